@@ -22,7 +22,7 @@ from benchmarks.measure import Spread, sized
 from benchmarks.rows import Row, at_most
 from setsup import FactorTable
 from setsup.datasets import Dataset, Modality, fetch_request
-from setsup.shards.layout import CATALOGUE, INDEX, Shard, parsed
+from setsup.shards.layout import CATALOGUE, INDEX, Shard, parse_catalogue
 
 __all__ = ["SAMPLES", "SHARDS", "first_batches", "memory", "write"]
 
@@ -59,7 +59,7 @@ def write(folder: Path) -> None:
 
     small = folder / "small"
     write_shards(_Squares(random_table(EACH)), small, format="npy", per_shard=EACH)
-    catalogue = parsed((small / CATALOGUE).read_bytes(), "small")
+    catalogue = parse_catalogue((small / CATALOGUE).read_bytes(), "small")
     table = pq.read_table(small / INDEX)
     tar = small / catalogue.shards[0].name
     shards = []
@@ -113,7 +113,7 @@ def first(folder: str, to: str) -> None:
 
 def _batches(folder: str, **options: Any) -> Iterator[dict[str, Any]]:
     import setsup
-    from setsup.shards.dataset import open_shards
+    from setsup.shards.opening import open_shards
 
     shards = open_shards(folder)
     sets = setsup.SetSampler(shards.factors, inactive=["wall_hue"], size=256, sets=1)

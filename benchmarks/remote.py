@@ -26,7 +26,7 @@ from benchmarks.rows import Row, at_least, rate
 from benchmarks.shards import PER_SHARD, pictures
 from setsup.datasets import Dataset
 from setsup.files import cache_folder
-from setsup.shards.dataset import open_shards
+from setsup.shards.opening import open_shards
 from setsup.shards.stores.ranges import AT_ONCE
 from setsup.shards.stores.reader import FOLDER
 from setsup.shards.writing.writer import write_shards

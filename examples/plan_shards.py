@@ -17,7 +17,7 @@ from setsup import Factor, FactorTable, Kind, SetSampler
 from setsup.factors.stored import code_dtype
 from setsup.random import below, fold, permute, stream_key, uniform
 from setsup.shards.index import GROUP, Spans, part, write_index
-from setsup.shards.stores.ranges import AT_ONCE, GAP, MOST, merged
+from setsup.shards.stores.ranges import AT_ONCE, GAP, MOST, merge_ranges
 
 KEY = stream_key(0, "plan")
 
@@ -84,7 +84,7 @@ def simulated_requests(plan: Plan, group: int, steps: int = 64) -> tuple[float, 
     sets = SetSampler(table, active=["free"], size=plan.size, sets=1).block(0, steps).indices[:, 0]
     shard, place = np.divmod(sets, plan.shard // plan.stride)
     begin = place * plan.stride + 512
-    reads = [merged(shard[k], begin[k], begin[k] + plan.member) for k in range(steps)]
+    reads = [merge_ranges(shard[k], begin[k], begin[k] + plan.member) for k in range(steps)]
     return sum(len(one.start) for one in reads) / steps, sum(int((one.stop - one.start).sum()) for one in reads) / steps
 
 

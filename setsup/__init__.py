@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         SetSampler,
         TripletSampler,
     )
-    from setsup.shards.dataset import open_shards
     from setsup.shards.foreign.indexing import index_shards
+    from setsup.shards.opening import open_shards
     from setsup.shards.writing.writer import write_shards
 
     __version__: str
@@ -78,7 +78,7 @@ if not TYPE_CHECKING:
         "Factor": "setsup.factors.factor",
         "Kind": "setsup.factors.factor",
         "FactorTable": "setsup.factors.table",
-        "open_shards": "setsup.shards.dataset",
+        "open_shards": "setsup.shards.opening",
         "index_shards": "setsup.shards.foreign.indexing",
         "write_shards": "setsup.shards.writing.writer",
     }

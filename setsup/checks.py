@@ -23,6 +23,7 @@ __all__ = [
     "check_array",
     "check_boolean",
     "check_choice",
+    "check_image_size",
     "check_instance",
     "check_integer",
     "check_mapping",
@@ -150,6 +151,15 @@ def check_path(value: Any, what: str, error: Error) -> Path:
     except (TypeError, ValueError):
         raise error(f"{what} must be the path of a file or folder, not {_shown(value)}") from None
     return path
+
+
+def check_image_size(value: Any, what: str, error: Error, high: int | None = None) -> tuple[int, int]:
+    """A (height, width) of integers from 1 on."""
+    sides = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else []
+    if len(sides) != 2 or not all(is_integer(side) and 1 <= side <= (high or side) for side in sides):
+        span = "from 1 on" if high is None else f"from 1 to {high:,}"
+        raise error(f"{what} must be (height, width), two integers {span}, not {_shown(value)}")
+    return int(sides[0]), int(sides[1])
 
 
 def check_instance(value: Any, kind: type[T], what: str, error: Error, hint: str = "") -> T:

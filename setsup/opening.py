@@ -125,13 +125,13 @@ def open(
 
 def find_kind(source: Path | str) -> SourceKind:
     """Decide what a source is, by its form and the names of files; none of them is read."""
-    from setsup.shards.stores.store import meant
+    from setsup.shards.stores.opening import intended_address
 
     path = expanded(source)
     if path.suffix.lower() == ".tar" and not path.is_dir():
         raise _one_tar(str(source))
     if isinstance(source, str):
-        if "://" in source or meant(source) is not None:
+        if "://" in source or intended_address(source) is not None:
             return "shards"
         if source in names():
             return "benchmark"

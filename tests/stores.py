@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from setsup.shards.stores import remote as remote_store
+from setsup.shards.stores import attempts
 
 __all__ = ["Bucket", "Web", "bucket", "memory", "s3", "short_waits", "web", "web_server"]
 
@@ -240,4 +240,4 @@ def memory() -> Iterator[str]:
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts follow one another fast."""
-    monkeypatch.setattr(remote_store, "WAITS", (0.001, 0.002, 0.004))
+    monkeypatch.setattr(attempts, "WAITS", (0.001, 0.002, 0.004))

@@ -244,7 +244,7 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
     for name, said in {
         "tars": r"tars has no shards.json, so its tars are not indexed; .*`setsup index .*tars`",
         "tars/train/0.tar": r"0\.tar is one tar, not a dataset; give the folder that holds it, tars/train \(`setsup in",
-        "begun": "begun is not finished: give the same `setsup shard` command again",
+        "begun": "begun is not finished: run the same `setsup shard` command again",
         "none": r"none is a folder, but holds no rendered dataset \(rendered.json\), no shards \(shards.json\), no Hug",
         "romos": "there is no dataset 'romos'; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",

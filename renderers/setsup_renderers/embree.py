@@ -1,6 +1,6 @@
 """The reference renderer: rays by Embree, shading in numpy. No GL, no driver; survives fork.
 
-Its bytes are the same on every run, which is what pictures in tests are compared with.
+Its bytes are the same on every run, which is what images in tests are compared with.
 """
 
 from importlib.metadata import PackageNotFoundError, version
@@ -8,12 +8,13 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_instance
+from setsup.checks import check_instance, check_integer
 from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR, to_bytes
 from setsup.scenes.frame import Frame
-from setsup.scenes.rays import Hits, Rays
+from setsup.scenes.ray_engines import Hits
+from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Scene
 from setsup_renderers.shading import Seen, Surfaces, albedo, light, normals
 
@@ -30,9 +31,7 @@ class EmbreeRenderer:
     name = "embree"
 
     def __init__(self, supersample: int = 1) -> None:
-        if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
-            raise SetsupError(f"supersample is a whole number of samples a side, 1 … 16, not {supersample!r}")
-        self.supersample = supersample
+        self.supersample = check_integer(supersample, "supersample", SetsupError, 1, 16)
         self._scene: Scene | None = None
         self._closed = False
 
@@ -147,7 +146,7 @@ class EmbreeRenderer:
 
 
 def _behind(height: int, width: int, background: tuple[int, int, int] | None) -> npt.NDArray[np.uint8]:
-    """Picture of nothing but the background."""
+    """Image of nothing but the background."""
     if background is None:
         return np.zeros((height, width, 4), np.uint8)
     return np.full((height, width, 3), background, np.uint8)

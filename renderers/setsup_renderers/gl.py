@@ -4,7 +4,7 @@ Nothing is antialiased unless it is asked for, and then the colours only. Both s
 are sampled bilinearly in linear light, repeat, and have no smaller copies of themselves (mipmaps): where they are seen
 from far away, ask for more samples a pixel. Lights throw no shadows; the first scene of a process with lights that
 should is told so in the log. Of sheets in one plane that are cut into triangles in different ways any may be seen at
-any pixel, where the other renderers see the one of :mod:`setsup.scenes.meshes.coplanar`. Where a camera stands within
+any pixel, where the other renderers see the one of :mod:`setsup.scenes.surfaces.coplanar`. Where a camera stands within
 the
 bounds of its scene, what is nearer to it than 1 mm along its axis, or 1/10,000 of the diagonal of a scene of less than
 10 m, is not drawn.
@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_instance
+from setsup.checks import check_instance, check_integer
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
 from setsup.scenes.frame import Frame
 from setsup.scenes.scene import Ambient, Directional, Lamp, Scene
 from setsup_renderers.gl_buffers import Surface, surfaces
-from setsup_renderers.gl_context import Context, context, described
+from setsup_renderers.gl_context import Context, context, describe_device
 from setsup_renderers.gl_shaders import Kind, sources
 from setsup_renderers.gl_targets import LARGE, TRIANGLES, Fine, Target
 
@@ -43,7 +43,7 @@ Reals = npt.NDArray[np.float64]
 _log = logging.getLogger("setsup")
 
 _LIGHTS = 64
-_SIZES = 4  # of pictures, for which buffers are kept
+_SIZES = 4  # of images, for which buffers are kept
 _SRGB8 = 0x8C41
 _SURFACE, _MASK = 0, 1  # where programs look for textures
 
@@ -62,11 +62,9 @@ class GLRenderer:
     name = "gl"
 
     def __init__(self, supersample: int = 1, device: int | None = None) -> None:
-        if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
-            raise SetsupError(f"supersample is a whole number of samples a side, 1 … 16, not {supersample!r}")
-        if device is not None and (isinstance(device, bool) or not isinstance(device, int) or device < 0):
-            raise SetsupError(f"device is the number of a GPU, 0 for the first, not {device!r}")
-        self.supersample = supersample
+        self.supersample = check_integer(supersample, "supersample", SetsupError, 1, 16)
+        if device is not None:
+            check_integer(device, "device", SetsupError)
         self.device = device
         self._loaded: _Loaded | None = None
         self._closed = False
@@ -77,7 +75,7 @@ class GLRenderer:
 
         Another process is started to find out, once, so that this one has no context afterwards and may fork.
         """
-        return described()
+        return describe_device()
 
     def load(self, scene: Scene) -> None:
         """Make a scene the one that is drawn."""
@@ -146,7 +144,7 @@ class _Lights:
                 self.spots.append((light, _unit(light.axis, "axis of a Lamp")))
         count = len(self.directionals) + len(self.lamps) + len(self.spots)
         if count > _LIGHTS:
-            raise SetsupError(f"the gl renderer draws with up to {_LIGHTS} lights beside ambient ones, not {count}")
+            raise SetsupError(f"the gl renderer supports up to {_LIGHTS} lights beside ambient ones, not {count}")
 
     def uniforms(self, camera: Camera) -> dict[str, bytes]:
         """Uniforms of the programs, in the camera's frame."""
@@ -207,7 +205,7 @@ class _Loaded:
         self.empty = np.zeros(4, np.uint32)
         self.empty[0] = sum(channel << 8 * number for number, channel in enumerate(channels))
         self.light = (0.0,) * 4 if background is None else (*LINEAR[list(background)].tolist(), 1.0)
-        place.failed("hold this scene", "split it, or render it with embree")
+        place.check_error("hold this scene", "split it, or render it with embree")
 
     def frame(self, camera: Camera, times: int) -> Frame:
         """Draw a frame, in one pass, or in three where colours are averages."""
@@ -216,7 +214,7 @@ class _Loaded:
             most = place.largest // times
             raise SetsupError(
                 f"{place.device} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
-                f"not {width:,} × {height:,}: draw parts of the picture with camera.windowed(…)"
+                f"not {width:,} × {height:,}: render parts of the image with camera.windowed(…)"
             )
         target = self._target(height, width)
         if times == 1:
@@ -268,7 +266,7 @@ class _Loaded:
     def _uniforms(self, camera: Camera) -> dict[str, bytes]:
         height, width, k = camera.height, camera.width, camera.k
         view = np.concatenate([camera.rotation, (camera.rotation @ self.middle + camera.translation)[:, None]], axis=1)
-        # pixel centres are whole numbers, row 0 is at the bottom of GL's picture, the first that is read; w is depth
+        # pixel centres are integers, row 0 is at the bottom of GL's image, the first that is read; w is depth
         clip = np.zeros((4, 4))
         clip[0] = 2 / width * (k[0] @ view) + (1 / width - 1) * view[2]
         clip[1] = 2 / height * (k[1] @ view) + (1 / height - 1) * view[2]
@@ -354,4 +352,4 @@ def _unit(vector: tuple[float, float, float], what: str) -> Reals:
 
 @cache
 def _warn_of_shadows() -> None:
-    _log.warning("the gl renderer draws no shadows: lights with shadow=True shine through things; embree draws them")
+    _log.warning("the gl renderer has no shadows: lights with shadow=True shine through objects; embree renders them")

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.scenes.color import LINEAR
-from setsup.scenes.meshes.coincident import hidden_sides
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.scene import Placement, Scene
+from setsup.scenes.surfaces.coincident import hidden_sides
 
 __all__ = ["FLAT", "Surface", "surfaces"]
 

@@ -29,7 +29,7 @@ from setsup.errors import DataError, imported
 from setsup_renderers.gl_probe import asked
 from setsup_renderers.process_local import OfProcess, refuse_forked
 
-__all__ = ["Context", "context", "described"]
+__all__ = ["Context", "context", "describe_device"]
 
 Result = TypeVar("Result")
 
@@ -55,11 +55,11 @@ class Context:
     device : str
         On what it draws, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
     largest : int
-        Pixels a side of the largest picture.
+        Pixels a side of the largest image.
     gl : moderngl.Context
         The context itself, for its thread only.
     cache : dict
-        What all renderers share: programs, buffers of pictures; for its thread only.
+        What all renderers share: programs, buffers of images; for its thread only.
 
     """
 
@@ -112,7 +112,7 @@ class Context:
             self.cache[key] = make()
         return self.cache[key]
 
-    def failed(self, what: str, instead: str = "") -> None:
+    def check_error(self, what: str, instead: str = "") -> None:
         """Raise when the driver has reported an error since the last call; ``instead`` is what a user may do."""
         error = self.gl.error
         if error != "GL_NO_ERROR":
@@ -128,16 +128,16 @@ class Context:
                 traceback.clear_frames(error.__traceback__)  # which hold buffers that are half made
                 result = (False, error)
                 with suppress(Exception):  # the first error is the one to tell
-                    self._give_back(failed=True)
+                    self._give_back(check_error=True)
             answer.put(result)
             del given, task, answer, result  # or the scene drawn last would live until the next
 
-    def _give_back(self, *, failed: bool = False) -> None:
+    def _give_back(self, *, check_error: bool = False) -> None:
         """Release what nobody refers to any more; after a failure also forget the errors that it left behind."""
         if self.gl is None:
             return
         self.gl.gc()
-        for _ in range(_ERRORS if failed else 0):  # the next task would be blamed for them
+        for _ in range(_ERRORS if check_error else 0):  # the next task would be blamed for them
             if self.gl.error == "GL_NO_ERROR":
                 break
 
@@ -175,13 +175,13 @@ def context(device: int | None = None) -> Context:
     if device is not None and device != found.number:
         _devices(device)
         raise DataError(
-            f"this process draws on GPU {found.number} ({found.device}) already, and has one context: "
-            f"draw on GPU {device} in a process of its own"
+            f"this process renders on GPU {found.number} ({found.device}) already, and has one context: render on GPU "
+            f"{device} in another process"
         )
     return found
 
 
-def described() -> str:
+def describe_device() -> str:
     """On what a context draws, or would draw; asked in another process where this one has none."""
     refuse_forked()
     if _CONTEXT.made is not None:

@@ -29,7 +29,7 @@ def _answer(module: str, environment: tuple[str | None, ...]) -> tuple[str, str]
             command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
-        return "", f"the driver of OpenGL does not answer within {_PATIENCE} s: install another, or draw with embree"
+        return "", f"the driver of OpenGL does not answer within {_PATIENCE} s: install another, or render with embree"
     except OSError as error:
         return "", f"a process to ask for OpenGL could not be started: {error}"
     try:
@@ -39,7 +39,7 @@ def _answer(module: str, environment: tuple[str | None, ...]) -> tuple[str, str]
         last = (done.stderr.splitlines() or ["nothing said"])[-1]
         return "", (
             f"the driver of OpenGL ends the process (exit code {done.returncode}: {last:.200}): "
-            "install another, or draw with embree"
+            "install another, or render with embree"
         )
 
 

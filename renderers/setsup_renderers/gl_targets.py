@@ -16,7 +16,7 @@ __all__ = ["LARGE", "TRIANGLES", "Fine", "Target"]
 Array = npt.NDArray[Any]
 
 LARGE = 1 << 22
-"""Pixels: buffers of larger pictures are not kept."""
+"""Pixels: buffers of larger images are not kept."""
 TRIANGLES = 4
 """What OpenGL calls them."""
 
@@ -27,7 +27,7 @@ _PARTS = "render parts of the image with camera.windowed(…)"
 
 
 class Target:
-    """Buffers of one size of pictures, and how frames are read from them."""
+    """Buffers of one size of images, and how frames are read from them."""
 
     def __init__(self, place: Context, height: int, width: int) -> None:
         self.place, self.shape = place, (height, width)
@@ -37,7 +37,7 @@ class Target:
         self.geometry = [texture(size, 4, dtype="f4"), texture(size, 2, dtype="i4")]
         self.depth = place.depth_buffer(height, width)
         # before a framebuffer holds what there is of it
-        place.failed(f"render images of {width} × {height} pixels", _PARTS)
+        place.check_error(f"render images of {width} × {height} pixels", _PARTS)
         self.all = place.gl.framebuffer([self.color, *self.geometry], self.depth)
         self.only = place.gl.framebuffer(self.geometry, self.depth)
         self.flat = place.gl.framebuffer([self.color])
@@ -102,7 +102,7 @@ class Fine:
         self.samples = place.gl.texture((width * times, height * times), 4, dtype="f2")
         self.samples.filter = (_NEAREST, _NEAREST)
         depth = place.depth_buffer(height * times, width * times)
-        place.failed(f"render {times} × {times} samples of {width} × {height} pixels", _PARTS)
+        place.check_error(f"render {times} × {times} samples of {width} × {height} pixels", _PARTS)
         self.buffers = place.gl.framebuffer([self.samples], depth)
         self.program = place.shared(("program", "resolve"), lambda: place.program(*RESOLVE))
         self.array = place.gl.vertex_array(self.program, [])
@@ -113,7 +113,7 @@ class Fine:
         self.buffers.clear(*light, depth=0.0)
 
     def average(self, target: Target) -> None:
-        """Average the samples into the colours of a picture."""
+        """Average the samples into the colours of an image."""
         target.flat.use()
         self.samples.use(0)
         self.program["times"].value = self.times

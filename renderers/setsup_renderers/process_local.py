@@ -52,7 +52,7 @@ class OfProcess(Generic[Context]):
 
 
 def inherited() -> bool:
-    """Whether this process was forked from one that had drawn with OpenGL, by whatever renderer."""
+    """Whether this process was forked from one that had rendered with OpenGL, by whatever renderer."""
     return bool(_inherited)
 
 
@@ -60,7 +60,8 @@ def refuse_forked() -> None:
     """Refuse to draw in such a process."""
     if _inherited:
         raise DataError(
-            f"this process was forked from one that had drawn with {' and '.join(sorted(_inherited))}, and OpenGL does "
+            f"this process was forked from one that had rendered with {' and '.join(sorted(_inherited))}, and OpenGL "
+            "does "
             "not survive that: start processes with multiprocessing.get_context('spawn')"
         )
 

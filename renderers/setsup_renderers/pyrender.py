@@ -1,8 +1,8 @@
-"""Pictures by pyrender, with its physically based shader; the geometry behind them by rays.
+"""Images by pyrender, with its physically based shader; the geometry behind them by rays.
 
 Geometry
 --------
-pyrender has no picture of normals or triangles, and its depth is that of one of four samples of a pixel, not of its
+pyrender has no image of normals or triangles, and its depth is that of one of four samples of a pixel, not of its
 centre. Depth, normals, instances and triangles are therefore traced, exactly as the ``embree`` renderer does: the two
 agree in every number. Only ``rgb`` is pyrender's, averaged over four samples a pixel.
 
@@ -18,7 +18,7 @@ Lights
 ------
 Ambient light and directional lights without shadows are drawn at once. Each lamp and each light with shadows is drawn
 by itself, white and even, since pyrender's lamps fall with the distance and its spots end at an angle in a way of
-their own, and its shadows are coarse pictures: what arrives at the centre of each pixel, shadows included, is worked
+their own, and its shadows are coarse images: what arrives at the centre of each pixel, shadows included, is worked
 out as ``embree`` does, and multiplied with what pyrender's shader makes of it. At silhouettes the light of all samples
 is that of the centre.
 
@@ -150,16 +150,16 @@ class PyrenderRenderer:
             for number, one in enumerate(self._passes, len(arrived) - len(self._passes))
         ]
         near, far = _depths(self._scene, camera, frame.depth)
-        pictures = context().run(lambda: [self._drawn(one, camera, near, far) for one in self._passes])
-        alpha = pictures[0][..., 3]
+        images = context().run(lambda: [self._drawn(one, camera, near, far) for one in self._passes])
+        alpha = images[0][..., 3]
         if self._scene.background is None:
-            pictures = [_undone(picture, alpha) for picture in pictures]
-        if len(pictures) == 1:
-            rgb = _BYTES[pictures[0][..., :3]]
+            images = [_undone(image, alpha) for image in images]
+        if len(images) == 1:
+            rgb = _BYTES[images[0][..., :3]]
         else:
             total = np.zeros((*alpha.shape, 3), np.float32)
-            for picture, share in zip(pictures, shares, strict=True):
-                total += _LIGHT[picture[..., :3]] * (1 if share is None else share)
+            for image, share in zip(images, shares, strict=True):
+                total += _LIGHT[image[..., :3]] * (1 if share is None else share)
             rgb = to_bytes(total)
         if self._scene.background is not None:
             return rgb
@@ -184,7 +184,7 @@ class PyrenderRenderer:
 
 
 def _share(one: Pass, camera: Camera, frame: Frame, arrived: Floats) -> Floats:
-    """By what the picture of a lamp is multiplied, (H, W, 3); sets how bright the lamp is drawn."""
+    """By what the image of a lamp is multiplied, (H, W, 3); sets how bright the lamp is drawn."""
     share, met = arrived, frame.depth > 0
     if isinstance(one.lamp, Lamp) and met.any():
         points = camera.centre + camera.rays() * frame.depth.reshape(-1, 1)
@@ -197,16 +197,16 @@ def _share(one: Pass, camera: Camera, frame: Frame, arrived: Floats) -> Floats:
 
 
 def _mirrored(camera: Camera) -> Camera:
-    """Camera whose pictures are those of another, left and right exchanged."""
+    """Camera whose images are those of another, left and right exchanged."""
     k = camera.k.copy()
     k[0] *= -1
     k[0, 2] += camera.width - 1
     return replace(camera, k=k)
 
 
-def _undone(picture: npt.NDArray[np.uint32], alpha: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+def _undone(image: npt.NDArray[np.uint32], alpha: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     """Colours of what covers a pixel in part: pyrender has averaged them with black."""
-    whole = picture * np.uint64(_MOST) // np.maximum(alpha, 1)[..., None]
+    whole = image * np.uint64(_MOST) // np.maximum(alpha, 1)[..., None]
     return np.asarray(np.minimum(whole, _MOST).astype(np.uint32))
 
 

@@ -84,7 +84,7 @@ class Context:
         """
         if max(height, width) > self._largest:
             raise SetsupError(
-                f"pictures of {self.device} have at most {self._largest} pixels a side, not {width} × {height}"
+                f"images of {self.device} have at most {self._largest} pixels per side, not {width} × {height}"
             )
         self._renderer.viewport_height, self._renderer.viewport_width = height, width
         found: npt.NDArray[np.uint16] = self._renderer.render(scene, library().RenderFlags.OFFSCREEN)
@@ -148,7 +148,7 @@ def _bound() -> str:
     loaded = type(getattr(sys.modules.get("OpenGL.platform"), "PLATFORM", None)).__name__
     name = os.environ.get("PYOPENGL_PLATFORM") or "egl"
     if name not in _PLATFORMS:
-        raise DataError(f"PYOPENGL_PLATFORM is {name!r}, but pyrender draws without a window on 'egl' or 'osmesa' only")
+        raise DataError(f"PYOPENGL_PLATFORM is {name!r}, but pyrender renders offscreen on 'egl' or 'osmesa' only")
     if loaded not in ("NoneType", _PLATFORMS[name]):
         raise DataError(
             f"OpenGL was imported for {loaded} before, and pyrender needs {_PLATFORMS[name]}: "
@@ -178,7 +178,7 @@ def _platform() -> Any:
 
 @cache
 def _renderer_class(pyrender: Any, gl: Any) -> Any:
-    """Make pyrender's renderer draw on pictures of 16 bits, and leave out what a texture's alpha says is a hole.
+    """Make pyrender's renderer draw on images of 16 bits, and leave out what a texture's alpha says is a hole.
 
     Its shader encodes with a power of 1/2.2 where sRGB has another curve: of 8 bits in the one, 10 of 256 colours come
     out as their neighbours in the other; of 16 bits, none. And it has no alpha mode MASK.

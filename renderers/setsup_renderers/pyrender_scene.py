@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
-from setsup.scenes.meshes.coincident import hidden_sides
 from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
+from setsup.scenes.surfaces.coincident import hidden_sides
 from setsup_renderers.pyrender_context import check_holes
 
 __all__ = ["GAMMA", "Pass", "dim", "lamps", "middle", "passes", "pinhole", "pose", "surfaces"]

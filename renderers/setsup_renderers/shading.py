@@ -64,7 +64,7 @@ class Surfaces:
     Attributes
     ----------
     instance : (n,) int32
-        As in pictures of instances.
+        As in images of instances.
     flat : (n, 3) float32
         Unit normals of the triangles, in the world, on either side.
     smooth : (n,) int32 or None

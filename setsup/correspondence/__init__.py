@@ -1,4 +1,4 @@
-"""Which pixel of one picture is which pixel of another."""
+"""Which pixel of one image is which pixel of another."""
 
 from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.homographies import planar_pairs

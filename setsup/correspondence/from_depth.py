@@ -1,4 +1,4 @@
-"""Pixels of two recorded RGB-D frames that show the same point: where depth pictures are all there is.
+"""Pixels of two recorded RGB-D frames that show the same point: where depth images are all there is.
 
 A pixel of frame 1 with depth stands for a point X. It is taken for visible in frame 2 when the depth that frame 2 has
 at the pixel nearest to X's projection is that of X, within a tolerance. That is a guess, while
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels
-from setsup.errors import DataError, SetsupError, brief
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_pixels
+from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 
 __all__ = ["from_depth", "recorded_camera"]
@@ -46,7 +46,7 @@ def from_depth(
     Parameters
     ----------
     depth1, depth2 : (h, w) float, metres
-        Along the axis of each camera, of the sizes of their pictures; 0, negative, or NaN where nothing was measured.
+        Along the axis of each camera, of the sizes of their images; 0, negative, or NaN where nothing was measured.
     camera1, camera2 : Camera
         Those of the frames, in one world; see :func:`recorded_camera`.
     pixels : (n, 2) float, optional
@@ -68,7 +68,7 @@ def from_depth(
     Raises
     ------
     SetsupError
-        When a picture has another size than its camera's, or a number is out of range.
+        When an image has another size than its camera's, or a number is out of range.
 
     Notes
     -----
@@ -102,11 +102,10 @@ def from_depth(
 
     """
     check_arguments(from_depth, locals(), DataError)
-    one, two = _picture(depth1, camera1, "depth1"), _picture(depth2, camera2, "depth2")
+    one, two = _image(depth1, camera1, "depth1"), _image(depth2, camera2, "depth2")
     for name, value in (("tolerance", tolerance), ("absolute", absolute)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-            raise SetsupError(f"{name} of depths must be a number from 0 on, not {brief(value)}")
-    at = camera1.pixels() if pixels is None else checked_pixels(pixels)
+        check_number(value, name, SetsupError, 0)
+    at = camera1.pixels() if pixels is None else check_pixels(pixels)
     seen = np.flatnonzero(planar.inside(at, camera1.height, camera1.width))
     depth = np.full(len(at), np.nan)
     depth[seen] = _sampled(one, at[seen])
@@ -125,7 +124,7 @@ def from_depth(
     if instances1 is not None:
         numbers = np.asarray(instances1)
         if numbers.shape != one.shape or numbers.dtype.kind not in "iu":
-            raise SetsupError(f"instances1 must be {one.shape} whole numbers, not {numbers.dtype} {numbers.shape}")
+            raise SetsupError(f"instances1 must be {one.shape} integers, not {numbers.dtype} {numbers.shape}")
         known = seen[status[seen] != _NO_SURFACE]
         instance[known] = _sampled(numbers, at[known])
     return PixelPairs(at, points2, xyz, instance, status)
@@ -138,12 +137,12 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
     ----------
     pose : (4, 4) float, metres
         From the camera's frame (x right, y down, z forward) to the world, as trajectories of RGB-D recordings have it
-        and the modality ``pose`` of the data set ``scenenn-frames``. The rotation is made one: recorded ones are
+        and the modality ``pose`` of the dataset ``scenenn-frames``. The rotation is made one: recorded ones are
         rounded.
     intrinsics : (3, 3) float, pixels
         The modality ``intrinsics``; pixels are counted at their centres.
     height, width : int
-        Of the frame's pictures.
+        Of the frame's images.
 
     Raises
     ------
@@ -158,7 +157,7 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
     >>> camera.project([1, 2, 3])[0].tolist()
     [320.0, 240.0]
 
-    With a data set of recorded frames, and two of its rows::
+    With a dataset of recorded frames, and two of its rows::
 
         frames = setsup.load("scenenn-frames")
         got = frames.fetch([12, 40])
@@ -169,23 +168,23 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
     check_arguments(recorded_camera, locals(), DataError)
     found = np.asarray(pose, dtype=np.float64)
     if found.shape != (4, 4) or not np.isfinite(found).all() or not np.allclose(found[3], (0, 0, 0, 1), atol=1e-6):
-        raise SetsupError(f"this is no pose of a camera, (4, 4) with the last row 0 0 0 1: {found.tolist()}")
+        raise SetsupError(f"this is not a camera pose, (4, 4) with the last row 0 0 0 1: {found.tolist()}")
     if not abs(np.linalg.det(found[:3, :3]) - 1) <= _TURNED:
-        raise SetsupError(f"the rotation of this pose is none: {found[:3, :3].tolist()}")
+        raise SetsupError(f"the rotation of this pose is invalid: {found[:3, :3].tolist()}")
     left, _, right = np.linalg.svd(found[:3, :3])
     rotation = (left @ right).T  # the nearest one, and its inverse: from the world to the camera
     return Camera(height, width, np.asarray(intrinsics, np.float64), rotation, -rotation @ found[:3, 3])
 
 
-def _picture(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
+def _image(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
     found = np.asarray(depth)
     if found.shape != (camera.height, camera.width) or found.dtype.kind not in "fiu":
         wanted = f"({camera.height}, {camera.width})"
-        raise SetsupError(f"{name} must be {wanted} numbers, as its camera's picture, not {found.dtype} {found.shape}")
+        raise SetsupError(f"{name} must be {wanted} numbers, as its camera's image, not {found.dtype} {found.shape}")
     return found
 
 
-def _sampled(picture: npt.NDArray[Any], points: Reals) -> npt.NDArray[Any]:
-    """Values at the pixels nearest to points within the picture."""
+def _sampled(image: npt.NDArray[Any], points: Reals) -> npt.NDArray[Any]:
+    """Values at the pixels nearest to points within the image."""
     column, row = np.rint(points).astype(np.int64).T
-    return np.asarray(picture[row, column])
+    return np.asarray(image[row, column])

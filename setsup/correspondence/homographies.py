@@ -1,13 +1,13 @@
-"""Pixels of two views of one picture that show the same point: whatever homographies made the views."""
+"""Pixels of two views of one image that show the same point: whatever homographies made the views."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_image_size
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels, checked_size
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_pixels
 from setsup.errors import DataError, SetsupError
 
 __all__ = ["planar_pairs"]
@@ -23,16 +23,16 @@ def planar_pairs(
     size2: Sequence[int],
     pixels: npt.ArrayLike | None = None,
 ) -> PixelPairs:
-    """Partners in view 2 of pixels of view 1, where both were made of one picture.
+    """Partners in view 2 of pixels of view 1, where both were made of one image.
 
     Parameters
     ----------
     to_view_1, to_view_2 : (3, 3) float
-        From pixels of the picture to those of the views, as in :mod:`setsup.correspondence.planar`. kornia's
+        From pixels of the image to those of the views, as in :mod:`setsup.correspondence.planar`. kornia's
         augmentations keep such a matrix as ``transform_matrix``, and it holds to the pixel (kornia 0.9), but for
         ``RandomResizedCrop(align_corners=False)``, whose pixels lie up to a twentieth off.
     source : (height, width)
-        Of the picture.
+        Of the image.
     size1, size2 : (height, width)
         Of the views.
     pixels : (n, 2) float, optional
@@ -41,8 +41,8 @@ def planar_pairs(
     Returns
     -------
     PixelPairs
-        One a pixel. ``xyz`` is the pixel of the picture, with z = 0; ``status`` is NO_SURFACE where view 1 shows what
-        lies beside the picture (the validity mask is ``status != NO_SURFACE``), and OUTSIDE where view 2 does not show
+        One a pixel. ``xyz`` is the pixel of the image, with z = 0; ``status`` is NO_SURFACE where view 1 shows what
+        lies beside the image (the validity mask is ``status != NO_SURFACE``), and OUTSIDE where view 2 does not show
         the point. Nothing is ever occluded.
 
     Raises
@@ -60,13 +60,14 @@ def planar_pairs(
     """
     check_arguments(planar_pairs, locals(), DataError)
     one, two = _matrix(to_view_1, "to_view_1"), _matrix(to_view_2, "to_view_2")
-    (height, width), size2 = checked_size(size1, "size1"), checked_size(size2, "size2")
+    height, width = check_image_size(size1, "size1", SetsupError)
+    size2 = check_image_size(size2, "size2", SetsupError)
     if pixels is None:
         y, x = np.mgrid[:height, :width]
         pixels = np.stack([x.ravel(), y.ravel()], axis=-1)
-    points1 = checked_pixels(pixels)
+    points1 = check_pixels(pixels)
     at = planar.carried(points1, np.linalg.inv(one))
-    there = planar.inside(at, *checked_size(source, "source"))
+    there = planar.inside(at, *check_image_size(source, "source", SetsupError))
     at[~there] = np.nan
     points2 = planar.carried(at, two)
     status = np.where(planar.inside(points2, *size2), Status.VISIBLE, Status.OUTSIDE)
@@ -82,5 +83,5 @@ def _matrix(matrix: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
         raise SetsupError(f"{name} must be a matrix of 3 × 3 finite numbers, not {found.dtype} {found.shape}{one}")
     # a far translation alone is no matter: a crop at (30,000, 0) has a condition of 10⁹
     if np.linalg.cond(found) > _SINGULAR:
-        raise SetsupError(f"{name} is singular, so it takes the picture to no view: {found.tolist()}")
+        raise SetsupError(f"{name} is singular, so it takes the image to no view: {found.tolist()}")
     return found.astype(np.float64)

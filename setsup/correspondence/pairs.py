@@ -1,16 +1,16 @@
-"""Two views of one picture, and for each pixel of the first a pixel of the second: the pairs of single-pixel contrast.
+"""Two views of one image, and for each pixel of the first a pixel of the second: the pairs of single-pixel contrast.
 
-The first view is the picture warped about a random point, the second is cut out near that point. A pixel of the first
-is *positive* where its partner shows the same place; any other has a random partner. It is the law of the published
-generator of planar pairs [1]_.
+The first view is the image warped about a random point, the second is cut out near that point. A pixel of the first
+is *positive* where its partner shows the same place; any other has a random partner. The distribution is that of the
+published generator of planar pairs [1]_.
 
 Convention
 ----------
-Pixels are (x, y), x to the right and y down, with centres at whole numbers, as in :mod:`setsup.correspondence.planar`.
+Pixels are (x, y), x to the right and y down, with centres at integers, as in :mod:`setsup.correspondence.planar`.
 Pixel (x, y) of a view of h × w pixels has the flat index y · w + x. With c the pixel (⌊w/2⌋, ⌊h/2⌋) of both views,
-(x, y) the centre drawn in the picture, and (dx, dy) the shift:
+(x, y) the centre drawn in the image, and (dx, dy) the shift:
 
-- q of the picture is B · (q − (x, y)) + c of view 1, and q − (x, y) − (dx, dy) + c of view 2;
+- q of the image is B · (q − (x, y)) + c of view 1, and q − (x, y) − (dx, dy) + c of view 2;
 - so p of view 1 is B⁻¹ · (p − c) + c − (dx, dy) of view 2. Its partner is the pixel nearest to that.
 
 References
@@ -28,9 +28,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from setsup import random
-from setsup.checks import check_array
+from setsup.checks import check_array, check_image_size, check_integer, check_number
 from setsup.correspondence import planar
-from setsup.errors import DataError, SetsupError, brief
+from setsup.errors import DataError, SetsupError
 
 __all__ = ["AffinePairs", "affine_pairs"]
 
@@ -89,7 +89,7 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     1. With s the largest shift, an image that is not both wider than w + 2s and higher than h + 2s is first resized to
        max(width, w + 2s + 1) × max(height, h + 2s + 1) pixels.
     2. The centre is a whole pixel, uniform where every shifted crop of h × w about it lies in the image. The shift
-       is uniform over the whole numbers −s … s, in x and in y.
+       is uniform over the integers −s … s, in x and in y.
     3. B = R(α) + E, with R(α) a rotation, α uniform in 0 … 2π, and four independent entries of E, normal with standard
        deviation 0.1. All scaling and shearing comes from E.
     4. A pixel is positive with probability ``keep`` if the pixel nearest to its place in view 2 is one of 1 … w − 1
@@ -117,7 +117,7 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     Raises
     ------
     SetsupError
-        When a size is not two whole numbers from 1 on, the shift none from 0 on, or ``keep`` not in 0 … 1.
+        When a size is not two integers from 1 on, the shift none from 0 on, or ``keep`` not in 0 … 1.
 
     Examples
     --------
@@ -147,17 +147,11 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
 
 
 def _check(image: Any, size: Any, shift: Any, keep: Any) -> None:
-    for what, sides in (("image", image), ("size", size)):
-        if not isinstance(sides, tuple | list) or len(sides) != 2 or not all(_whole(side, 1) for side in sides):
-            raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {brief(sides)}")
-    if shift is not None and not (_whole(shift, 0) and shift < _MOST_SHIFT):
-        raise SetsupError(f"shift must be a whole number of pixels from 0 to 2**31 - 1, not {brief(shift)}")
-    if isinstance(keep, bool) or not isinstance(keep, int | float | np.number) or not 0 <= keep <= 1:
-        raise SetsupError(f"keep must be a number from 0 to 1, not {brief(keep)}")
-
-
-def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+    check_image_size(image, "image", SetsupError)
+    check_image_size(size, "size", SetsupError)
+    if shift is not None:
+        check_integer(shift, "shift", SetsupError, 0, _MOST_SHIFT - 1)
+    check_number(keep, "keep", SetsupError, 0, 1)
 
 
 def _source(image: Size, size: Size, shift: int) -> Size:

@@ -1,6 +1,6 @@
-"""Pixels of one view with their partners in another, what became of each, and how they follow the pictures.
+"""Pixels of one view with their partners in another, what became of each, and how they follow the images.
 
-Pixels are (x, y) with centres at whole numbers, as in :mod:`setsup.correspondence.planar`. How pairs are found is told
+Pixels are (x, y) with centres at integers, as in :mod:`setsup.correspondence.planar`. How pairs are found is told
 elsewhere: :func:`setsup.correspondence.spatial` traces them in a scene, :func:`setsup.correspondence.from_depth` takes
 them from recorded depth.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments, check_array
+from setsup.checks import check_arguments, check_array, check_image_size
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, brief
 
@@ -22,9 +22,8 @@ __all__ = [
     "Partners",
     "PixelPairs",
     "Status",
-    "checked_key",
-    "checked_pixels",
-    "checked_size",
+    "check_key",
+    "check_pixels",
     "flat_pixels",
     "one_per_pixel",
     "partners",
@@ -46,7 +45,7 @@ class Status(IntEnum):
     OCCLUDED = 1
     """Something stands between the point and camera 2, or camera 2 sees the surface from its other side."""
     OUTSIDE = 2
-    """The point is out of view 2's picture, or behind camera 2."""
+    """The point is out of view 2's image, or behind camera 2."""
     NO_SURFACE = 3
     """View 1 shows nothing there."""
 
@@ -60,12 +59,12 @@ class PixelPairs:
     points1 : (n, 2) float64
         Pixels (x, y) of view 1.
     points2 : (n, 2) float64
-        Pixels (x, y) of view 2, also of points that are hidden there or out of the picture; NaN where there is no
+        Pixels (x, y) of view 2, also of points that are hidden there or out of the image; NaN where there is no
         surface, or it is behind camera 2.
     xyz : (n, 3) float64, metres
         Points of the world; NaN where there is no surface.
     instance : (n,) int32
-        Number of the thing that is seen, as in pictures of instances; −1 for none, or where it is not known.
+        Number of the thing that is seen, as in images of instances; −1 for none, or where it is not known.
     status : (n,) uint8
         A :class:`Status` each.
 
@@ -138,7 +137,7 @@ class PixelPairs:
         if which.dtype != np.bool_:
             which = which.astype(np.int64) if which.size == 0 else which
         if which.ndim != 1 or which.dtype.kind not in "biu":
-            raise SetsupError(f"pairs are selected by a mask or by whole numbers, not {which.dtype} {which.shape}")
+            raise SetsupError(f"pairs are selected by a mask or by integers, not {which.dtype} {which.shape}")
         try:
             return PixelPairs(*(getattr(self, field.name)[which] for field in fields(self)))
         except IndexError as error:
@@ -148,15 +147,15 @@ class PixelPairs:
         """Follow both views through crops, flips, resizes and whatever else has a matrix; each view has its own.
 
         Pairs whose pixel leaves view 1 are left out; the others keep their order. One that was visible or occluded and
-        whose partner leaves view 2 becomes OUTSIDE. What was OUTSIDE stays so, even if it falls within the new picture:
+        whose partner leaves view 2 becomes OUTSIDE. What was OUTSIDE stays so, even if it falls within the new image:
         where a crop reaches beyond the old one, there is nothing to see.
 
         Parameters
         ----------
         matrix1, matrix2 : (3, 3)
-            Of :mod:`setsup.correspondence.planar`, from pixels of the old picture to those of the new.
+            Of :mod:`setsup.correspondence.planar`, from pixels of the old image to those of the new.
         size1, size2 : (height, width)
-            Of the new pictures.
+            Of the new images.
 
         Examples
         --------
@@ -166,7 +165,10 @@ class PixelPairs:
         ([[5.0, 7.0], [4.0, 7.0]], [[-3.0, 3.5], [5.0, 3.0]], [2, 0])
 
         """
-        (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
+        (height1, width1), (height2, width2) = (
+            check_image_size(size1, "size1", SetsupError),
+            check_image_size(size2, "size2", SetsupError),
+        )
         first = planar.carried(self.points1, matrix1)
         second = planar.carried(self.points2, matrix2)
         left = (self.status <= Status.OCCLUDED) & ~planar.inside(second, height2, width2)
@@ -209,18 +211,18 @@ def partners(
     A pair counts for the pixels that are nearest to its two points, as :func:`numpy.rint` has it: half-way places go
     to the even pixel, in x and in y. Of several pairs on one pixel of view 1 the one nearest to its centre counts, of
     equally near ones the first. Every other pixel has a partner that is uniform over all of view 2, and may hit the
-    true one: the law of the published generator of planar pairs (:func:`setsup.correspondence.affine_pairs`).
+    true one: the distribution of the published generator of planar pairs (:func:`setsup.correspondence.affine_pairs`).
 
     Parameters
     ----------
     pairs : PixelPairs
-        Only visible ones count, and only those within both pictures.
+        Only visible ones count, and only those within both images.
     size1, size2 : (height, width)
         Of the views.
     key : int or uint64
         From :func:`setsup.random.fold`; the random partner of a pixel depends on it and the pixel's number only.
     shown : (h, w) or (h·w,) bool, optional
-        Pixels of view 1 that show anything of the picture it was made of; all by default. Others are not valid.
+        Pixels of view 1 that show anything of the image it was made of; all by default. Others are not valid.
     shown2 : (h, w) or (h·w,) bool, optional
         The same of view 2: random partners are drawn from these alone, or from all where there are none.
 
@@ -237,13 +239,16 @@ def partners(
 
     """
     check_arguments(partners, locals(), DataError)
-    (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
+    (height1, width1), (height2, width2) = (
+        check_image_size(size1, "size1", SetsupError),
+        check_image_size(size2, "size2", SetsupError),
+    )
     pixels, others = height1 * width1, height2 * width2
     valid = _shown(shown, "shown", height1, width1)
     places = np.flatnonzero(_shown(shown2, "shown2", height2, width2))
     if not len(places):
         places = np.arange(others)
-    words = random.mix(checked_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
+    words = random.mix(check_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
     partner = places[((words & _LOWER) * np.uint64(len(places)) >> _HALF).astype(np.int64)]
     both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)
     rows = np.flatnonzero(pairs.visible & both)
@@ -281,31 +286,23 @@ def one_per_pixel(points: Reals, width: int) -> Rows:
 def _shown(shown: npt.ArrayLike | None, name: str, height: int, width: int) -> Bools:
     found = np.ones(height * width, bool) if shown is None else np.array(shown, dtype=bool)
     if found.shape not in {(height * width,), (height, width)}:
-        raise SetsupError(f"{name} must be {height} × {width} truth values, not {found.shape}")
+        raise SetsupError(f"{name} must be {height} × {width} booleans, not {found.shape}")
     return found.reshape(-1)
 
 
-def checked_size(size: Any, what: str) -> tuple[int, int]:
-    """Check the size of a picture, and give it as (height, width)."""
-    found = tuple(size) if isinstance(size, Sequence | np.ndarray) else ()
-    if len(found) != 2 or not all(isinstance(side, int | np.integer) and side >= 1 for side in found):
-        raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {brief(size)}")
-    return int(found[0]), int(found[1])
-
-
-def checked_key(key: Any) -> npt.NDArray[np.uint64]:
-    """Check a key, and give it as uint64 of no axis."""
+def check_key(key: Any) -> npt.NDArray[np.uint64]:
+    """Check a key; returns it as a uint64 scalar array."""
     found = np.asarray(key)
     whole = found.shape == () and not isinstance(key, bool) and isinstance(found.item(), int)
     if not whole or not 0 <= found.item() < 1 << 64:
         raise SetsupError(
-            f"a key is a whole number from 0 to 2**64 - 1, such as setsup.random.fold gives, not {brief(key)}"
+            f"a key is an integer from 0 to 2**64 - 1, such as setsup.random.fold gives, not {brief(key)}"
         )
     return found.astype(np.uint64)
 
 
-def checked_pixels(pixels: npt.ArrayLike) -> Reals:
-    """Check places in a picture, and copy them as (n, 2) float64; an empty list is none at all."""
+def check_pixels(pixels: npt.ArrayLike) -> Reals:
+    """Check positions in an image; returns a copy, (n, 2) float64. An empty list is allowed."""
     found = np.asarray(pixels)
     if found.shape == (0,):
         found = found.reshape(0, 2)

@@ -1,8 +1,8 @@
-"""Homographies of the image plane: 3 × 3 matrices that take pixels of one picture to pixels of another.
+"""Homographies of the image plane: 3 × 3 matrices that take pixels of one image to pixels of another.
 
-Pixels are (x, y), x to the right and y down. Their centres are whole numbers, so that a picture of W × H pixels covers
+Pixels are (x, y), x to the right and y down. Their centres are integers, so that an image of W × H pixels covers
 −½ … W − ½ and −½ … H − ½. A matrix takes (x, y, 1) of the source to a multiple of (x′, y′, 1) of the result; the
-multiple is positive on the side of the horizon where the picture is. A function given arrays of shape (...) returns
+multiple is positive on the side of the horizon where the image is. A function given arrays of shape (...) returns
 matrices (..., 3, 3) of float64.
 
 References
@@ -41,7 +41,7 @@ Reals = npt.NDArray[np.float64]
 
 
 def translate(x: npt.ArrayLike, y: npt.ArrayLike) -> Reals:
-    """Move what a picture shows by x to the right and y down, in pixels.
+    """Move what an image shows by x to the right and y down, in pixels.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def fit(
 
 
 def resize(height: npt.ArrayLike, width: npt.ArrayLike, to_height: npt.ArrayLike, to_width: npt.ArrayLike) -> Reals:
-    """Resize a picture: −½ … width − ½ becomes −½ … to_width − ½, and so for the height.
+    """Resize an image: −½ … width − ½ becomes −½ … to_width − ½, and so for the height.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def scaling(x: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Reals:
 
 
 def about_centre(matrices: npt.ArrayLike, height: npt.ArrayLike, width: npt.ArrayLike) -> Reals:
-    """Make matrices that act about pixel (0, 0) act about the centre of a height × width picture.
+    """Make matrices that act about pixel (0, 0) act about the centre of a height × width image.
 
     Examples
     --------
@@ -281,14 +281,14 @@ def carried(points: npt.ArrayLike, matrices: npt.ArrayLike) -> Reals:
 
 
 def inside(points: npt.ArrayLike, height: float | npt.ArrayLike, width: float | npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Whether points lie on a picture: −½ ≤ x < width − ½ and −½ ≤ y < height − ½.
+    """Whether points lie on an image: −½ ≤ x < width − ½ and −½ ≤ y < height − ½.
 
     Parameters
     ----------
     points : (..., 2)
         Pixels (x, y); NaN is outside.
     height, width : (...) numbers
-        Of the picture.
+        Of the image.
 
     Returns
     -------

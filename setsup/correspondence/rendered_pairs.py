@@ -26,12 +26,12 @@ _OWN = ("partners", "status")
 
 
 class RenderedPairs(RenderedDataset):
-    """A rendered data set of pairs of views, with two modalities more.
+    """A rendered dataset of pairs of views, with two modalities more.
 
     ``partners`` (H, W, 2) float32 has for each pixel its place (x, y) in the other view of the pair, NaN where there is
     no surface or it lies behind the other camera. ``status`` (H, W) uint8 is the pixel's
     :class:`setsup.correspondence.Status`, of which 0 is visible. float32 keeps places to 1/30,000 of a pixel in
-    pictures of up to 1,024.
+    images of up to 1,024.
     """
 
     def __init__(

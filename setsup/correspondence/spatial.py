@@ -2,7 +2,7 @@
 
 The ray through a pixel of view 1 meets a point X. X is projected to view 2, and is visible there when the ray from
 camera 2 towards it, ``C₂ + t (X − C₂)``, meets nothing before t = 1 − 10⁻⁴, and both cameras see the same side of the
-surface. No depth picture is read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles
+surface. No depth image is read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles
 (see :mod:`setsup.correspondence.spatial_rays`).
 
 References
@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_key, checked_pixels
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_key, check_pixels
 from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
@@ -53,9 +53,9 @@ def spatial(
         What both cameras look at; it may be empty. What its rays need is built once, when they are first asked for:
         0.7 s for 225,000 triangles.
     camera1, camera2 : Camera
-        The two views; their pictures may be of different sizes.
+        The two views; their images may be of different sizes.
     pixels : (n, 2) float, optional
-        Pixels (x, y) of view 1, whole or not, also beside the picture; all of them, row after row, by default.
+        Pixels (x, y) of view 1, whole or not, also beside the image; all of them, row after row, by default.
     fraction : float, optional
         Instead of ``pixels``: this share of all pixels of view 1, drawn by ``key``; see :func:`drawn_pixels`. Published
         is 1/8.
@@ -118,12 +118,12 @@ def spatial(
 
 
 def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64) -> Reals:
-    """Draw a share of the pixels of a picture: exactly ⌊height · width · fraction⌋ different ones.
+    """Draw a share of the pixels of an image: exactly ⌊height · width · fraction⌋ different ones.
 
     Parameters
     ----------
     height, width : int
-        Of the picture.
+        Of the image.
     fraction : float
         0 … 1.
     key : int or uint64
@@ -145,11 +145,9 @@ def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64)
     (2, 2)
 
     """
-    if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.number) or not 0 <= fraction <= 1:
-        raise SetsupError(f"a fraction of pixels must be a number from 0 to 1, not {fraction!r}")
-    # 0.29 · 100 is a little less than 29
-    count = math.floor(round(height * width * float(fraction), 6))
-    word = checked_key(key)
+    share = check_number(fraction, "fraction", SetsupError, 0, 1)
+    count = math.floor(round(height * width * share, 6))  # 0.29 · 100 is a little less than 29
+    word = check_key(key)
     every = height * width
     # of a permutation that is sorted again only its length is left
     chosen = np.arange(every) if count == every else np.sort(random.permute(word, every, np.arange(count)))
@@ -166,4 +164,4 @@ def _pixels(camera: Camera, pixels: npt.ArrayLike | None, fraction: float | None
         raise SetsupError("a key draws a fraction of the pixels: give the fraction as well")
     if pixels is None:
         return camera.pixels()
-    return checked_pixels(pixels)
+    return check_pixels(pixels)

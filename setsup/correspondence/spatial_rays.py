@@ -25,12 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, met
-from setsup.scenes.meshes.coplanar import coplanar_of
-from setsup.scenes.meshes.holes import Holes, holes_of
 from setsup.scenes.meshes.mesh import Mesh
-from setsup.scenes.per_scene import PerScene
 from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Placement, Scene
+from setsup.scenes.surfaces.coplanar import coplanar_of
+from setsup.scenes.surfaces.holes import Holes, holes_of
+from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["MARGIN", "ExactRays", "exact_rays"]
 

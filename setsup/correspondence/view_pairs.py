@@ -20,12 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_image_size, check_integer
 from setsup.correspondence.pixel_pairs import (
     Partners,
     PixelPairs,
-    checked_key,
-    checked_size,
+    check_key,
     flat_pixels,
     one_per_pixel,
     partners,
@@ -49,10 +48,10 @@ _MATCHES, _SAME, _OTHER, _BACKGROUND = range(4)
 def traced(
     dataset: Any, row1: int, row2: int, camera1: Camera, camera2: Camera, fraction: float, key: int
 ) -> PixelPairs:
-    """Pairs of two rows of a rendered data set, which share a scene."""
+    """Pairs of two rows of a rendered dataset, which share a scene."""
     if not hasattr(dataset, "scene"):
         raise SetsupError(
-            f"{dataset.name} has no scenes to trace in: where partners are kept on disk, give match=stored "
+            f"{dataset.name} has no scenes to trace; for partners stored on disk, give match=stored "
             "(setsup.correspondence.stored)"
         )
     scene = dataset.scene(row1)
@@ -98,7 +97,7 @@ def view_pairs(
     Returns
     -------
     Partners
-        With arrays (n, h·w); ``valid`` is all true, for a picture has no pixel outside itself.
+        With arrays (n, h·w); ``valid`` is all true, for an image has no pixel outside itself.
 
     Raises
     ------
@@ -147,10 +146,10 @@ def _windowed(camera: Camera, left: int, top: int, size: Sequence[int]) -> Camer
 def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike) -> tuple[Rows, list[int]]:
     index, words = np.asarray(rows), np.asarray(keys)
     if index.ndim != 2 or index.shape[1] != 2 or not len(index) or index.dtype.kind not in "iu":
-        raise SetsupError(f"rows of view pairs must be (n, 2) whole numbers, not {index.dtype} {index.shape}")
+        raise SetsupError(f"rows of view pairs must be (n, 2) integers, not {index.dtype} {index.shape}")
     if words.shape != (len(index),):
         raise SetsupError(f"keys of {len(index)} view pairs must be one each, not {words.shape}")
-    return index, [int(checked_key(word)) for word in words]
+    return index, [int(check_key(word)) for word in words]
 
 
 def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, pairs: int) -> Rows | None:
@@ -158,11 +157,11 @@ def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, 
         raise SetsupError("windows and their size go together")
     if windows is None:
         return None
-    checked_size(size, "size")
+    check_image_size(size, "size", SetsupError)
     corners = np.asarray(windows)
     if corners.shape != (pairs, 2, 2) or corners.dtype.kind not in "iu":
         raise SetsupError(
-            f"windows of {pairs} view pairs must be ({pairs}, 2, 2) whole numbers, not {corners.dtype} {corners.shape}"
+            f"windows of {pairs} view pairs must be ({pairs}, 2, 2) integers, not {corners.dtype} {corners.shape}"
         )
     return corners
 
@@ -212,9 +211,9 @@ def descriptor_pairs(
     ----------
     pairs : PixelPairs
         Of view 1 and view 2, as :func:`setsup.correspondence.spatial` gives them: dense ones have most to draw from.
-        Only visible ones count, and only those within both pictures.
+        Only visible ones count, and only those within both images.
     instances2 : (h, w) int
-        Instance picture of view 2; −1 is background. What is less shows nothing, and no place is drawn there.
+        Instance image of view 2; −1 is background. What is less shows nothing, and no place is drawn there.
     size1 : (height, width)
         Of view 1.
     count : int
@@ -235,16 +234,16 @@ def descriptor_pairs(
 
     """
     check_arguments(descriptor_pairs, locals(), DataError)
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise SetsupError(f"the number of matches must be a whole number from 1 on, not {count!r}")
+    check_integer(count, "the number of matches", SetsupError, 1)
     seen = np.asarray(instances2)
     if seen.ndim != 2 or seen.dtype.kind not in "iu":
-        raise SetsupError(f"instances2 must be a picture (h, w) of whole numbers, not {seen.dtype} {seen.shape}")
+        raise SetsupError(f"instances2 must be an image (h, w) of integers, not {seen.dtype} {seen.shape}")
     seen = seen.astype(np.int64)
     ground = [-1, *background]
     on_object = pairs.visible & (pairs.instance >= 0) & ~np.isin(pairs.instance, ground)
-    on_object &= inside(pairs.points1, *checked_size(size1, "size1")) & inside(pairs.points2, *seen.shape)
-    rows, word = np.flatnonzero(on_object), int(checked_key(key))
+    one = check_image_size(size1, "size1", SetsupError)
+    on_object &= inside(pairs.points1, *one) & inside(pairs.points2, *seen.shape)
+    rows, word = np.flatnonzero(on_object), int(check_key(key))
     rows = rows[one_per_pixel(pairs.points1[rows], size1[1])]
     most = min(int(count), len(rows))
     chosen = rows[random.permute(random.fold(word, _MATCHES), max(len(rows), 1), np.arange(most))]

@@ -1,4 +1,4 @@
-"""The door to Hugging Face's Trainer: a callback that keeps a loader's position in every checkpoint."""
+"""Integration with Hugging Face's Trainer: a callback that keeps a loader's position in every checkpoint."""
 
 from typing import Any
 
@@ -15,19 +15,19 @@ __all__ = ["PositionCallback"]
 
 
 class PositionCallback(TrainerCallback, ExportableState):
-    """Makes ``Trainer.train(resume_from_checkpoint=…)`` go on at the very draw, with any number of ranks.
+    """Makes ``Trainer.train(resume_from_checkpoint=…)`` resume at the exact draw, for any number of ranks.
 
     It needs a trainer whose ``get_train_dataloader`` returns a :func:`setsup.loader`. The loader goes to its position
-    by arithmetic, so the trainer is told not to skip batches by reading them (``ignore_data_skip``).
+    by arithmetic, so the callback turns off skipping by reading batches (``ignore_data_skip``).
 
     Raises
     ------
     SetsupError
-        When training begins with batches that come from elsewhere, or from a checkpoint that holds no position.
+        If training starts with another loader, or from a checkpoint without a position.
 
     Examples
     --------
-    ``Trainer(model, arguments, callbacks=[PositionCallback()])`` is all. What it adds to ``trainer_state.json``:
+    Use ``Trainer(model, arguments, callbacks=[PositionCallback()])``. The callback adds to ``trainer_state.json``:
 
     >>> from setsup.loading.huggingface import PositionCallback
     >>> PositionCallback().state()
@@ -40,11 +40,11 @@ class PositionCallback(TrainerCallback, ExportableState):
         self._batches: Loader | None = None
 
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Let the loader do the skipping."""
+        """Turn off skipping by reading batches."""
         args.ignore_data_skip = True
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
-        """Bring the loader to the checkpoint's position, if there is a checkpoint."""
+        """Move the loader to the checkpoint's position, if there is one."""
         if not isinstance(train_dataloader, Loader):
             raise SetsupError(
                 "PositionCallback keeps the position of a setsup.loader: return one from get_train_dataloader, not "
@@ -61,7 +61,7 @@ class PositionCallback(TrainerCallback, ExportableState):
             train_dataloader.load_state_dict(saved["attributes"]["position"])
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps: the number of global draws delivered, once training has begun."""
+        """State for a checkpoint: the number of global draws delivered, once training has started."""
         if self._batches is not None:
             self.position = self._batches.state_dict()
         return {"args": {}, "attributes": {"position": self.position}}

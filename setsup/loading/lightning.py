@@ -1,4 +1,4 @@
-"""Lightning's door: a data module whose checkpoints resume at the very draw, whatever the number of ranks."""
+"""Integration with Lightning: a data module whose checkpoints resume at the exact draw, for any number of ranks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,37 +20,37 @@ __all__ = ["LightningBatches"]
 class LightningBatches(LightningDataModule):
     """Training batches for a Lightning ``Trainer``; each rank gets its share, on its device.
 
-    A checkpoint holds the number of global draws on which training began. A resumed run goes on with the next draw,
-    from any checkpoint and with any number of ranks. Lightning's own restoring of a loader cannot promise that: it
-    takes one batch ahead of a loader without a length, reads a length as that of the whole epoch, and leaves the
-    loader's state out where a checkpoint was written at the end of an epoch.
+    A checkpoint holds the number of global draws used for training. A resumed run continues with the next draw, from
+    any checkpoint and with any number of ranks. Lightning's own restoring of a loader cannot guarantee that: it
+    prefetches one batch of a loader without a length, takes a length as that of the whole epoch, and omits the loader's
+    state from checkpoints written at the end of an epoch.
 
     An endless sampler makes one endless epoch: end it with ``Trainer(max_steps=…)``, or divide it into epochs with
-    ``Trainer(limit_train_batches=…)``, a number of batches of each rank.
+    ``Trainer(limit_train_batches=…)``, the number of batches per rank.
 
-    Loaders for validation and tests are methods of a subclass: where there is a data module, Lightning does not ask the
-    module that is trained for them.
+    Define loaders for validation and tests as methods of a subclass: with a data module, Lightning ignores those of
+    the trained module.
 
     Parameters
     ----------
     dataset : Dataset
-        Whose table the sampler was made of.
+        The dataset that the sampler was made for.
     sampler : Sampler
-        What to draw.
+        The sampler to draw from.
     start : int
-        Global draw to begin with.
+        First global draw.
     **options
-        Further options of :func:`setsup.loader`, other than ``rank``, ``world`` and ``to``, which Lightning knows.
+        Further options of :func:`setsup.loader`, except ``rank``, ``world`` and ``to``, which Lightning sets.
 
     Attributes
     ----------
     delivered : int
-        Number of global draws on which training began.
+        Number of global draws used for training.
 
     Raises
     ------
     SamplerError, DataError, SetsupError
-        At once, for what :func:`setsup.loader` refuses.
+        As :func:`setsup.loader` does, at construction.
 
     Examples
     --------
@@ -65,21 +65,21 @@ class LightningBatches(LightningDataModule):
 
     def __init__(self, dataset: Dataset, sampler: Sampler, *, start: int = 0, **options: Any) -> None:
         super().__init__()
-        # refuses now what it refuses
+        # raises its errors now
         first = Loader(dataset, sampler, start=start, rank=0, world=1, to="torch", **options)
         self._dataset, self._sampler, self._options = dataset, sampler, options
         self._world = 1
         self.delivered: int = first.state_dict()["delivered"]
 
     def __str__(self) -> str:
-        """Sampler and position; Lightning's own text asks for the batches of a trainer."""
+        """Show sampler and position; Lightning's own version needs a trainer."""
         return f"{type(self).__name__}({self._dataset.name}, {self._sampler!r}, delivered={self.delivered})"
 
     def train_dataloader(self) -> "_Stream":
-        """Batches of this rank, from the first draw on that no checkpoint counts."""
+        """Batches of this rank, from the position on."""
         if self.trainer is None:
             raise SetsupError("the batches have no trainer yet: pass them to Trainer.fit(module, datamodule=…)")
-        # ranks that share a model between them read the same batches, so this is not always the rank of the process
+        # ranks that share one model read the same batches, so this may differ from the rank of the process
         share = self.trainer.distributed_sampler_kwargs or {"num_replicas": 1, "rank": 0}
         self._world = share["num_replicas"]
         device = self.trainer.strategy.root_device
@@ -88,14 +88,14 @@ class LightningBatches(LightningDataModule):
         return _Stream(self, batches)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
-        """Count the batch that training begins with now; Lightning calls this for every batch."""
+        """Count the batch that is about to be trained on; Lightning calls this for every batch."""
         if self.trainer is None:
             return batch
         if self.trainer.training:
             self.delivered += self._world
             if self._sampler.length is not None:
                 self.delivered = min(self.delivered, self._sampler.length)
-        # Lightning asks the data module alone, and the module may have such a hook too
+        # Lightning calls only the data module's hook, and the module may have one too
         return self.trainer.lightning_module.on_before_batch_transfer(batch, dataloader_idx)
 
     def state_dict(self) -> dict[str, Any]:
@@ -110,13 +110,13 @@ class LightningBatches(LightningDataModule):
 
 
 class _Stream:
-    """What Lightning iterates over: without a length, and with the data module's position as its own."""
+    """The iterable that Lightning gets: without a length, and with the data module's position."""
 
     def __init__(self, data: LightningBatches, batches: Loader) -> None:
         self._data, self._batches = data, batches
-        # what Lightning restores at some checkpoints is what the data module restored before
+        # Lightning restores the same position in some checkpoints
         self.state_dict, self.load_state_dict = data.state_dict, data.load_state_dict
 
     def __iter__(self) -> Iterator[Batch]:
-        self._batches.load_state_dict(self._data.state_dict())  # batches that were taken and not trained on come again
+        self._batches.load_state_dict(self._data.state_dict())  # prefetched batches are repeated
         return iter(self._batches)

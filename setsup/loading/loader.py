@@ -1,4 +1,4 @@
-"""The loader: an iterable of batches with one position, the same for any number of workers and ranks."""
+"""The loader: an iterable of batches with one position, independent of the number of workers and ranks."""
 
 import os
 import sys
@@ -8,59 +8,60 @@ from typing import Any
 
 import numpy as np
 
-from setsup.checks import check_arguments, is_integer
+from setsup.checks import check_arguments, check_integer, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError, brief
-from setsup.loading.batch import Batch, Finish, Transform, check_names
+from setsup.loading.batch import Batch, Transform, check_names
+from setsup.loading.finish import Finish
 from setsup.loading.processes import WorkerPool
-from setsup.loading.stream import Job, Maker, Stream, ahead, inline, requests
+from setsup.loading.stream import Job, Maker, Stream, inline, prefetch, requests
 from setsup.loading.torch import TensorConverter, accelerated_processes
 from setsup.samplers import Sampler
 
 __all__ = ["Loader", "loader"]
 
-_MOST = 8  # processes that "auto" starts
+_MOST = 8  # processes started by "auto"
 
 
 class Loader:
     """Batches of a sampler's draws, in order, from one position on.
 
-    The position is the first global draw that was not delivered yet; a batch is delivered when ``next`` returns it.
-    ``iter(loader)`` always goes on there. One training step of ``world`` ranks delivers ``world`` draws.
+    The position is the first global draw that is not delivered yet; a batch is delivered when ``next`` returns it.
+    ``iter(loader)`` always resumes there. One training step of ``world`` ranks delivers ``world`` draws.
 
     Parameters
     ----------
     dataset : Dataset
-        Whose table the sampler was made of.
+        The dataset that the sampler was made for.
     sampler : Sampler
-        What to draw.
+        The sampler to draw from.
     modalities : sequence of str, optional
-        What to fetch; everything by default.
+        Modalities to fetch; all by default.
     transform : callable of a batch, optional
-        Changes a batch, see :mod:`setsup.loading.transforms`. What keeps its name keeps its sets and slots; names that
-        it adds are its own. It must depend on the batch alone. It runs where the batch is made, in the thread or the
-        worker process; with batches on a device, in this process.
+        Applied to each batch, see :mod:`setsup.loading.transforms`. Arrays that keep their name must keep their axes
+        of sets and positions; new names are unrestricted. It must depend on the batch alone. It runs in the prefetching
+        thread or worker process; for batches on a device, in this process.
     start : int
-        Global draw to begin with.
+        First global draw.
     rank, world : int
         This process's share: draws start + rank, start + rank + world, …
     workers : int or str
-        0 makes batches when they are asked for, ``"thread"`` in one thread ahead, a number in so many processes.
-        Where rows are copied and nothing else is done to them, whoever waits for the thread makes a batch meanwhile.
-        ``"auto"`` is the thread for data sets that copy rows, for which processes cost several times the copy; and for
-        those that decode or render (``dataset.computes``) one process a core, at most 8.
+        0 makes batches on demand, ``"thread"`` prefetches them in one thread, and a number in that many processes.
+        Where rows are only copied, a consumer that waits for the thread makes a batch itself. ``"auto"`` is the thread
+        for datasets that copy rows, where processes cost several times the copy, and one process per core, at most 8,
+        for those that decode or render (``dataset.computes``).
     prefetch : int
-        Batches made ahead.
+        Number of batches to prefetch.
     to : str
-        ``"torch"``, ``"numpy"``, or a torch device such as ``"cuda:0"``. In torch pictures, which are modalities that
-        say their ``color``, are (sets, size, channels, height, width), a view of the same memory.
+        ``"torch"``, ``"numpy"``, or a torch device such as ``"cuda:0"``. In torch, images (modalities with a
+        ``color``) are (sets, size, channels, height, width), as views of the same memory.
 
     Raises
     ------
     SamplerError
-        When the sampler was made of another table.
+        If the sampler was made for another table.
     DataError
-        When there is no such modality.
+        If there is no such modality.
 
     Examples
     --------
@@ -89,34 +90,37 @@ class Loader:
         to: str = "torch",
     ) -> None:
         if not isinstance(sampler, Sampler):
-            raise SamplerError(f"the loader takes a data set and then a sampler, not {type(sampler).__name__}")
+            raise SamplerError(f"the loader takes a dataset and then a sampler, not {type(sampler).__name__}")
         _check_transform(transform)
         check_arguments(Loader.__init__, locals(), SamplerError)
         if not dataset.factors.has_fingerprint(sampler.table.fingerprint):
             raise SamplerError(
-                f"the sampler was made of another table (fingerprint {sampler.table.fingerprint}) than that of "
-                f"{dataset.name} ({dataset.factors.fingerprint}): make it of dataset.factors"
+                f"the sampler was made for another table (fingerprint {sampler.table.fingerprint}) than that of "
+                f"{dataset.name} ({dataset.factors.fingerprint}): make it from dataset.factors"
             )
-        share = sampler.shard(rank, world, start)  # which checks the three, and makes them Python's own numbers
+        share = sampler.shard(rank, world, start)  # checks the three, and makes them Python integers
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, share.rank, share.world
         self.modalities = fetch_request(dataset, [], modalities)[1]
         check_names(dataset.name, self.modalities)
-        self._door = _door(to)
-        self._finish = Finish(self._door, transform, dataset.modalities, self.modalities)
-        self._workers, self._prefetch = _checked_workers(workers, dataset), _positive(prefetch)
+        self._converter = None if to == "numpy" else TensorConverter(to)
+        self._finish = Finish(self._converter, transform, dataset.modalities, self.modalities)
+        self._workers, self._prefetch = (
+            _check_workers(workers, dataset),
+            check_integer(prefetch, "prefetch", SetsupError, 1),
+        )
         self._delivered = share.start
-        self._made_in = os.getpid()  # which one that is pickled or forked keeps
-        self._turn = 0  # of the iterator that may go on; others would take batches away from it
+        self._made_in = os.getpid()  # copied by pickling and forks
+        self._turn = 0  # of the only valid iterator
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches from the first global draw that was not delivered yet; an iterator made before ends here.
+        """Batches from the first undelivered draw on; earlier iterators of this loader become invalid.
 
         Raises
         ------
         SetsupError
-            In one of several worker processes of torch's DataLoader, where the loader was made before them: each would
-            give every draw. One that a worker makes itself takes its share by ``rank`` and ``world``. In a DataLoader
-            that accelerate prepared on several processes, which would shard the draws once more.
+            In one of several worker processes of torch's DataLoader, unless the worker made the loader itself (with its
+            own ``rank`` and ``world``): each worker would deliver every draw. In a DataLoader that accelerate prepared
+            for several processes, which would shard the draws again.
 
         """
         _check_sharded_once()
@@ -133,21 +137,21 @@ class Loader:
                     return
                 delivered, last = self._delivered + self.world, self.sampler.length
                 delivered = delivered if last is None else min(delivered, last)
-                self._delivered = delivered  # last: an interrupt between this and the yield would lose a draw
+                self._delivered = delivered  # last: an interrupt before the yield would lose a draw
                 yield batch
-                del batch  # so that its buffer is free once the consumer lets go of it
+                del batch  # its buffer is free once the consumer drops it
         raise SetsupError(
-            "this iterator has ended: the loader went on with another one, or to another position; a loader has one "
+            "this iterator is invalid: the loader was iterated again or moved to another position; a loader has one "
             "position, so make a second loader for a second stream"
         )
 
     def _stream(self) -> Stream:
-        asked = requests(self.sampler.shard(self.rank, self.world, self._delivered))
+        requested = requests(self.sampler.shard(self.rank, self.world, self._delivered))
         maker, finish = Maker(self.dataset, self.modalities), self._finish
-        allocate = self._door.allocate if self._door else np.empty
-        on_device = self._door is not None and self._door.device is not None
+        allocate = self._converter.allocate if self._converter else np.empty
+        on_device = self._converter is not None and self._converter.device is not None
         if self._workers in (0, "thread"):
-            jobs = maker.jobs(asked, allocate)
+            jobs = maker.jobs(requested, allocate)
 
             def make(job: Job) -> Batch:
                 return finish(maker.make(*job))
@@ -156,13 +160,13 @@ class Loader:
                 return inline(jobs, make)
             plain = finish.transform is None and not on_device
             helps = plain and maker.copies and not _computes(self.dataset)
-            return ahead(jobs, make, self._prefetch, helps=helps)
-        crew = WorkerPool(maker, None if on_device else finish, int(self._workers), allocate)
-        here = finish if on_device else _as_it_is
-        return ahead(crew.batches(asked), here, self._prefetch, let_go=crew.let_go)
+            return prefetch(jobs, make, self._prefetch, consumer_helps=helps)
+        pool = WorkerPool(maker, None if on_device else finish, int(self._workers), allocate)
+        here = finish if on_device else _identity
+        return prefetch(pool.batches(requested), here, self._prefetch, shutdown=pool.shutdown)
 
     def __len__(self) -> int:
-        """Count the batches that are left for this rank; TypeError for an endless sampler."""
+        """Number of batches left for this rank; TypeError for an endless sampler."""
         if self.sampler.length is None:
             raise TypeError(
                 "a loader of an endless sampler has no length: choose the number of steps yourself, and iterate over "
@@ -171,7 +175,7 @@ class Loader:
         return len(self.sampler.shard(self.rank, self.world, self._delivered))
 
     def __repr__(self) -> str:
-        """Show what is loaded, and from where on."""
+        """Show dataset, sampler and position."""
         rank = f", rank {self.rank} of {self.world}" if self.world > 1 else ""
         return f"Loader({self.dataset!r}, {self.sampler!r}, {self._delivered} delivered{rank})"
 
@@ -180,12 +184,12 @@ class Loader:
         return {"delivered": self._delivered}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go to a position; the number of ranks may be another one than before.
+        """Go to a position; the number of ranks may differ from before.
 
         Raises
         ------
         SetsupError
-            When it is no position of this sampler.
+            If it is not a position of this sampler.
 
         """
         delivered: Any = state.get("delivered") if isinstance(state, Mapping) else None
@@ -198,33 +202,28 @@ class Loader:
 loader = Loader
 
 
-def _door(to: str) -> TensorConverter | None:
-    """What turns batches of arrays into tensors; None where they stay arrays."""
-    return None if to == "numpy" else TensorConverter(to)
-
-
-def _checked_workers(workers: int | str, dataset: Dataset) -> int | str:
+def _check_workers(workers: int | str, dataset: Dataset) -> int | str:
     if workers == "auto":
         return _processes() if _computes(dataset) else "thread"
     if workers == "thread":
         return workers
-    if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # which numpy's numbers are as well
+    if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # or numpy's integers
         return int(workers)
-    raise SetsupError(f"workers must be 'auto', 'thread' or a whole number from 0 on, not {brief(workers)}")
+    raise SetsupError(f"workers must be 'auto', 'thread' or an integer from 0 on, not {brief(workers)}")
 
 
 def _computes(dataset: Dataset) -> bool:
     return bool(getattr(dataset, "computes", False))
 
 
-def _as_it_is(batch: Batch) -> Batch:
+def _identity(batch: Batch) -> Batch:
     return batch
 
 
 def _processes() -> int | str:
-    """One process for each core that this rank may use; the thread where there is but one."""
+    """One process per core available to this rank; the thread if there is only one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    share = cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # torchrun's number of ranks on this machine
+    share = cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # set by torchrun: ranks on this machine
     return min(share, _MOST) if share > 1 else "thread"
 
 
@@ -232,7 +231,7 @@ def _check_transform(transform: Any) -> None:
     if transform is None:
         return
     if type(transform).__module__.startswith("setsup.loading.transforms.operations"):
-        raise SetsupError(f"{transform!r} is an operation on images, no transform of batches: put it into Augment")
+        raise SetsupError(f"{transform!r} is an operation on images, not a transform of batches: put it into Augment")
     if not callable(transform):
         raise SetsupError(
             f"the transform must be a callable that takes a batch and returns it, not {brief(transform)}: "
@@ -240,28 +239,22 @@ def _check_transform(transform: Any) -> None:
         )
 
 
-def _positive(prefetch: int) -> int:
-    if not is_integer(prefetch) or prefetch < 1:
-        raise SetsupError(f"prefetch must be a whole number from 1 on, not {brief(prefetch)}")
-    return int(prefetch)
-
-
 def _check_no_other_workers() -> None:
-    data = sys.modules.get("torch.utils.data")  # which whoever is such a worker has imported
+    data = sys.modules.get("torch.utils.data")  # imported in every such worker
     worker = None if data is None else data.get_worker_info()
     if worker is not None and worker.num_workers > 1:
         raise SetsupError(
-            f"each of the {worker.num_workers} worker processes of torch's DataLoader would give every draw of this "
+            f"each of the {worker.num_workers} worker processes of torch's DataLoader would deliver every draw of this "
             "loader: pass num_workers=0 there, and workers= to setsup.loader, or make the loader in each worker, with "
             "its rank= and world="
         )
 
 
 def _check_sharded_once() -> None:
-    """Refuse to be read by a DataLoader of accelerate, which is among the callers, for several processes."""
+    """Raise if a DataLoader of accelerate for several processes is among the callers."""
     if (processes := accelerated_processes()) > 1:
         raise SetsupError(
             f"accelerate would read this loader in its main process alone, and shard it among {processes} processes "
-            "again, so that draws are lost: leave it out of accelerator.prepare, and make it with "
+            "again, which loses draws: leave it out of accelerator.prepare, and make it with "
             "rank=accelerator.process_index, world=accelerator.num_processes"
         )

@@ -1,7 +1,7 @@
 """Batches made by worker processes, in order.
 
-Workers are fresh Python processes (:mod:`setsup.jobs.process`), each tied to the loader by one socket: when the loader
-goes, however it goes, the socket closes and the worker ends.
+Workers are fresh Python processes (:mod:`setsup.jobs.process`), each connected to the loader by a socket. However the
+loader ends, the socket closes and the worker ends.
 """
 
 from collections import deque
@@ -15,45 +15,46 @@ import numpy.typing as npt
 from setsup.errors import DataError, SetsupError
 from setsup.jobs.process import Process, cause
 from setsup.loading import ipc
-from setsup.loading.batch import Batch, Finish
+from setsup.loading.batch import Batch
+from setsup.loading.finish import Finish
 from setsup.loading.ring import Allocate, Ring
 from setsup.loading.stream import Maker, Request, Stream
 
 __all__ = ["WorkerPool"]
 
-_QUEUED = 2  # requests a worker has: one that it works on, and the next
-_SIZES = 16  # of arrays, whose buffers are kept
+_QUEUED = 2  # requests per worker: the current one and the next
+_SIZES = 16  # array sizes whose buffers are kept
 
 
 def _for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
-    """What every worker needs, written once."""
+    """What every worker needs, pickled once."""
     try:
         return ipc.store((maker, finish))
     except Exception as error:
-        culprit = "the transform" if finish is not None and not _pickles(finish.transform) else "the data set"
+        culprit = "the transform" if finish is not None and not _pickles(finish.transform) else "the dataset"
         raise SetsupError(
-            f"{culprit} cannot be sent to worker processes ({type(error).__name__}: {error}): leave out what it holds "
-            "open (files, locks, generators), or pass workers='thread'"
+            f"{culprit} cannot be sent to worker processes ({type(error).__name__}: {error}): remove open files, locks "
+            "and generators, or pass workers='thread'"
         ) from None
 
 
 class WorkerPool:
-    """Worker processes that make batches by turns."""
+    """Worker processes that make batches in turn."""
 
     def __init__(self, maker: Maker, finish: Finish | None, workers: int, allocate: Allocate) -> None:
         self._maker, self._finish, self._count = maker, finish, workers
         self._buffers = _Buffers(allocate)
         self._workers: list[_Worker] = []
-        self._let_go = False
+        self._closed = False
 
     def batches(self, asked: Iterator[Request]) -> Stream:
-        """Batches in the order in which they are asked for."""
+        """Batches in the order of the requests."""
         pending: deque[_Worker] = deque()
         try:
             with _for_workers(self._maker, self._finish) as things:
-                for _ in range(self._count):  # one by one, so that those before a failure are let go as well
+                for _ in range(self._count):  # one by one, so that a failure ends those before it as well
                     self._workers.append(_Worker("setsup.loading.worker", things))
-            if self._let_go:  # before all of them were there to hear of it
+            if self._closed:  # while workers were being started
                 return
             turns = cycle(self._workers)
             for request in islice(asked, self._count * _QUEUED):
@@ -67,26 +68,26 @@ class WorkerPool:
                 yield batch
                 del batch
         finally:
-            self.let_go()
+            self.shutdown()
             for worker in self._workers:
                 worker.end()
 
-    def let_go(self) -> None:
-        """End the workers, whatever they are at, and whoever waits for their batches."""
-        self._let_go = True
+    def shutdown(self) -> None:
+        """End the workers at once, and whoever waits for their batches."""
+        self._closed = True
         for worker in self._workers:
             worker.shutdown()
 
 
 class _Buffers:
-    """Memory for large arrays, one ring for each of the sizes that came last."""
+    """Memory for large arrays: one ring for each recently used size."""
 
     def __init__(self, allocate: Allocate) -> None:
         self._allocate = allocate
         self._rings: dict[tuple[int, ...], Ring] = {}
 
     def __call__(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-        """Hand out an array that nobody refers to."""
+        """Return an array that nobody refers to."""
         ring = self._rings.pop(shape, None)
         if ring is None:
             ring = Ring(shape, dtype.name, self._allocate)
@@ -97,11 +98,11 @@ class _Buffers:
 
 
 class _Worker(Process):
-    """One worker process, seen from the loader."""
+    """The loader's end of a worker process."""
 
     def ask(self, request: Request) -> None:
         try:
-            ipc.send(self.socket, ipc.packed(request))
+            ipc.send(self.socket, ipc.pack(request))
         except OSError:
             raise self._ended() from None
 

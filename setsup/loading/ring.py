@@ -1,6 +1,6 @@
-"""Buffers that are used again as soon as nobody holds their batch any more.
+"""Buffers that are reused as soon as nothing refers to their batch.
 
-Copying rows into memory that was touched before costs half of what fresh memory does. An array is free when only the
+Copying rows into memory that was touched before costs half of what fresh memory costs. An array is free when only the
 ring refers to it: views, and tensors that share its memory, keep a reference to it.
 """
 
@@ -16,29 +16,29 @@ __all__ = ["Ring"]
 Array = npt.NDArray[Any]
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
-_KEPT = 32  # arrays that a ring keeps; whoever holds more batches gets fresh memory
+_KEPT = 32  # arrays per ring; consumers that hold more batches get fresh memory
 
 
 def _holders(things: list[Any], place: int) -> int:
     return sys.getrefcount(things[place])
 
 
-_FREE = _holders([object()], 0)  # what the list alone makes of it, which differs between versions of Python
+_FREE = _holders([object()], 0)  # with the list alone; differs between versions of Python
 
 
 class Ring:
-    """Arrays of one shape, handed out and taken back without anyone giving them back."""
+    """Arrays of one shape, reused without being returned explicitly."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str, allocate: Allocate = np.empty) -> None:
         self._shape, self._dtype, self._allocate = shape, np.dtype(dtype), allocate
         self._arrays: list[Array] = []
 
     def __len__(self) -> int:
-        """Count the arrays that are kept."""
+        """Number of arrays kept."""
         return len(self._arrays)
 
     def take(self) -> Array:
-        """Hand out an array that nobody refers to; a fresh one where all are in use."""
+        """Return an array that nothing else refers to; a fresh one if all are in use."""
         for place in range(len(self._arrays)):
             if _holders(self._arrays, place) == _FREE:
                 return self._arrays[place]

@@ -1,4 +1,4 @@
-"""Streams of batches, in order, made where they are asked for or by a thread ahead. Both give the same batches."""
+"""Streams of batches, in order, made on demand or prefetched by a thread. Both deliver the same batches."""
 
 import atexit
 import itertools
@@ -15,18 +15,18 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Selection
 from setsup.errors import SetsupError
-from setsup.loading.batch import Batch, batch_of
+from setsup.loading.batch import Batch, make_batch
 from setsup.loading.ring import Allocate, Ring
 from setsup.samplers import Draw, Shard
 
-__all__ = ["Job", "Maker", "Request", "Stream", "ahead", "inline", "requests"]
+__all__ = ["Job", "Maker", "Request", "Stream", "inline", "prefetch", "requests"]
 
 Request = tuple[int, Draw]
 Buffers = dict[str, npt.NDArray[Any]]
 Job = tuple[Request, Buffers | None]
 Stream = Generator[Batch, None, None]
 
-_QUICK = 0.02  # seconds: who waits for a batch makes one meanwhile where that takes no longer
+_QUICK = 0.02  # seconds per batch up to which a waiting consumer makes batches itself
 
 
 def requests(shard: Shard) -> Iterator[Request]:
@@ -46,15 +46,15 @@ class Maker:
 
     @property
     def copies(self) -> bool:
-        """Whether the dataset copies rows to where they are wanted."""
-        # what only fetches would gain nothing: its rows would be copied twice
+        """Whether the dataset copies rows straight into buffers."""
+        # the default fetch_into would copy them twice
         source = self.dataset
-        while isinstance(source, Selection):  # which hands on what it is asked for
+        while isinstance(source, Selection):
             source = source.source
         return getattr(type(source), "fetch_into", Dataset.fetch_into) is not Dataset.fetch_into
 
     def jobs(self, asked: Iterator[Request], allocate: Allocate) -> Generator[Job, None, None]:
-        """Requests with buffers for their rows, for one thread at a time: two might find the same buffer free."""
+        """Requests with buffers for their rows; not thread-safe, since two threads might take the same buffer."""
         rings: dict[str, Ring] | None = None
         for number, request in enumerate(asked):
             if number == 0:
@@ -62,10 +62,10 @@ class Maker:
             yield request, {name: ring.take() for name, ring in rings.items()} if rings else None
 
     def make(self, request: Request, buffers: Buffers | None = None) -> Batch:
-        """Fetch one draw, for any number of threads at once."""
-        return batch_of(self.dataset, *request, self.modalities, buffers)
+        """Fetch one draw; thread-safe."""
+        return make_batch(self.dataset, *request, self.modalities, buffers)
 
-    def rings(self, slots: Sequence[int], allocate: Allocate) -> dict[str, Ring] | None:
+    def rings(self, leading: Sequence[int], allocate: Allocate) -> dict[str, Ring] | None:
         """Buffers for the modalities, where the dataset copies rows and all have one shape."""
         if not self.copies:
             return None
@@ -75,26 +75,26 @@ class Maker:
             sizes = [size for size in modality.shape if size is not None]
             if len(sizes) < len(modality.shape):
                 return None
-            found[name] = Ring((*slots, *sizes), modality.dtype, allocate)
+            found[name] = Ring((*leading, *sizes), modality.dtype, allocate)
         return found
 
 
 def inline(jobs: Generator[Job, None, None], make: Callable[[Job], Batch]) -> Stream:
-    """Batches made when they are asked for."""
-    yield from map(make, jobs)  # which keeps none: a buffer is free when only its ring refers to it
+    """Batches made on demand."""
+    yield from map(make, jobs)  # keeps no reference: a buffer is free when only its ring refers to it
 
 
 def _share_no_cores() -> None:
-    """Let torch compute here with one thread, as in a worker process, and elsewhere with as many as before.
+    """Limit torch to one thread in this thread alone, as in a worker process.
 
-    A transform that wants every core at each of its small steps waits for those on which training is busy.
+    A transform that uses all cores would wait at each small step for those that training keeps busy.
     """
     torch = sys.modules.get("torch")
     if torch is None:
         return
     before = torch.get_num_threads()
-    torch.set_num_threads(1)  # for this thread, and as the default of those that begin later
-    later = threading.Thread(target=torch.set_num_threads, args=(before,))  # which gives the default back
+    torch.set_num_threads(1)  # in this thread, and by default in threads that start later
+    later = threading.Thread(target=torch.set_num_threads, args=(before,))  # restores the default
     later.start()
     later.join()
 
@@ -102,24 +102,24 @@ def _share_no_cores() -> None:
 _END = object()
 
 
-def ahead(
+def prefetch(
     jobs: Generator[Any, None, None],
     make: Callable[[Any], Batch],
-    prefetch: int,
+    count: int,
     *,
-    helps: bool = False,
-    let_go: Callable[[], None] = lambda: None,
+    consumer_helps: bool = False,
+    shutdown: Callable[[], None] = lambda: None,
 ) -> Stream:
-    """Batches made by one thread, ``prefetch`` of them ahead."""
+    """Batches made by a thread, up to `count` of them in advance; a waiting consumer may make some itself."""
     ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
     room: queue.SimpleQueue[bool] = queue.SimpleQueue()  # True for each batch that may be made, False for the end
     stopped = threading.Event()
     taking, numbers = threading.Lock(), itertools.count()
     quick = False
-    home = os.getpid()
+    owner = os.getpid()
 
     def one() -> tuple[int, Any]:
-        """The next number and its batch, or the end, or the error that is raised when those before are delivered."""
+        """The next number with its batch, the end, or the error to raise once earlier batches are delivered."""
         nonlocal quick
         with taking:
             number = next(numbers)
@@ -129,46 +129,46 @@ def ahead(
                 return number, error
         if job is _END:
             return number, _END
-        begun = time.perf_counter()
+        began = time.perf_counter()
         try:
             batch = make(job)
         except Exception as error:
             return number, error
-        quick = time.perf_counter() - begun < _QUICK
+        quick = time.perf_counter() - began < _QUICK
         return number, batch
 
     def work() -> None:
         try:
             _share_no_cores()
             while room.get() and not stopped.is_set():
-                ready.put(one()[1])  # not kept here: a buffer is free when only its ring refers to it
-        except BaseException as error:  # handed over, to be raised where the batch is asked for
+                ready.put(one()[1])  # keeps no reference, as above
+        except BaseException as error:  # raised in the consumer
             ready.put(error)
         finally:
             with taking:
                 jobs.close()
 
     def stop() -> None:
-        if os.getpid() != home:  # a fork has no such thread, and leaves the workers to its parent
+        if os.getpid() != owner:  # a fork has no such thread, and its parent ends the workers
             return
         stopped.set()
         room.put(False)
-        let_go()
-        if threading.current_thread() is not thread:  # where the garbage collector may find the stream
+        shutdown()
+        if threading.current_thread() is not thread:  # the garbage collector may call this in any thread
             thread.join()
 
-    for _ in range(prefetch):
+    for _ in range(count):
         room.put(True)
     thread = threading.Thread(target=work, name="setsup-loader", daemon=True)
     thread.start()
-    atexit.register(stop)  # a thread amid compiled code while the interpreter ends may abort the process
-    mine: tuple[int, Any] | None = None  # what was made here, while the thread was at an earlier one
+    atexit.register(stop)  # a thread in compiled code at interpreter shutdown may abort the process
+    own: tuple[int, Any] | None = None  # a batch made by the consumer while the thread made an earlier one
     try:
         for number in itertools.count():
-            if helps and quick and mine is None and ready.empty():
-                mine = one()
-            if mine is not None and mine[0] == number:
-                item, mine = mine[1], None
+            if consumer_helps and quick and own is None and ready.empty():
+                own = one()
+            if own is not None and own[0] == number:
+                item, own = own[1], None
             else:
                 item = ready.get()
                 room.put(True)
@@ -177,9 +177,9 @@ def ahead(
             if isinstance(item, BaseException):
                 raise item
             yield item
-            del item  # the buffer must not be held by a variable here while the next batch is waited for
-            if os.getpid() != home:
-                raise SetsupError("this iterator is of the process that was forked: call iter(loader) in this one")
+            del item  # a reference here would keep its buffer busy while waiting for the next batch
+            if os.getpid() != owner:
+                raise SetsupError("this iterator belongs to the parent process: call iter(loader) in the forked one")
     finally:
         stop()
         atexit.unregister(stop)

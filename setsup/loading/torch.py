@@ -1,4 +1,4 @@
-"""The one place where torch comes in: batches as tensors, and data sets and samplers for torch's own DataLoader."""
+"""The integration with torch: batches as tensors, and datasets and samplers for torch's own DataLoader."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import is_integer
+from setsup.checks import check_integer
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.factors.stored import check_rows
@@ -19,7 +19,7 @@ __all__ = ["SetBatches", "TensorConverter", "TorchRows", "accelerated_processes"
 Array = npt.NDArray[Any]
 
 _BLOCK = 64  # steps drawn at a time
-_LAST = 2**63  # steps are below
+_LAST = 2**63  # exclusive bound of steps
 
 
 def _torch() -> Any:
@@ -33,7 +33,7 @@ def _torch() -> Any:
 
 
 class TensorConverter:
-    """Turns batches of arrays into batches of tensors on one device."""
+    """Converts batches of arrays to batches of tensors on one device."""
 
     def __init__(self, to: str) -> None:
         self._torch, self._to = _torch(), to
@@ -49,45 +49,45 @@ class TensorConverter:
             raise SetsupError(f"torch cannot use {to!r} here: {str(error).splitlines()[0]}") from None
 
     def __reduce__(self) -> tuple[type["TensorConverter"], tuple[str]]:
-        """Leave torch itself out, which is imported where this is opened."""
+        """Leave out the torch module, which does not pickle."""
         return TensorConverter, (self._to,)
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Array for rows; page-locked where they go to a GPU, which makes the copy there faster."""
+        """Allocate an array; page-locked if the device is a GPU, for faster copies."""
         if self.device is None or self.device.type != "cuda":
             return np.empty(shape, dtype)
-        # not a view of another array, which views of this one would keep in its place, see Ring
+        # a base array: views of a view would refer to its base, and Ring counts references
         page_locked: Array = self._torch.from_numpy(np.empty(shape, dtype)).pin_memory().numpy()
         return page_locked
 
     def deliver(self, batch: Batch, described: Mapping[str, Modality], modalities: Sequence[str]) -> Batch:
-        """The batch as tensors; pictures become (…, channels, height, width), a view of the same memory."""
-        pictures = {name for name in modalities if described[name].color}
-        pictures |= {f"canonical_{name}" for name in pictures}
-        return {name: self._tensors(value, name in pictures) for name, value in batch.items()}
+        """Return the batch as tensors; images become (…, channels, height, width), as views of the same memory."""
+        images = {name for name in modalities if described[name].color}
+        images |= {f"canonical_{name}" for name in images}
+        return {name: self._tensors(value, name in images) for name, value in batch.items()}
 
-    def _tensors(self, value: Any, picture: bool) -> Any:
+    def _tensors(self, value: Any, is_image: bool) -> Any:
         if isinstance(value, dict):
             return {name: self._tensors(inner, False) for name, inner in value.items()}
         if not isinstance(value, np.ndarray):
             return value
-        # a draw's rows may be a view of a block that other steps share, and torch takes no read-only memory
+        # indices may be a view of a block that other steps share, and torch accepts no read-only memory
         array = value if value.flags.writeable else value.copy()
-        if picture:  # numpy's view costs a tenth of torch's
+        if is_image:  # numpy's transpose costs a tenth of torch's
             array = array.transpose(*range(array.ndim - 3), -1, -3, -2)
         tensor = self._torch.from_numpy(array)
-        # not asynchronous: the buffer is free for the next batch as soon as nobody refers to it here
+        # synchronous: the buffer may be reused as soon as nothing refers to it
         return tensor if self.device is None else tensor.to(self.device)
 
 
 class TorchRows:
-    """A map-style data set for torch's own DataLoader; made by :func:`as_torch`."""
+    """A map-style dataset for torch's own DataLoader; made by :func:`as_torch`."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Number of rows."""
         return len(self.dataset)
 
     def __getitem__(self, row: int) -> Batch:
@@ -106,15 +106,15 @@ class TorchRows:
 
 
 def as_torch(dataset: Dataset) -> TorchRows:
-    """A map-style data set for torch's own DataLoader, with worker processes or without.
+    """A map-style dataset for torch's own DataLoader, with worker processes or without.
 
-    An item is a dict of the modalities, pictures as (channels, height, width) uint8 tensors, with the row number under
-    ``index`` and the codes under ``factors``. DataLoader fetches whole batches at once where it can.
+    An item is a dict of the modalities, images as (channels, height, width) uint8 tensors, with the row number under
+    ``index`` and the codes under ``factors``. DataLoader fetches whole batches at once if it can.
 
     Raises
     ------
     SetsupError
-        When this is no data set, or torch is not installed.
+        If this is not a dataset, or torch is not installed.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def as_torch(dataset: Dataset) -> TorchRows:
     """
     if not hasattr(dataset, "fetch"):
         raise SetsupError(
-            f"as_torch takes a data set, such as setsup.load gives, not {type(dataset).__name__}: samplers go into "
+            f"as_torch takes a dataset, such as setsup.load returns, not {type(dataset).__name__}: samplers go into "
             "set_batches"
         )
     _torch()
@@ -134,7 +134,7 @@ def as_torch(dataset: Dataset) -> TorchRows:
 
 
 def accelerated_processes() -> int:
-    """Among how many processes a DataLoader of accelerate shards what its callee gives; 1 where none is a caller."""
+    """Number of processes among which a calling DataLoader of accelerate shards batches; 1 without such a caller."""
     if "accelerate.data_loader" not in sys.modules:
         return 1
     frame = sys._getframe()
@@ -153,30 +153,30 @@ class SetBatches:
     Attributes
     ----------
     sampler : Sampler
-        What is drawn from.
+        The sampler to draw from.
     rank, world : int
-        Which of so many ranks this is.
+        This rank, and the number of ranks.
 
     """
 
     def __init__(self, sampler: Sampler, rank: int, world: int, start: int) -> None:
         self.sampler, self.rank, self.world = sampler, rank, world
-        self._next = start  # where the next pass begins, of all ranks
+        self._next = start  # first global step of the next pass
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Rows of this rank's draws of the next pass, which begins when the first is asked for."""
+        """Rows of this rank's draws in the next pass, which begins at the first ``next``."""
         if self.world > 1 and (processes := accelerated_processes()) > 1:
             raise SetsupError(
-                f"accelerate would shard these batches of rank {self.rank} among {processes} processes again, so that "
-                "draws are lost: give set_batches the sampler itself, and leave the sharding to accelerator.prepare"
+                f"accelerate would shard these batches of rank {self.rank} among {processes} processes again, which "
+                "loses draws: give set_batches the sampler itself, and leave the sharding to accelerator.prepare"
             )
-        # DataLoader with workers asks for two iterators and uses one
+        # a DataLoader with workers makes two iterators and uses one
         begin, end, count = self._next, self._end(), _LAST
         if end is not None:
             count, self._next = self._count(end), end
         for first in range(0, count, _BLOCK):
             steps = begin + self.rank + np.arange(first, min(first + _BLOCK, count), dtype=np.int64) * self.world
-            if end is not None:  # the last draw again for ranks that have none left, so that none waits for another
+            if end is not None:  # ranks without draws left repeat the last one, so that no rank waits for another
                 steps = np.minimum(steps, end - 1)
             draws = self.sampler.draws(steps)
             for place in range(len(steps)):
@@ -186,55 +186,54 @@ class SetBatches:
                 yield (draw.indices if draw.mask is None else draw.indices[draw.mask]).reshape(-1).tolist()
 
     def __len__(self) -> int:
-        """Count this rank's draws in the next pass; TypeError for an endless sampler."""
+        """Number of this rank's draws in the next pass; TypeError for an endless sampler."""
         end = self._end()
         if end is None:
             raise TypeError("batches of an endless sampler have no length: an EpochSampler with epochs= has one")
         return self._count(end)
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass be this one, from 0 on, as trainers call it; an endless sampler goes on where it is.
+        """Select the next pass, from 0 on, as trainers do; has no effect for an endless sampler.
 
-        A pass that ``start`` begins within stays where it is.
+        A pass that ``start`` lies within keeps its position.
         """
         length = self.sampler.length
-        if not is_integer(epoch) or not 0 <= epoch < _LAST // (length or 1):
-            raise SamplerError(f"the number of a pass must be an integer from 0 on, not {brief(epoch)}")
+        check_integer(epoch, "the number of a pass", SamplerError, 0, _LAST // (length or 1) - 1)
         if length is not None and self._next // length != epoch:
             self._next = int(epoch) * length
 
     def _end(self) -> int | None:
-        """Step at which the next pass ends, of all ranks."""
+        """Global step at which the next pass ends."""
         length = self.sampler.length
         return None if length is None else (self._next // length + 1) * length
 
     def _count(self, end: int) -> int:
-        """Draws of each rank up to the end of the next pass."""
+        """Draws per rank up to the end of the next pass."""
         return -(-(end - self._next) // self.world)
 
 
 def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
     """Rows of each draw as a list, set after set: a ``batch_sampler`` for torch's own DataLoader.
 
-    Slots that only pad are left out, so that the list of such a draw is shorter.
+    Padding is left out, so the list of a padded draw is shorter.
 
-    Each pass over a DataLoader goes on with the steps: pass p over a sampler of n draws has those of the steps p·n to
-    (p + 1)·n − 1, so that passes over an :class:`setsup.EpochSampler` with ``epochs=1`` are its epochs, each in its own
-    order. An endless sampler goes on behind the last draw that DataLoader asked for.
+    Each pass over a DataLoader continues with the next steps: pass p over a sampler of n draws has the steps p·n to
+    (p + 1)·n − 1. Passes over an :class:`setsup.EpochSampler` with ``epochs=1`` are its epochs, each in its own order.
+    An endless sampler continues after the last draw that DataLoader requested.
 
     Parameters
     ----------
     sampler : Sampler or Shard
-        What to draw; ``sampler.shard(rank, world)`` for one of several ranks. All ranks get equally many draws a pass:
-        those that have none left get the last one again.
+        The sampler to draw from; ``sampler.shard(rank, world)`` for one of several ranks. All ranks get the same number
+        of draws per pass: those without draws left repeat the last one.
     start : int
-        Step to begin with, counted through the passes: how many draws all ranks had before. The pass that it lies
-        within is the shorter.
+        First step, counted over all passes: the number of draws that all ranks had before. The pass it lies within is
+        shorter.
 
     Raises
     ------
     SamplerError
-        When this is no sampler, or has no such step.
+        If this is not a sampler, or has no such step.
 
     Examples
     --------
@@ -254,17 +253,13 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
     if isinstance(sampler, Shard):
         if start != 0 and sampler.start != 0:
             raise SamplerError(
-                f"start={brief(start)} comes on top of the shard's start={sampler.start}: give one of them"
+                f"start={brief(start)} is in addition to the shard's start={sampler.start}: give one of them"
             )
         rank, world, start = sampler.rank, sampler.world, sampler.start or start
         sampler = sampler.sampler
     if not isinstance(sampler, Sampler):
         raise SamplerError(
-            f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: data sets go into "
+            f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: datasets go into "
             "as_torch"
         )
-    if not is_integer(start) or not 0 <= start < _LAST:
-        raise SamplerError(
-            f"start must be a step of the sampler, a whole number from 0 and below 2**63, not {brief(start)}"
-        )
-    return SetBatches(sampler, rank, world, int(start))
+    return SetBatches(sampler, rank, world, check_integer(start, "start", SamplerError, 0, _LAST - 1))

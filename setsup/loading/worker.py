@@ -1,4 +1,4 @@
-"""A worker process of the loader: makes the batches that it is asked for until the loader lets go of it."""
+"""A worker process of the loader: makes batches on request until the loader closes the connection."""
 
 import os
 import queue
@@ -11,7 +11,7 @@ from contextlib import suppress
 from setsup.errors import SetsupError
 from setsup.jobs.sending import describe, to_portable
 from setsup.loading import ipc
-from setsup.loading.batch import Finish
+from setsup.loading.finish import Finish
 from setsup.loading.stream import Maker, Request
 
 __all__ = ["serve"]
@@ -22,25 +22,25 @@ _WHERE = "a worker process of the loader"
 def serve(end: int, things: int) -> None:
     """Make batches until the other end closes."""
     loader = socket.socket(fileno=end)
-    asked: queue.SimpleQueue[Request] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(loader, asked), daemon=True).start()
+    requested: queue.SimpleQueue[Request] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(loader, requested), daemon=True).start()
     make = _opened(things)
-    with suppress(ConnectionError):  # the loader let go while a batch was on its way
+    with suppress(ConnectionError):  # the loader closed while a batch was being sent
         while True:
-            ipc.send(loader, make(asked.get()))
+            ipc.send(loader, make(requested.get()))
 
 
-def _listen(loader: socket.socket, asked: "queue.SimpleQueue[Request]") -> None:
-    """Take requests in, so that the loader never waits to send one, and end with the loader, even amid a slow fetch."""
+def _listen(loader: socket.socket, requested: "queue.SimpleQueue[Request]") -> None:
+    """Receive requests, so that the loader never waits to send one, and exit with the loader, even during a fetch."""
     try:
         while True:
-            asked.put(ipc.receive(loader))
+            requested.put(ipc.receive(loader))
     finally:
         os._exit(0)
 
 
 def _opened(things: int) -> Callable[[Request], ipc.Parts]:
-    """What makes batches, or exceptions, of requests, ready to be sent."""
+    """Return a function from requests to packed batches or exceptions."""
     maker: Maker
     finish: Finish | None
     try:
@@ -48,21 +48,21 @@ def _opened(things: int) -> Callable[[Request], ipc.Parts]:
         os.close(things)
         _one_thread()
     except Exception as error:
-        failed = SetsupError(f"{_WHERE} cannot open what it was sent: {describe(error)}")
-        return lambda request: ipc.packed(failed)
+        failed = SetsupError(f"{_WHERE} cannot unpickle the dataset and transform: {describe(error)}")
+        return lambda request: ipc.pack(failed)
 
     def make(request: Request) -> ipc.Parts:
         try:
             batch = maker.make(request)
-            return ipc.packed(batch if finish is None else finish(batch))
+            return ipc.pack(batch if finish is None else finish(batch))
         except Exception as error:
-            return ipc.packed(to_portable(error, _WHERE))
+            return ipc.pack(to_portable(error, _WHERE))
 
     return make
 
 
 def _one_thread() -> None:
-    """Leave the other cores to the other workers."""
+    """Leave other cores to other workers."""
     from setsup.datasets import images
 
     images.threads = 1

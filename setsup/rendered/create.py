@@ -1,30 +1,42 @@
-"""The beginning of a rendered folder: what it is to hold, whether it was begun so, and its files in their full size."""
+"""Create the folder of a rendered dataset: its layout, checked against an earlier start, and its empty files."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files import disk_errors, written
-from setsup.rendered.dataset import RenderedDataset
+from setsup.files import disk_errors, locked, written
 from setsup.rendered.folder import read_table
-from setsup.rendered.layout import ABOUT, PROGRESS, TABLE, Layout, read_layout
+from setsup.rendered.layout import ABOUT, PROGRESS, TABLE, Layout, Rendering, read_layout
+from setsup.rendered.rows import RowFiles
 
-__all__ = ["settled_layout"]
+__all__ = ["UNFINISHED", "open_cache", "settle_layout"]
+
+UNFINISHED = "{} is not finished: run the same `setsup render` command again to resume"
 
 
-def settled_layout(folder: Path, dataset: RenderedDataset, names: tuple[str, ...] | None) -> Layout:
-    """What a folder holds or will hold; its files are made where there are none; under its lock.
+def open_cache(dataset: Rendering, folder: Path) -> RowFiles:
+    """Open a folder as the cache of a dataset; create it if there is none."""
+    folder = folder.absolute()
+    with locked(folder):
+        layout = settle_layout(folder, dataset, None)
+        if layout.left_out and (folder / PROGRESS).exists():
+            raise DataError(UNFINISHED.format(folder))
+        return RowFiles(folder, layout)
 
-    Without names, as a cache: a folder may then hold fewer modalities, and a new one holds all.
+
+def settle_layout(folder: Path, dataset: Rendering, names: tuple[str, ...] | None) -> Layout:
+    """Layout of a folder, whose lock is held; create missing files.
+
+    Without names, the folder is a cache: it may hold fewer modalities, and a new one holds all.
     """
     found = _found(folder)
-    # "auto" goes on with what began
+    # "auto" resumes with the renderer of the start
     name = found.renderer if found is not None and dataset.renderer == "auto" else dataset.renderer_name
     layout = Layout.of(dataset, name, dataset.modalities if names is None else names)
     if found is None:
         _begin(folder, layout)
     else:
-        layout = _same(folder, layout, found, names is None)
+        layout = _check_same(folder, layout, found, names is None)
     unfinished = (folder / PROGRESS).exists()
     if unfinished and not layout.left_out:
         _make_files(folder, layout, dataset)
@@ -35,7 +47,7 @@ def settled_layout(folder: Path, dataset: RenderedDataset, names: tuple[str, ...
 
 
 def _found(folder: Path) -> Layout | None:
-    """What a folder holds; None where it is empty, or was not begun far enough to tell."""
+    """Layout of a folder; None if it is empty or has no layout yet."""
     if (folder / ABOUT).exists():
         return read_layout(folder)
     with disk_errors(folder):
@@ -44,7 +56,7 @@ def _found(folder: Path) -> Layout | None:
     if others:
         raise DataError(
             f"{folder} holds other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); "
-            "choose a new folder for what is rendered"
+            "choose a new folder to render to"
         )
     return None
 
@@ -57,42 +69,42 @@ def _begin(folder: Path, layout: Layout) -> None:
         part.write_text(layout.to_json(), "utf-8")
 
 
-def _same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
-    """What the folder holds, if that is what is to be drawn."""
-    there_are = found
+def _check_same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
+    """Return the layout of the folder, after a check that it equals the requested one."""
+    present = found
     if found.asked is not None and not cache and (layout.rows, layout.factors) != (found.rows, found.factors):
-        rows, factors = found.asked  # with those that were left out
-        there_are = replace(found, rows=rows, factors=factors)
+        rows, factors = found.asked  # including those left out
+        present = replace(found, rows=rows, factors=factors)
     for name, what in _COMPARED.items():
-        wanted, there = getattr(layout, name), getattr(there_are, name)
+        wanted, there = getattr(layout, name), getattr(present, name)
         if wanted != there:
             said = f" ({there} there, {wanted} here)" if name not in ("key", "factors") else ""
             raise DataError(
-                f"{folder} was begun with {what}{said}; give it that, choose another folder, or remove this one"
+                f"{folder} was started with {what}{said}; use the same, choose another folder, or remove this one"
             )
     ours, theirs = dict(layout.modalities), dict(found.modalities)
     if theirs != ours and not (cache and theirs.items() <= ours.items()):
         raise DataError(
-            f"{folder} was begun with the modalities {', '.join(theirs)}, not {', '.join(ours)}; "
-            "give it those, choose another folder, or remove this one"
+            f"{folder} was started with the modalities {', '.join(theirs)}, not {', '.join(ours)}; "
+            "use the same, choose another folder, or remove this one"
         )
     return found
 
 
 _COMPARED = {
     "recipe": "another recipe",
-    "size": "another size of pictures",
-    "key": "other options of the recipe (its seed, its lengths …), or other meshes, such as a mended one",
+    "size": "another image size",
+    "key": "other options of the recipe (seed, lengths …), or other meshes (editing a mesh changes the recipe)",
     "rows": "another number of rows",
     "factors": "other rows (another seed, another choice)",
     "renderer": "another renderer",
-    "setsup": "another version of setsup, which may draw otherwise",
-    "pair_factors": "other factors of pairs",
+    "setsup": "another version of setsup, which may render differently",
+    "pair_factors": "other pair factors",
 }
 
 
-def _make_files(folder: Path, layout: Layout, dataset: RenderedDataset) -> None:
-    """Make the table and the arrays, unless they are there; where rows are, all must be."""
+def _make_files(folder: Path, layout: Layout, dataset: Rendering) -> None:
+    """Create the table and the arrays, unless they exist; once a row is rendered, all must exist."""
     from pyarrow import parquet
 
     progress = folder / PROGRESS
@@ -100,15 +112,15 @@ def _make_files(folder: Path, layout: Layout, dataset: RenderedDataset) -> None:
         state = progress.read_bytes()
     if len(state) != layout.rows:
         raise DataError(f"{progress} is damaged: it has {len(state):,} bytes for {layout.rows:,} rows; remove {folder}")
-    drawn = any(state)
-    if drawn or (folder / TABLE).exists():
+    started = any(state)
+    if started or (folder / TABLE).exists():
         read_table(folder, layout)
     else:
         with written(folder / TABLE) as part:
             parquet.write_table(dataset.factors.to_arrow(), part)
     for name, array in layout.arrays.items():
         path = folder / f"{name}.npy"
-        if drawn or path.exists():
+        if started or path.exists():
             array.check(path)
             continue
         with written(path) as part, part.open("wb") as file:

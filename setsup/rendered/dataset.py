@@ -1,10 +1,10 @@
-"""Data sets that are drawn: a recipe's scenes and cameras, one picture a row, with the geometry behind its pixels."""
+"""Rendered datasets: a recipe's scenes and cameras, one image per row, with the geometry behind its pixels."""
 
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,12 @@ from setsup.errors import DataError, FactorError, LibraryError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.expand_user import expanded
+from setsup.rendered.create import open_cache
 from setsup.rendered.layout import OUTPUTS, one_row
 from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, without_scene
+from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 from setsup.scenes.renderers import choose
-
-if TYPE_CHECKING:
-    from setsup.rendered.rows import RowFiles
 
 __all__ = ["RenderedDataset"]
 
@@ -31,32 +30,31 @@ _log = logging.getLogger("setsup")
 
 
 class RenderedDataset(Dataset):
-    """Pictures drawn on demand: the factors of a row settle its scene and its camera, and a renderer draws them.
+    """Images rendered on demand: the factors of a row determine its scene and its camera.
 
     Modalities are ``image`` (H, W, 3) uint8 sRGB, or (H, W, 4) with alpha where scenes have no background; ``depth``
     (H, W) float32 in metres along the camera's axis, 0 where there is nothing; ``normals`` (H, W, 3) float32, unit
     vectors in the camera's frame (x right, y down, z forward), 0 where there is nothing; ``instances`` and
     ``triangles`` (H, W) int32, −1 where there is nothing (see :class:`setsup.scenes.Frame`).
 
-    The bytes of a row depend on the recipe, its values and the renderer alone. Rows of one fetch that share a scene are
-    drawn one after the other, and the scenes drawn last are kept. Other processes make renderers of their own; a fork
-    of one that has drawn with OpenGL cannot, and says so. A renderer that is given as an object goes to other processes
-    as it pickles.
+    The bytes of a row depend only on the recipe, its values and the renderer. Rows of one fetch that share a scene are
+    rendered together, and recent scenes are cached. Other processes make their own renderers; a fork of a process that
+    has rendered with OpenGL cannot, and raises an error. A renderer object is sent to other processes by pickling.
 
     Parameters
     ----------
     recipe : Recipe
-        What is drawn, such as :class:`setsup.scenes.recipes.Shapes3D`.
+        Builds scenes and cameras from values, such as :class:`setsup.scenes.recipes.Shapes3D`.
     factors : FactorTable, optional
-        Rows, with at least the factors of the recipe, and levels or numbers that it takes. The full grid of the
-        recipe's factors by default; :func:`setsup.rendered.table.sampled` makes others.
+        Rows, with at least the factors of the recipe, and levels or numbers that it accepts. By default the full grid
+        of the recipe's factors; :func:`setsup.rendered.table.sampled` makes others.
     renderer : str or Renderer
-        A name of :func:`setsup.scenes.renderer`; ``"auto"`` is the best that works here, or the one with which the
-        cache was begun. Renderers differ in single pixels, so name one where pictures are to be the same elsewhere.
-        One that is given as an object belongs to this data set: it has one scene loaded at a time.
+        A name of :func:`setsup.scenes.renderer`; ``"auto"`` is the best available, or the one that the cache was
+        started with. Renderers differ in single pixels, so name one to get the same images elsewhere. A renderer
+        object belongs to this dataset: it has one scene loaded at a time.
     cache : Path or str, optional
-        Folder on disk that keeps what was drawn, for any number of processes;
-        :func:`setsup.rendered.writing.render` draws the rest of it.
+        Folder on disk that stores rendered rows, for any number of processes;
+        :func:`setsup.rendered.writing.render` renders the rest of it.
 
     Attributes
     ----------
@@ -68,10 +66,10 @@ class RenderedDataset(Dataset):
     Raises
     ------
     DataError
-        When what is given is no recipe or no renderer, there is no row, a value is unknown, or the scene of the first
-        row cannot be built.
+        If the recipe or the renderer is invalid, there are no rows, a value is unknown, or the scene of the first row
+        cannot be built.
     FactorError
-        When the table lacks a factor of the recipe, or the recipe has no grid and no table is given.
+        If the table lacks a factor of the recipe, or the recipe has no grid and no table is given.
 
     Examples
     --------
@@ -100,7 +98,7 @@ class RenderedDataset(Dataset):
         cache: Path | str | None = None,
     ) -> None:
         if isinstance(recipe, type) or not hasattr(recipe, "scene_factors"):
-            raise DataError(f"a rendered data set is drawn from a recipe, such as Shapes3D(), not from {recipe!r}")
+            raise DataError(f"a rendered dataset needs a recipe, such as Shapes3D(), not from {recipe!r}")
         if isinstance(renderer, type) or not isinstance(renderer, str | Renderer):
             raise DataError(
                 f"a renderer is a name, such as 'embree', or an object with load and render, not {renderer!r}"
@@ -110,7 +108,7 @@ class RenderedDataset(Dataset):
         self.factors = _grid(recipe) if factors is None else _checked(factors, recipe)
         self.renderer = renderer
         self.cache = None if cache is None else expanded(cache)
-        self._studios: dict[int, RendererPool] = {}  # by process
+        self._pools: dict[int, RendererPool] = {}  # by process
         self.modalities = _modalities(recipe.size, 3 if self._first().background is not None else 4)
 
     @property
@@ -120,7 +118,7 @@ class RenderedDataset(Dataset):
 
     @property
     def renderer_name(self) -> str:
-        """What draws, never ``"auto"``; with options that are not as usual, where an object is given."""
+        """Name of the renderer, never ``"auto"``; for an object, with options that differ from the defaults."""
         if not isinstance(self.renderer, str):
             return _described(self.renderer)
         if self.renderer == "auto":
@@ -135,7 +133,7 @@ class RenderedDataset(Dataset):
         Raises
         ------
         DataError
-            When a row cannot be drawn, or the renderer does not work here.
+            If a row cannot be rendered, or the renderer does not work here.
 
         """
         rows, names = fetch_request(self, indices, modalities)
@@ -147,20 +145,20 @@ class RenderedDataset(Dataset):
         return found
 
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Draw rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        """Render rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
         self._fill(fetch_request(self, indices, tuple(out))[0], out)
 
     @of_row
     def values(self, row: int) -> dict[str, Any]:
-        """Values of all factors of a row, as the recipe is given them."""
+        """Values of all factors of a row, as passed to the recipe."""
         return self._values([one_row(row, len(self))])[0]
 
     @of_row
     def scene(self, row: int) -> Scene:
         """Scene of a row."""
-        values, studio = self.values(row), self._here()
-        with studio.lock, RowErrors(self.name, [row]):
-            found = studio.scene(values)
+        values, pool = self.values(row), self._here()
+        with pool.lock, RowErrors(self.name, [row]):
+            found = pool.scene(values)
         return found
 
     def _first(self) -> Scene:
@@ -183,51 +181,51 @@ class RenderedDataset(Dataset):
 
     @of_row
     def frame(self, row: int) -> Frame:
-        """All that is drawn of a row at once; the cache is not asked."""
+        """All outputs of a row at once; ignores the cache."""
         found: list[Frame] = []
-        self.draw([one_row(row, len(self))], lambda row, scene, camera, frame: found.append(frame))
+        self.render([one_row(row, len(self))], lambda row, scene, camera, frame: found.append(frame))
         return found[0]
 
     @of_row
     def names(self, row: int) -> dict[int, str]:
-        """What each number in the ``instances`` of a row is."""
+        """Names of the numbers in the ``instances`` of a row."""
         return self.scene(row).names
 
-    def draw(self, rows: Sequence[int], take: Take, failed: Failed | None = None) -> None:
-        """Draw rows, those of one scene after one another.
+    def render(self, rows: Sequence[int], take: Take, failed: Failed | None = None) -> None:
+        """Render rows, those of one scene together.
 
         Parameters
         ----------
         rows : sequence of int
             Row numbers.
         take : callable of (row, scene, camera, frame)
-            Called for each row once it is drawn; other threads wait meanwhile.
+            Called for each rendered row; other threads wait meanwhile.
         failed : callable of (row, error), optional
-            Called in its place for each row whose scene cannot be built or loaded, whose camera cannot be placed, or
-            that cannot be drawn; the first SetsupError of those ends the work by default.
+            Called instead for each row that fails: its scene cannot be built or loaded, its camera cannot be placed, or
+            it cannot be rendered. By default the first SetsupError is raised.
 
         """
-        studio = self._here()
+        pool = self._here()
         groups: dict[tuple[Any, ...], list[tuple[int, dict[str, Any]]]] = {}
         for row, values in zip(rows, self._values(rows), strict=True):
-            groups.setdefault(studio.key(values), []).append((row, values))
+            groups.setdefault(pool.key(values), []).append((row, values))
         given = self.renderer_name if isinstance(self.renderer, str) else self.renderer
-        with studio.lock:
-            # first what is loaded, before other scenes take its place
-            for key in sorted(groups, key=lambda key: key not in studio.loaded):
-                self._draw_scene(studio, given, groups[key], take, failed)
+        with pool.lock:
+            # loaded scenes first, before others replace them
+            for key in sorted(groups, key=lambda key: key not in pool.loaded):
+                self._render_scene(pool, given, groups[key], take, failed)
 
     def outputs(self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]) -> dict[str, Array]:
-        """Modalities of a row that was drawn; a subclass that has more of them makes them here."""
+        """Modalities of a rendered row; a subclass adds more here."""
         return {name: getattr(frame, OUTPUTS[name]) for name in names}
 
     def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Rows that go when others go: the same ones, unless a subclass has rows that mean nothing without others."""
+        """Rows that are left out when the given rows are; a subclass may add rows that depend on them."""
         return rows
 
-    def _draw_scene(
+    def _render_scene(
         self,
-        studio: RendererPool,
+        pool: RendererPool,
         given: str | Renderer,
         rows: Sequence[tuple[int, dict[str, Any]]],
         take: Take,
@@ -236,12 +234,12 @@ class RenderedDataset(Dataset):
         values = rows[0][1]
         at = RowErrors(self.name, [row for row, _ in rows], failed)
         with at:
-            scene = studio.scene(values)
+            scene = pool.scene(values)
         if at.good:
-            renderer = studio.free(values, given)
+            renderer = pool.free(values, given)
             with at:
                 renderer.load(scene)
-                studio.keep(values, given, renderer)
+                pool.keep(values, given, renderer)
         if not at.good:
             return
         for row, values in rows:
@@ -275,20 +273,18 @@ class RenderedDataset(Dataset):
                 kept.keep(row, arrays, camera, scene)
 
         if missing:
-            self.draw(missing, take)
+            self.render(missing, take)
 
-    def _kept(self) -> "RowFiles | None":
-        """Rows on disk, opened when a process first asks for some."""
+    def _kept(self) -> RowFiles | None:
+        """The cache, opened at its first use in a process."""
         if self.cache is None:
             return None
-        studio = self._here()
-        if studio.kept is None:
-            from setsup.rendered.writing import opened_cache
-
-            studio.kept = opened_cache(self, self.cache)
-            if self.renderer == "auto":  # what drew the rows that are there draws the others
-                self.renderer = studio.kept.layout.renderer
-        return studio.kept
+        pool = self._here()
+        if pool.kept is None:
+            pool.kept = open_cache(self, self.cache)
+            if self.renderer == "auto":  # the renderer of the rows that exist
+                self.renderer = pool.kept.layout.renderer
+        return pool.kept
 
     def _values(self, rows: Sequence[int]) -> list[dict[str, Any]]:
         index = check_rows(rows, len(self))
@@ -317,23 +313,23 @@ class RenderedDataset(Dataset):
     def _check(self, frame: Frame) -> None:
         if frame.rgb.shape != self.modalities["image"].shape:
             raise DataError(
-                f"its picture has the shape {frame.rgb.shape}, that of the first row {self.modalities['image'].shape}; "
+                f"its image has the shape {frame.rgb.shape}, that of the first row {self.modalities['image'].shape}; "
                 "all scenes of a recipe must have a background, or none"
             )
 
     def _here(self) -> RendererPool:
-        """What this process keeps. A fork begins anew: it may have inherited a lock that somebody held.
+        """The pool of this process; a fork makes its own, since it may have inherited a held lock.
 
-        What its parent kept stays in memory, for to close what that drew with could hang.
+        The parent's pool stays in memory, since closing its renderers in a fork could hang.
         """
         process = os.getpid()
-        if process not in self._studios:
-            self._studios.setdefault(process, RendererPool(self.recipe))  # of two threads that come first, one makes it
-        return self._studios[process]
+        if process not in self._pools:
+            self._pools.setdefault(process, RendererPool(self.recipe))  # atomic if two threads come first
+        return self._pools[process]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Keep what it takes to draw, and nothing that was drawn or opened."""
-        return {**self.__dict__, "_studios": {}}
+        """Leave out scenes, renderers and open files."""
+        return {**self.__dict__, "_pools": {}}
 
     def __repr__(self) -> str:
         """Show the name and the number of rows."""
@@ -352,13 +348,13 @@ def _grid(recipe: Recipe) -> FactorTable:
 
 def _checked(table: FactorTable, recipe: Recipe) -> FactorTable:
     if not isinstance(table, FactorTable):
-        raise FactorError(f"factors of a rendered data set must be a FactorTable, not {type(table).__name__}")
+        raise FactorError(f"factors of a rendered dataset must be a FactorTable, not {type(table).__name__}")
     for factor in recipe.factors:
         if factor.name not in table:
             hint = near(factor.name, table.names)
             raise FactorError(f"the recipe {recipe.name!r} needs the factor {factor.name!r}{hint}")
     if not len(table):
-        raise DataError(f"rendered {recipe.name}: the table has no row, so that there is nothing to draw")
+        raise DataError(f"rendered {recipe.name}: the table has no rows, so there is nothing to render")
     return table
 
 
@@ -373,7 +369,7 @@ def _modalities(size: tuple[int, int], channels: int) -> dict[str, Modality]:
 
 
 def _described(renderer: Renderer) -> str:
-    """Name of a renderer, and such of its public numbers and texts as are not those of one made by name."""
+    """Name of a renderer, with those public options that differ from the defaults."""
     try:
         usual = getattr(type(renderer)(), "__dict__", {})
     except TypeError:

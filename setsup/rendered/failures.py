@@ -1,18 +1,17 @@
-"""Rows of a rendering that cannot be drawn: told of once all others are there, and left out where that is asked for.
+"""Rows of a rendering that cannot be rendered: reported after all others, and left out on request.
 
 Convention
 ----------
 ``failed.json`` is a list; each entry has the ``error``, the values of the ``scene`` factors, and the ``rows`` of the
-table that was asked for. Rows are left out by closing the ranks of the others, to the bytes that these would have by
-themselves. First ``rendered.json`` is replaced, which tells from then on what is to be there, then array by array,
-whose headers tell which of them have been done: killed at any moment, it goes on.
+requested table. The other rows are then compacted, to the bytes that they would have by themselves: first
+``rendered.json`` is replaced, then array by array, whose headers tell which are done, so that a killed job resumes.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +19,9 @@ import numpy.typing as npt
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable, need_space, written
-from setsup.rendered.layout import ABOUT, FAILED, FIX, TABLE, Layout, RowArray
+from setsup.rendered.layout import ABOUT, FAILED, FIX, TABLE, Layout, Rendering, RowArray
 
-if TYPE_CHECKING:
-    from setsup.rendered.dataset import RenderedDataset
-
-__all__ = ["Failure", "close_ranks", "leave_out", "tell", "write_failures"]
+__all__ = ["Failure", "compact", "failure_report", "leave_out", "write_failures"]
 
 Rows = npt.NDArray[np.int64]
 
@@ -35,14 +31,14 @@ _LARGEST = 1 << 30  # bytes of failed.json
 
 
 class Failure(NamedTuple):
-    """A row that cannot be drawn, and why."""
+    """A row that cannot be rendered, and the error."""
 
     row: int
     error: str
 
 
-def write_failures(folder: Path, dataset: "RenderedDataset", failures: Iterable[Failure]) -> list[dict[str, Any]]:
-    """Write ``failed.json``; its content, rows of one scene and one error together."""
+def write_failures(folder: Path, dataset: Rendering, failures: Iterable[Failure]) -> list[dict[str, Any]]:
+    """Write ``failed.json`` and return its content, grouped by scene and error."""
     table, scene = dataset.factors, dataset.recipe.scene_factors
     found: dict[tuple[str, tuple[Any, ...]], list[int]] = {}
     for row, error in sorted(failures):
@@ -56,17 +52,17 @@ def write_failures(folder: Path, dataset: "RenderedDataset", failures: Iterable[
     return content
 
 
-def tell(folder: Path, layout: Layout, content: Sequence[dict[str, Any]]) -> DataError:
-    """Say which rows could not be drawn, and what to do."""
+def failure_report(folder: Path, layout: Layout, content: Sequence[dict[str, Any]]) -> DataError:
+    """Error that names rows which could not be rendered, and what to do."""
     count = sum(len(one["rows"]) for one in content)
     some = [_line(one) for one in content[:_SHOWN]]
     more = f"; and {len(content) - _SHOWN:,} more" if len(content) > _SHOWN else ""
     return DataError(
-        f"{count:,} of {layout.rows:,} rows of {layout.recipe} cannot be drawn, all others are in {folder}: "
-        f"{'; '.join(some)}{more}. {folder / FAILED} lists them all. Faults that pass, such as too little memory: "
-        "give the same `setsup render` again, which draws these rows alone. Others, such as broken meshes: leave the "
-        "rows out with --skip-broken (skip_broken=True), which keeps what is there; a mended mesh is another one, and "
-        "needs another --out"
+        f"{count:,} of {layout.rows:,} rows of {layout.recipe} cannot be rendered, all others are in {folder}: "
+        f"{'; '.join(some)}{more}. {folder / FAILED} lists them all. For temporary faults, such as too little memory, "
+        "run the same `setsup render` again, which renders these rows alone. For others, such as broken meshes, leave "
+        "the rows out with --skip-broken (skip_broken=True), which keeps the rest; editing a mesh changes the recipe, "
+        "and needs another --out"
     )
 
 
@@ -79,14 +75,14 @@ def _line(entry: dict[str, Any]) -> str:
 # -- left out ----------------------------------------------------------------------------------------------------------
 
 
-def leave_out(folder: Path, dataset: "RenderedDataset", layout: Layout, failures: Sequence[Failure]) -> Layout:
-    """Settle that some rows will not be in a folder, in which all others have been drawn: what it will hold."""
+def leave_out(folder: Path, dataset: Rendering, layout: Layout, failures: Sequence[Failure]) -> Layout:
+    """Record that rows are left out of a folder in which all others are rendered; returns its new layout."""
     reasons = dict(failures)
     gone = np.unique(dataset.bound(np.array(sorted(reasons), np.int64)))
-    others = [Failure(row, "goes with a row that cannot be drawn") for row in gone.tolist() if row not in reasons]
+    others = [Failure(row, "belongs to a row that cannot be rendered") for row in gone.tolist() if row not in reasons]
     content = write_failures(folder, dataset, [*failures, *others])
     if len(gone) == layout.rows:
-        raise tell(folder, layout, content)
+        raise failure_report(folder, layout, content)
     table = dataset.factors.select(np.setdiff1d(np.arange(layout.rows), gone))
     asked = (layout.rows, layout.factors)
     found = replace(layout, rows=len(table), factors=table.fingerprint, asked=asked)
@@ -95,8 +91,8 @@ def leave_out(folder: Path, dataset: "RenderedDataset", layout: Layout, failures
     return found
 
 
-def close_ranks(folder: Path, dataset: "RenderedDataset", layout: Layout) -> None:
-    """Bring the arrays and the table of a folder to the rows that are not left out."""
+def compact(folder: Path, dataset: Rendering, layout: Layout) -> None:
+    """Remove the rows that are left out from the arrays and the table of a folder."""
     from pyarrow import parquet
 
     kept = np.setdiff1d(np.arange(len(dataset)), _failed_rows(folder / FAILED))
@@ -123,7 +119,7 @@ def _has(path: Path, array: RowArray) -> bool:
 
 
 def _copy(path: Path, before: RowArray, after: RowArray, kept: Rows) -> None:
-    """Put some rows of an array in its place."""
+    """Replace an array by some of its rows."""
     rows, step = before.map(path), max(1, _BLOCK // max(1, after.row_bytes))
     with written(path) as fresh, fresh.open("wb") as file:
         file.write(after.header)
@@ -132,7 +128,7 @@ def _copy(path: Path, before: RowArray, after: RowArray, kept: Rows) -> None:
 
 
 def _failed_rows(path: Path) -> Rows:
-    need_readable(path, "the list of rows that could not be drawn")
+    need_readable(path, "the list of rows that could not be rendered")
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")

@@ -1,4 +1,4 @@
-"""Rendered data sets on disk: folders that ``setsup render`` wrote, mapped into memory."""
+"""Rendered datasets on disk: folders that ``setsup render`` wrote, mapped into memory."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from setsup.files.mapped import check_mapped
 from setsup.rendered.layout import ABOUT, FIX, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
 from setsup.scenes import Camera
 
-__all__ = ["RenderedFolder", "drawn_rows", "is_rendered", "open_rendered", "read_table"]
+__all__ = ["RenderedFolder", "is_rendered", "open_rendered", "read_table", "rendered_rows"]
 
 Array = npt.NDArray[Any]
 
@@ -43,11 +43,11 @@ class RenderedFolder(Dataset):
     folder : Path
         The folder.
     renderer_name : str
-        What drew.
+        Name of the renderer.
     pair_factors : tuple of str
         Factors in which two views of one scene agree.
     left_out : int
-        Rows that were to be drawn and could not be, which ``failed.json`` in the folder lists.
+        Number of rows that could not be rendered, which ``failed.json`` in the folder lists.
 
     """
 
@@ -74,7 +74,7 @@ class RenderedFolder(Dataset):
 
     @of_row
     def camera(self, row: int) -> Camera:
-        """Camera of a row, as it was when the row was drawn.
+        """Camera of a row.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class RenderedFolder(Dataset):
 
     @of_row
     def names(self, row: int) -> dict[int, str]:
-        """What each number in the ``instances`` of a row is.
+        """Names of the numbers in the ``instances`` of a row.
 
         Raises
         ------
@@ -144,10 +144,10 @@ def open_rendered(folder: Path | str) -> RenderedFolder:
     folder = expanded(folder).absolute()
     if not folder.is_dir():
         state = "is no folder" if folder.exists() else "is not there"
-        raise DataError(f"{folder} {state}; give one of `setsup render`")
+        raise DataError(f"{folder} {state}; give a folder of `setsup render`")
     layout = read_layout(folder)
     if (folder / PROGRESS).exists():
-        raise DataError(f"{folder} is not finished: give the same `setsup render` command again, and it goes on")
+        raise DataError(f"{folder} is not finished: run the same `setsup render` command again to resume")
     for name, array in layout.arrays.items():
         array.check(folder / f"{name}.npy")
     return RenderedFolder(folder, layout, read_table(folder, layout))
@@ -158,8 +158,8 @@ def is_rendered(folder: Path | str) -> bool:
     return (expanded(folder) / ABOUT).is_file()
 
 
-def drawn_rows(folder: Path | str) -> tuple[int, int]:
-    """How many rows of a folder are there, and how many there will be; (0, 0) where nothing was begun.
+def rendered_rows(folder: Path | str) -> tuple[int, int]:
+    """Number of finished rows of a folder, and of all its rows; (0, 0) if it is no rendering.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
 
     """
     path = folder / TABLE
-    need_readable(path, "the factor table of a rendered data set")
+    need_readable(path, "the factor table of a rendered dataset")
     try:
         table = FactorTable.from_parquet(path)
         whole = len(table) == layout.rows and table.has_fingerprint(layout.factors)
@@ -197,7 +197,7 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
     except Exception as error:  # Arrow's readers of damaged files raise whatever they come across
         raise DamagedFile(f"{path} is damaged: {' '.join(str(error).split())[:200]}", FIX) from None
     if not whole:
-        raise DamagedFile(f"{path} is not the table of which {folder / ABOUT} tells", FIX)
+        raise DamagedFile(f"{path} is not the table that {folder / ABOUT} describes", FIX)
     return table
 
 

@@ -7,7 +7,7 @@ modality for each row of the table, and ``camera_k.npy``, ``camera_rotation.npy`
 cameras in float64 (see :class:`setsup.scenes.Camera`). ``names.json`` has, by a key of 16 hexadecimal digits, what the
 instances of a scene are called, and ``names.npy`` each row's key. All arrays are plain ``.npy`` files, whose header is
 padded to a page, so that anybody can map them. While some rows are missing, ``rendered.progress`` has a byte a row,
-with a bit for each modality that is there. ``failed.json`` lists rows that could not be drawn, and why; a finished
+with a bit for each modality that is there. ``failed.json`` lists rows that could not be rendered, and why; a finished
 folder has one where these were left out, and says in ``rendered.json`` which rows were asked for.
 """
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +27,12 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Modality
 from setsup.errors import DamagedFile, DataError, RowError
 from setsup.factors.stored import check_rows
+from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.manifests.strict_yaml import Fields
 from setsup.files.manifests.validators import digest, matching, text, whole, words
 from setsup.files.prepared import HEADER, npy_header
-
-if TYPE_CHECKING:
-    from setsup.rendered.dataset import RenderedDataset
+from setsup.scenes import Recipe, Renderer
 
 __all__ = [
     "ABOUT",
@@ -48,6 +47,7 @@ __all__ = [
     "PROGRESS",
     "TABLE",
     "Layout",
+    "Rendering",
     "RowArray",
     "one_row",
     "read_layout",
@@ -72,11 +72,36 @@ BITS = {name: 1 << place for place, name in enumerate(KEPT)}
 
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
 
-FIX = "remove the folder and render it again, or copy it once more"
-"""What to do where a file is damaged: a folder that looks finished is not drawn anew."""
+FIX = "remove the folder and render it again, or copy it again"
+"""What to do where a file is damaged: a folder that looks finished is not rendered again."""
 
 _FORMAT = 1
 _LARGEST = 1 << 20  # bytes of rendered.json
+
+
+class Rendering(Protocol):
+    """What the files of a rendered dataset need to know of it: a :class:`~setsup.rendered.dataset.RenderedDataset`."""
+
+    recipe: Recipe
+    factors: FactorTable
+    modalities: dict[str, Modality]
+    renderer: str | Renderer
+
+    @property
+    def renderer_name(self) -> str:
+        """Name of the renderer, never ``"auto"``."""
+        ...
+
+    @property
+    def pair_factors(self) -> tuple[str, ...]:
+        """Factors that two views of one scene share."""
+        ...
+
+    def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Rows that are left out when the given rows are."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +129,7 @@ class RowArray:
 
     def check(self, path: Path) -> None:
         """Refuse a file that is another; its header is compared, never parsed."""
-        need_readable(path, "an array of a rendered data set")
+        need_readable(path, "an array of a rendered dataset")
         try:
             with path.open("rb") as file:
                 size, header = os.fstat(file.fileno()).st_size, file.read(HEADER)
@@ -145,8 +170,8 @@ class Layout:
     asked: tuple[int, str] | None = None
 
     @classmethod
-    def of(cls, dataset: "RenderedDataset", renderer: str, modalities: Iterable[str]) -> "Layout":
-        """Describe the folder of a data set."""
+    def of(cls, dataset: Rendering, renderer: str, modalities: Iterable[str]) -> "Layout":
+        """Layout of the folder of a dataset."""
         names = set(modalities)
         return cls(
             recipe=dataset.recipe.name,
@@ -276,7 +301,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 def _rows(value: Any) -> int:
     if whole(value) < 1:
-        raise ValueError("a whole number, 1 or more")
+        raise ValueError("an integer, 1 or more")
     return int(value)
 
 
@@ -288,7 +313,7 @@ def _asked(value: Any) -> tuple[int, str]:
 
 def _shape(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(0 < whole(side) <= 1 << 15 for side in value):
-        raise ValueError("a list of whole numbers, each 1 … 32,768")
+        raise ValueError("a list of integers, each 1 … 32,768")
     return tuple(value)
 
 

@@ -1,30 +1,28 @@
-"""What a process keeps while it draws rows: scenes, renderers that have them loaded, and whose rows cannot be drawn."""
+"""What a process keeps between rows: scenes, and renderers that have them loaded; and errors of rows."""
 
 import shlex
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from setsup.errors import DataError, LibraryError, SetsupError
 from setsup.factors.table import FactorTable
+from setsup.rendered.rows import RowFiles
 from setsup.scenes import Recipe, Renderer, Scene
 from setsup.scenes import renderer as make_renderer
-
-if TYPE_CHECKING:
-    from setsup.rendered.rows import RowFiles
 
 __all__ = ["Failed", "RendererPool", "RowErrors", "without_scene"]
 
 Failed = Callable[[int, SetsupError], object]
-"""Told of a row that cannot be drawn, and why."""
+"""Called with a row that cannot be rendered, and the error."""
 
-_SCENES = 8  # kept by a process
-_RENDERERS = 4  # each with a scene loaded, of which a large one takes 0.2 s
+_SCENES = 8  # per process
+_RENDERERS = 4  # each with a loaded scene, since loading a large one takes 0.2 s
 
 
 class RowErrors:
-    """Says which row it is that cannot be drawn; with a function, to that one, for all rows that it concerns."""
+    """Adds the row to errors, or passes them to a function for all rows concerned."""
 
     __slots__ = ("_failed", "_name", "_rows", "good")
 
@@ -36,7 +34,7 @@ class RowErrors:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
         if isinstance(error, LibraryError):
-            return False  # no row is to blame
+            return False  # not a fault of the row
         if isinstance(error, SetsupError):
             if self._failed is None:
                 raise DataError(f"{self._name}, row {self._rows[0]}: {error}") from error
@@ -44,12 +42,12 @@ class RowErrors:
             for row in self._rows:
                 self._failed(row, error)
         elif isinstance(error, Exception):
-            error.add_note(f"while row {self._rows[0]} of {self._name} was drawn")
+            error.add_note(f"while row {self._rows[0]} of {self._name} was rendered")
         return not self.good
 
 
 class RendererPool:
-    """Scenes, renderers and files that one process keeps, the last few of each."""
+    """The most recent scenes and renderers of one process, and its open cache."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.lock = RLock()
@@ -59,7 +57,7 @@ class RendererPool:
         self._scenes: OrderedDict[tuple[Any, ...], Scene] = OrderedDict()
 
     def key(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What tells scenes apart."""
+        """Key of the scene of a row."""
         return tuple(values[name] for name in self._recipe.scene_factors)
 
     def scene(self, values: Mapping[str, Any]) -> Scene:
@@ -73,7 +71,7 @@ class RendererPool:
         return self._scenes[key]
 
     def free(self, values: Mapping[str, Any], given: str | Renderer) -> Renderer:
-        """Renderer for the scene of a row, which it may have loaded: the given one, or one of that name."""
+        """Renderer for the scene of a row, which it may have loaded; `given` itself if it is a renderer."""
         if not isinstance(given, str):
             return given
         key = self.key(values)
@@ -84,19 +82,19 @@ class RendererPool:
         return self.loaded.popitem(last=False)[1]
 
     def keep(self, values: Mapping[str, Any], given: str | Renderer, renderer: Renderer) -> None:
-        """Keep a renderer that has loaded the scene of a row, for the next time."""
+        """Keep a renderer that has loaded the scene of a row."""
         if isinstance(given, str):
             self.loaded[self.key(values)] = renderer
 
 
 def without_scene(table: FactorTable, scene: Sequence[str], values: Mapping[str, Any]) -> str:
-    r"""Say how rows of a scene are left out of a table, for the end of a message; nothing where no others are there."""
+    """End of a message that says how to leave the rows of a scene out; empty if there are no others."""
     expression = " or ".join(f"{name} != {values[name]!r}" for name in scene)
     try:
         others = bool(scene) and bool(table.mask(expression).any())
-    except SetsupError:  # a name or a value that no expression can have: what went wrong is said all the same
+    except SetsupError:  # a name or value that expressions cannot have
         others = False
     if not others:
         return ""
     quoted = shlex.quote(expression) if set(expression) & set('"$`\\') else f'"{expression}"'
-    return f"; where only this scene cannot be drawn, leave it out: --where {quoted}"
+    return f"; if only this scene cannot be rendered, leave it out: --where {quoted}"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_integer
 from setsup.errors import FactorError, near
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
@@ -55,8 +56,7 @@ def sampled(
     (FactorTable(1,000 rows: model 2, azimuth ~), True, 1000)
 
     """
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise FactorError(f"the number of rows must be a whole number from 1 on, not {rows!r}")
+    check_integer(rows, "the number of rows", FactorError, 1)
     known = {factor.name for factor in recipe.factors}
     spans = {name: _range(name, span, known) for name, span in (ranges or {}).items()}
     factors: list[Factor] = []

@@ -1,4 +1,4 @@
-"""Draw a rendered data set to disk: killed at any moment and started again, it goes on, to the same bytes."""
+"""Render a dataset to disk: an interrupted job resumes and produces identical output."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,24 +18,21 @@ from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.expand_user import expanded
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
-from setsup.rendered.create import settled_layout
+from setsup.rendered.create import UNFINISHED, settle_layout
 from setsup.rendered.dataset import RenderedDataset
-from setsup.rendered.failures import Failure, close_ranks, leave_out, tell, write_failures
-from setsup.rendered.folder import RenderedFolder, drawn_rows, is_rendered, open_rendered
+from setsup.rendered.failures import Failure, compact, failure_report, leave_out, write_failures
+from setsup.rendered.folder import RenderedFolder, is_rendered, open_rendered, rendered_rows
 from setsup.rendered.layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout
 from setsup.rendered.renderer_pool import without_scene
 from setsup.rendered.rows import RowFiles
+from setsup.scenes import Camera, Frame, Scene
 
-if TYPE_CHECKING:
-    from setsup.scenes import Camera, Frame, Scene
-
-__all__ = ["opened_cache", "render"]
+__all__ = ["render"]
 
 Rows = npt.NDArray[np.int64]
 
 _PIXELS = 1 << 20  # of a unit of work
 _FEWEST, _MOST = 16, 64  # its rows
-_UNFINISHED = "{} is not finished: give the same `setsup render` command again, and it goes on"
 
 
 def render(
@@ -46,41 +43,39 @@ def render(
     processes: int = 1,
     on: Ray | None = None,
     skip_broken: bool = False,
-    begun: Callable[[Layout, int], object] | None = None,
+    on_start: Callable[[Layout, int], object] | None = None,
 ) -> RenderedFolder:
-    """Draw all rows to a folder; rows that are there already are not drawn again.
+    """Render all rows to a folder; existing rows are kept.
 
-    Equal arguments give equal bytes in all files, for any number of processes or machines, however often the work was
-    stopped. What a kill loses is what was drawn in the last second. Another process that renders to the same folder
-    waits.
+    Equal arguments give equal bytes in all files, for any number of processes, machines and interruptions. A kill loses
+    what was rendered in the last second. Another process that renders to the same folder waits.
 
-    A row that cannot be drawn, such as of a broken mesh, does not keep the others from being drawn. At the end the
-    error names such rows, ``failed.json`` lists them all, and the folder is not finished: the same call draws them
-    alone. The first row is not one of them: by that it is told whether the fault is the row's, or anything can be drawn
-    at all. A mesh that was mended is another mesh, and so needs a new folder.
+    A row that cannot be rendered, such as of a broken mesh, does not stop the others. At the end the error names such
+    rows, ``failed.json`` lists them all, and the folder remains unfinished: the same call renders them alone. The first
+    row must be renderable, which tells faults of a row from faults of the machine. Editing a mesh changes the recipe,
+    and needs a new folder.
 
     Parameters
     ----------
     dataset : RenderedDataset or a selection of one
-        What to draw, and with which renderer.
+        The rows to render, and the renderer.
     folder : Path or str
-        New, empty, or one in which this very work was begun; :mod:`setsup.rendered.layout` describes its
-        files.
+        Output folder; must be new, empty, or an unfinished run of the same call. :mod:`setsup.rendered.layout`
+        describes its files.
     modalities : iterable of str, optional
-        What to keep; everything by default. Cameras and the names of instances are always kept.
+        Modalities to store; all by default. Cameras and the names of instances are always stored.
     processes : int
-        How many draw. Each makes its own renderer, and builds the scenes that it draws.
+        Number of processes. Each makes its own renderer, and builds the scenes that it renders.
     on : Ray, optional
-        A cluster that draws in place of this machine; ``"auto"`` is then what its first free machine would choose. All
-        machines have setsup in this version, and meshes and the folder under the same paths, on a file system that they
-        share.
+        A cluster that renders instead of this machine; ``"auto"`` is then the choice of its first free machine. All
+        machines need this version of setsup, and the meshes and the folder under the same paths on a shared file
+        system.
     skip_broken : bool
-        Finish the folder without the rows that cannot be drawn; ``failed.json`` lists them, and ``left_out`` of what
-        is returned counts them. The others are not drawn again, and have the bytes that a table without those rows
-        would give. Of pairs of views both are left out.
-    begun : callable of (layout, rows), optional
-        Called once nothing stands in the way, before anything else is drawn: with what the folder will hold, and how
-        many of its rows are there.
+        Finish the folder without the rows that cannot be rendered; ``failed.json`` lists them, and ``left_out`` of the
+        result counts them. The others are not rendered again, and have the bytes that a table without those rows
+        gives. Pairs of views are left out together.
+    on_start : callable of (layout, rows), optional
+        Called once before rendering starts, with the layout of the folder and the number of its finished rows.
 
     Returns
     -------
@@ -89,8 +84,8 @@ def render(
     Raises
     ------
     DataError
-        When the folder holds something else, the disk is full (once there is room, the same call goes on), rows cannot
-        be drawn, or the cluster cannot be used.
+        If the folder has other content, the disk is full (the same call resumes once there is room), rows cannot be
+        rendered, or the cluster cannot be used.
 
     Examples
     --------
@@ -103,12 +98,12 @@ def render(
     (15, ['image', 'depth'], 'cube')
 
     """
-    whole = _unselected(dataset)
+    whole = _as_rendered(dataset)
     folder = expanded(folder).absolute()
-    names = _checked(whole, modalities)
+    names = _check_modalities(whole, modalities)
     check_processes(processes, on)
     with nullcontext() if on is None else Cluster(on) as cluster:
-        return _rendered(whole, folder, names, processes, cluster, skip_broken, begun)
+        return _rendered(whole, folder, names, processes, cluster, skip_broken, on_start)
 
 
 def _rendered(
@@ -118,86 +113,73 @@ def _rendered(
     processes: int,
     cluster: Cluster | None,
     skip_broken: bool,
-    begun: Callable[[Layout, int], object] | None,
+    on_start: Callable[[Layout, int], object] | None,
 ) -> RenderedFolder:
     if not is_rendered(folder):
-        dataset = _tried(dataset, cluster)
+        dataset = _check_first(dataset, cluster)
         layout = Layout.of(dataset, dataset.renderer_name, names)
         need_space(folder.parent, layout.size_on_disk, f"rendering {layout.recipe}")
     with locked(folder):
-        layout = settled_layout(folder, dataset, names)
+        layout = settle_layout(folder, dataset, names)
         unfinished = (folder / PROGRESS).exists()
         if layout.left_out:
             _need_same_choice(folder, dataset, layout, skip_broken, unfinished)
-        if begun is not None:
-            begun(layout, min(drawn_rows(folder)[0], layout.rows))
+        if on_start is not None:
+            on_start(layout, min(rendered_rows(folder)[0], layout.rows))
         if unfinished:
             _fill(folder, dataset, layout, processes, cluster, skip_broken)
     return open_rendered(folder)
 
 
-def opened_cache(dataset: RenderedDataset, folder: Path) -> RowFiles:
-    """Open a folder as the cache of a data set; it is begun where there is none."""
-    folder = folder.absolute()
-    with locked(folder):
-        layout = settled_layout(folder, dataset, None)
-        if layout.left_out and (folder / PROGRESS).exists():
-            raise DataError(_UNFINISHED.format(folder))
-        return RowFiles(folder, layout)
-
-
 def _need_same_choice(
     folder: Path, dataset: RenderedDataset, layout: Layout, skip_broken: bool, unfinished: bool
 ) -> None:
-    """Refuse work that did not ask for rows to be left out, where some are."""
+    """Refuse a call without ``skip_broken`` if rows are left out."""
     rows, fingerprint = layout.asked or (0, "")
     all_asked = rows == len(dataset) and dataset.factors.has_fingerprint(fingerprint)
     if not all_asked:  # this dataset has the rows that are there, and no others
         if unfinished:
-            raise DataError(_UNFINISHED.format(folder))
+            raise DataError(UNFINISHED.format(folder))
     elif not skip_broken:
         raise DataError(
-            f"{folder} leaves out {layout.left_out:,} rows that could not be drawn, which {FAILED} in it lists: give "
+            f"{folder} leaves out {layout.left_out:,} rows that could not be rendered, which {FAILED} in it lists: use "
             "--skip-broken (skip_broken=True) again, or choose another folder"
         )
 
 
-def _tried(dataset: RenderedDataset, cluster: Cluster | None) -> RenderedDataset:
-    """Draw one row before anything is written, where the others will be: what cannot work leaves no folder behind.
-
-    Which renderer "auto" is, is thereby settled.
-    """
+def _check_first(dataset: RenderedDataset, cluster: Cluster | None) -> RenderedDataset:
+    """Render one row before anything is written, so that a failure leaves no folder; resolves the renderer "auto"."""
     if cluster is None:
         _try_first(dataset)
         return dataset
     settled = copy(dataset)
-    name = run(_try_first, [Unit("the first picture", dataset)], on=cluster)[0]
+    name = run(_try_first, [Unit("the first image", dataset)], on=cluster)[0]
     if isinstance(dataset.renderer, str):
         settled.renderer = name
     return settled
 
 
 def _try_first(dataset: RenderedDataset) -> str:
-    """Draw a row; where that is what fails, and not its renderer, say how to go on without."""
+    """Render the first row; if the row fails rather than the renderer, say how to leave it out."""
 
     def failed(row: int, error: SetsupError) -> None:
         advice = without_scene(dataset.factors, dataset.recipe.scene_factors, dataset.values(row))
         raise DataError(f"{dataset.name}, row {row}: {error}{advice}") from error
 
-    dataset.draw([0], lambda row, scene, camera, frame: None, failed)
+    dataset.render([0], lambda row, scene, camera, frame: None, failed)
     return dataset.renderer_name
 
 
 def _try(dataset: RenderedDataset) -> str:
-    dataset.draw([0], lambda row, scene, camera, frame: None)
+    dataset.render([0], lambda row, scene, camera, frame: None)
     return dataset.renderer_name
 
 
 # -- the work ----------------------------------------------------------------------------------------------------------
 
 
-class _Draw:
-    """Draws units of rows, in whichever process, and on whichever machine where the folder is shared."""
+class _Work:
+    """Renders units of rows, in any process, and on any machine that shares the folder."""
 
     def __init__(self, dataset: RenderedDataset, folder: Path, layout: Layout, shared: bool) -> None:
         self._dataset, self._folder, self._layout, self._shared = dataset, folder, layout, shared
@@ -212,7 +194,7 @@ class _Draw:
         def failed(row: int, error: SetsupError) -> None:
             failures.append(Failure(row, str(error)))
 
-        def keep(row: int, scene: "Scene", camera: "Camera", frame: "Frame") -> None:
+        def keep(row: int, scene: Scene, camera: Camera, frame: Frame) -> None:
             try:
                 arrays = self._dataset.outputs(row, scene, camera, frame, names)
             except SetsupError as error:
@@ -220,20 +202,20 @@ class _Draw:
             else:
                 files.keep(row, arrays, camera, scene)
 
-        self._dataset.draw(rows[~files.done(rows, self._layout.full)].tolist(), keep, failed)
-        if failures:  # of the rows, or is it this machine that cannot draw any more?
+        self._dataset.render(rows[~files.done(rows, self._layout.full)].tolist(), keep, failed)
+        if failures:  # raises if the machine fails rather than the rows
             _try(self._dataset)
-        if self._shared:  # nobody else can have the disk keep what this machine has written
+        if self._shared:  # no other machine can flush what this one has written
             files.flush()
         return failures
 
     def close(self) -> None:
-        """Have the disk keep what was drawn."""
+        """Flush the files."""
         if self._files is not None:
             self._files.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Each process opens the files itself."""
+        """Leave out open files."""
         return {**self.__dict__, "_files": None}
 
 
@@ -245,44 +227,46 @@ def _fill(
     cluster: Cluster | None,
     skip_broken: bool,
 ) -> None:
-    """Draw what is missing, and finish the folder."""
+    """Render missing rows, and finish the folder."""
     if not layout.left_out:
         with closing(RowFiles(folder, layout)) as files:
-            failures = _draw(dataset, files, processes, cluster)
-            if failures:  # what other processes drew within the last second has not been marked
+            failures = _render_missing(dataset, files, processes, cluster)
+            if failures:  # rows of other processes from the last second are not marked yet
                 there = np.setdiff1d(np.arange(layout.rows), [failure.row for failure in failures])
                 files.mark(there[~files.done(there, layout.full)])
         if failures and not skip_broken:
-            raise tell(folder, layout, write_failures(folder, dataset, failures))
+            raise failure_report(folder, layout, write_failures(folder, dataset, failures))
         if failures:
             layout = leave_out(folder, dataset, layout, failures)
     if layout.left_out:
-        close_ranks(folder, dataset, layout)
+        compact(folder, dataset, layout)
     _finish(folder, layout)
 
 
-def _draw(dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cluster | None) -> list[Failure]:
+def _render_missing(
+    dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cluster | None
+) -> list[Failure]:
     layout = files.layout
     left = [rows for rows in _units(dataset) if not files.done(rows, layout.full).all()]
     missing = sum(int((~files.done(rows, layout.full)).sum()) for rows in left)
     row_bytes = sum(array.row_bytes for array in layout.arrays.values())
     need_space(files.folder, missing * row_bytes, f"rendering {layout.recipe}")
-    # what is drawn with was settled when the folder was begun: "auto" must not settle it anew in each process
+    # the renderer of the folder: "auto" must not choose another one in each process
     settled = copy(dataset)
     if isinstance(dataset.renderer, str):
         settled.renderer = layout.renderer
-    work = _Draw(settled, files.folder, layout, shared=cluster is not None)
+    work = _Work(settled, files.folder, layout, shared=cluster is not None)
     units = [Unit(f"the {len(rows)} rows from row {rows[0]} on", rows, len(rows)) for rows in left]
     try:
         what = f"rendering {layout.recipe}"
-        found = run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="pictures")
+        found = run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="images")
     finally:
         work.close()
     return [failure for failures in found for failure in failures]
 
 
 def _units(dataset: RenderedDataset) -> Iterator[Rows]:
-    """Rows in pieces, those of a scene together, which depend on the table alone."""
+    """Units of rows, those of a scene together; they depend on the table alone."""
     table, size = dataset.factors, dataset.recipe.size
     most = int(np.clip(_PIXELS // (size[0] * size[1]), _FEWEST, _MOST))
     if not dataset.recipe.scene_factors:
@@ -312,7 +296,7 @@ def _scenes(starts: npt.NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]
 
 
 def _finish(folder: Path, layout: Layout) -> None:
-    """Put together what parts are left, see that the disk has all, and take away what tells that rows are missing."""
+    """Merge remaining parts, flush all files, and remove the progress file."""
     with disk_errors(folder / ABOUT):
         for name in layout.arrays:
             _flush(folder / f"{name}.npy")
@@ -345,8 +329,8 @@ def _flush(path: Path) -> None:
         os.close(file)
 
 
-def _unselected(dataset: Any) -> RenderedDataset:
-    """A data set of its own in place of a selection of one."""
+def _as_rendered(dataset: Any) -> RenderedDataset:
+    """A dataset of the rows of a selection."""
     if isinstance(dataset, Selection) and isinstance(dataset.source, RenderedDataset):
         return type(dataset.source)(dataset.source.recipe, dataset.factors, dataset.source.renderer)
     if isinstance(dataset, RenderedDataset):
@@ -354,11 +338,11 @@ def _unselected(dataset: Any) -> RenderedDataset:
     raise DataError(f"only a RenderedDataset, or a selection of one, can be rendered, not a {type(dataset).__name__}")
 
 
-def _checked(dataset: RenderedDataset, modalities: Iterable[str] | None) -> tuple[str, ...]:
+def _check_modalities(dataset: RenderedDataset, modalities: Iterable[str] | None) -> tuple[str, ...]:
     if modalities is None:
         return tuple(dataset.modalities)
     if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
+        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
     names = tuple(modalities)
     for name in names:
         if name not in dataset.modalities:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from setsup.scenes.camera import Camera
     from setsup.scenes.frame import Frame, Renderer
-    from setsup.scenes.meshes.importing import check_size, load_mesh, mesh_from_trimesh
+    from setsup.scenes.meshes.importing import load_mesh, mesh_from_trimesh
     from setsup.scenes.meshes.mesh import Material, Mesh
     from setsup.scenes.rays import Rays
     from setsup.scenes.recipe import Recipe
     from setsup.scenes.renderers import RendererState, renderer, renderer_states
     from setsup.scenes.scene import STUDIO, Ambient, Directional, Lamp, Light, Placement, Scene, Triangles
     from setsup.scenes.storage import load_scene, save_scene
+    from setsup.scenes.units import check_size
 
 __all__ = [
     "STUDIO",
@@ -50,7 +51,7 @@ if not TYPE_CHECKING:
         "Recipe": "recipe",
         "Renderer": "frame",
         "RendererState": "renderers",
-        "check_size": "meshes.importing",
+        "check_size": "units",
         "load_mesh": "meshes.importing",
         "load_scene": "storage",
         "mesh_from_trimesh": "meshes.importing",

@@ -1,9 +1,9 @@
-"""Pinhole cameras, in the one convention of all pictures that setsup draws or matches.
+"""Pinhole cameras, in the one convention of all images that setsup draws or matches.
 
 Convention
 ----------
 Camera frame: x to the right, y down, z forward (as OpenCV has it). A world point X stands at ``R X + t`` in the
-camera's frame, in metres. Pixels are (x, y) with centres at whole numbers, row 0 at the top: a picture of W × H pixels
+camera's frame, in metres. Pixels are (x, y) with centres at integers, row 0 at the top: an image of W × H pixels
 covers −½ … W − ½ and −½ … H − ½. Depth is the z coordinate in the camera's frame, not the distance.
 
 References
@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_integer, check_number
 from setsup.errors import SetsupError, brief
-from setsup.scenes.checks import checked_numbers, checked_rotation
+from setsup.scenes.checks import check_numbers, check_rotation
 from setsup.scenes.portable import length, product, sin_cos
 
 __all__ = ["Camera"]
@@ -37,7 +38,7 @@ class Camera:
     Parameters
     ----------
     height, width : int
-        Pixels of its pictures.
+        Pixels of its images.
     k : (3, 3) float64
         Intrinsics in pixels: ``(x, y, 1) ~ k · (X, Y, Z)`` for a point of the camera's frame; last row 0, 0, 1.
     rotation : (3, 3) float64
@@ -68,17 +69,13 @@ class Camera:
     def __post_init__(self) -> None:
         """Check the numbers, and keep them as read-only float64."""
         for name in ("height", "width"):
-            side = getattr(self, name)
-            if isinstance(side, bool) or not isinstance(side, int | np.integer) or not 1 <= side <= _LARGEST:
-                raise SetsupError(
-                    f"the {name} of a camera is a whole number of pixels, 1 … {_LARGEST:,}, not {brief(side)}"
-                )
-            object.__setattr__(self, name, int(side))
-        object.__setattr__(self, "k", checked_numbers(self.k, (3, 3), "k of a camera"))
-        object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a camera"))
-        object.__setattr__(self, "translation", checked_numbers(self.translation, (3,), "translation of a camera"))
+            side = check_integer(getattr(self, name), f"{name} of a camera", SetsupError, 1, _LARGEST)
+            object.__setattr__(self, name, side)
+        object.__setattr__(self, "k", check_numbers(self.k, (3, 3), "k of a camera"))
+        object.__setattr__(self, "rotation", check_rotation(self.rotation, "rotation of a camera"))
+        object.__setattr__(self, "translation", check_numbers(self.translation, (3,), "translation of a camera"))
         if abs(np.linalg.det(self.k)) < 1e-12 or self.k[2].tolist() != [0, 0, 1] or self.k[1, 0] != 0:
-            raise SetsupError(f"k of a camera is singular or no matrix (f s x; 0 f y; 0 0 1): {self.k.tolist()}")
+            raise SetsupError(f"k of a camera is singular or not a matrix (f s x; 0 f y; 0 0 1): {self.k.tolist()}")
 
     @classmethod
     def look_at(
@@ -92,7 +89,7 @@ class Camera:
         focal_length: float | None = None,
         up: npt.ArrayLike = (0, 0, 1),
     ) -> "Camera":
-        """Place a camera so that ``target`` lies in the middle of its pictures.
+        """Place a camera so that ``target`` lies in the middle of its images.
 
         Parameters
         ----------
@@ -101,11 +98,11 @@ class Camera:
         height, width : int
             Pixels.
         field_of_view : float, radians
-            Vertical, from edge to edge of the picture; this or ``focal_length``.
+            Vertical, from edge to edge of the image; this or ``focal_length``.
         focal_length : float, pixels
             The same in both directions.
         up : (3,) float
-            What is up in the picture; where the camera looks along it, the y axis takes its place, then x.
+            What is up in the image; where the camera looks along it, the y axis takes its place, then x.
 
         Raises
         ------
@@ -114,14 +111,14 @@ class Camera:
             is given, or it is out of its range.
 
         """
-        start = checked_numbers(eye, (3,), "eye of a camera")
-        forward = checked_numbers(target, (3,), "target of a camera") - start
+        start = check_numbers(eye, (3,), "eye of a camera")
+        forward = check_numbers(target, (3,), "target of a camera") - start
         with np.errstate(over="ignore"):
             far = float(length(forward))
         if not 0 < far < math.inf:
-            raise SetsupError(f"a camera at {start.tolist()} cannot look at the point where it stands, or without end")
+            raise SetsupError(f"a camera at {start.tolist()} cannot look at its own position or at infinity")
         forward = forward / far
-        ways = (checked_numbers(up, (3,), "up of a camera"), (0, 1, 0), (1, 0, 0))
+        ways = (check_numbers(up, (3,), "up of a camera"), (0, 1, 0), (1, 0, 0))
         right = next(side for side in (np.cross(forward, way) for way in ways) if length(side) > 1e-9)
         right = right / length(right)
         rotation = np.stack([right, np.cross(forward, right), forward])
@@ -132,7 +129,7 @@ class Camera:
     def intrinsics(
         height: int, width: int, *, field_of_view: float | None = None, focal_length: float | None = None
     ) -> Reals:
-        """Intrinsics of a camera whose axis meets the middle of the picture, (3, 3) float64.
+        """Intrinsics of a camera whose axis meets the middle of the image, (3, 3) float64.
 
         Parameters
         ----------
@@ -157,9 +154,7 @@ class Camera:
             sine, cosine = sin_cos(field_of_view / 2)
             focal = height / (2 * float(sine / cosine))
         elif focal_length is not None:
-            if not 0 < focal_length < math.inf:
-                raise SetsupError(f"a focal length is a positive number of pixels, not {brief(focal_length)}")
-            focal = float(focal_length)
+            focal = check_number(focal_length, "focal_length", SetsupError, positive=True)
         return np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
 
     @property
@@ -178,7 +173,7 @@ class Camera:
         Returns
         -------
         pixels : (..., 2) float64
-            (x, y); NaN for points that are not in front of the camera. They may lie outside the picture.
+            (x, y); NaN for points that are not in front of the camera. They may lie outside the image.
         depth : (...) float64, metres
             z in the camera's frame, also where it is not positive.
 
@@ -220,7 +215,7 @@ class Camera:
         return np.stack([x.ravel(), y.ravel()], axis=-1).astype(np.float64)
 
     def windowed(self, left: float, top: float, height: int, width: int) -> "Camera":
-        """Cut a window out of the pictures: pixel (left, top) becomes pixel (0, 0).
+        """Cut a window out of the images: pixel (left, top) becomes pixel (0, 0).
 
         Examples
         --------
@@ -233,7 +228,7 @@ class Camera:
         return replace(self, height=height, width=width, k=k)
 
     def resized(self, height: int, width: int) -> "Camera":
-        """See the same in pictures of another size; −½ … width − ½ becomes −½ … new width − ½.
+        """See the same in images of another size; −½ … width − ½ becomes −½ … new width − ½.
 
         Examples
         --------
@@ -264,7 +259,7 @@ class Camera:
         try:
             return cls(**{name: content[name] for name in ("height", "width", "k", "rotation", "translation")})
         except (KeyError, TypeError) as error:
-            raise SetsupError(f"this is no camera: {' '.join(repr(content).split())[:200]}") from error
+            raise SetsupError(f"this is not a camera: {' '.join(repr(content).split())[:200]}") from error
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the numbers; whoever unpickles them gets read-only arrays again."""

@@ -8,13 +8,13 @@ import numpy.typing as npt
 from setsup.checks import check_array
 from setsup.errors import SetsupError
 
-__all__ = ["checked_color", "checked_numbers", "checked_rotation"]
+__all__ = ["check_color", "check_numbers", "check_rotation"]
 
 Array = npt.NDArray[Any]
 Reals = npt.NDArray[np.float64]
 
 
-def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
+def check_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
     """Three bytes of sRGB."""
     found = _array(values)
     if found.shape != (3,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
@@ -23,7 +23,7 @@ def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def checked_numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) -> Reals:
+def check_numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) -> Reals:
     """Finite numbers of a shape, as a read-only copy; −0 becomes 0, so that what is equal has equal digests.
 
     `values` array of float.
@@ -35,9 +35,9 @@ def checked_numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) ->
     return found
 
 
-def checked_rotation(values: npt.ArrayLike, what: str) -> Reals:
-    """Matrix of a rotation, (3, 3), as a read-only copy; otherwise as :func:`checked_numbers`."""
-    found = checked_numbers(values, (3, 3), what)
+def check_rotation(values: npt.ArrayLike, what: str) -> Reals:
+    """Matrix of a rotation, (3, 3), as a read-only copy; otherwise as :func:`check_numbers`."""
+    found = check_numbers(values, (3, 3), what)
     with np.errstate(over="ignore", invalid="ignore"):
         square = found @ found.T
     if not np.allclose(square, np.eye(3), atol=1e-6) or np.linalg.det(found) < 0:

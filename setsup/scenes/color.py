@@ -1,7 +1,7 @@
 """The colour policy of all renderers: sRGB in and out, light added up in linear light.
 
-Colours of materials, textures, vertices and pictures are sRGB; lights are factors in linear light, of which 1 shows a
-colour as it is. A picture's byte is ``floor(255 · encoded + ½)`` of what :func:`encode` gives for the light that
+Colours of materials, textures, vertices and images are sRGB; lights are factors in linear light, of which 1 shows a
+colour as it is. An image's byte is ``floor(255 · encoded + ½)`` of what :func:`encode` gives for the light that
 arrives, cut to 0 … 1.
 
 References
@@ -45,7 +45,7 @@ def encode(light: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def to_bytes(light: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-    """Bytes of a picture that receives linear light; of float32 by a table, with the same result.
+    """Bytes of an image that receives linear light; of float32 by a table, with the same result.
 
     Examples
     --------

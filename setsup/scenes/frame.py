@@ -18,7 +18,7 @@ __all__ = ["Frame", "Renderer"]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One picture of a scene and the geometry behind each of its pixels.
+    """One image of a scene and the geometry behind each of its pixels.
 
     Geometry is that of the ray through the centre of the pixel, in all renderers; colours may be averaged over a pixel.
 
@@ -73,7 +73,7 @@ class Renderer(Protocol):
         Raises
         ------
         DataError
-            When it cannot draw here: what is missing, and what to install.
+            When it cannot render here: what is missing, and what to install.
 
         """
         ...

@@ -1,8 +1,5 @@
 """Rays through a scene, by Embree: what they meet first, and whether anything is in their way.
 
-embreex is called directly; where it has no wheel, trimesh's own ray engine serves, many times slower. Either is
-imported when a scene is first traced.
-
 Exactness
 ---------
 Embree answers in float32. Positions are taken about the middle of the scene, in float64, before they are cut to it, so
@@ -19,53 +16,28 @@ References
 
 """
 
-import logging
-import os
-from collections.abc import Iterator
-from functools import cache, cached_property
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError, SetsupError, imported
-from setsup.scenes.meshes.coincident import joined, seen, shown_sides_of
-from setsup.scenes.meshes.coplanar import barycentric, coplanar_of
-from setsup.scenes.meshes.holes import PiercedEngine, holes_of
-from setsup.scenes.per_scene import PerScene
+from setsup.errors import DataError, SetsupError
+from setsup.scenes.ray_engines import Hits, make_engine
 from setsup.scenes.scene import Scene
+from setsup.scenes.surfaces.coincident import joined, seen, shown_sides_of
+from setsup.scenes.surfaces.coplanar import barycentric, coplanar_of
+from setsup.scenes.surfaces.holes import PiercedEngine, holes_of
+from setsup.scenes.surfaces.per_scene import PerScene
 
-__all__ = ["Hits", "Rays"]
+__all__ = ["Rays"]
 
 Reals = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int32]
 
-_RAYS = 1024  # at a time, of trimesh's engine
-_TREE, _TRIANGLE = 1 << 24, 512  # bytes: more than Embree allocates for any scene, and for each of its triangles
 _ASIDE = np.array([[1, 0.6, 0.3], [-0.5, 1, -0.7]], dtype=np.float32) * np.float32(2.0**-20)
-_log = logging.getLogger("setsup")
-
-
-class Hits(NamedTuple):
-    """What rays met first.
-
-    Attributes
-    ----------
-    triangle : (n,) int32
-        Numbered as :attr:`Scene.triangles`; −1 where a ray met nothing.
-    distance : (n,) float32
-        In multiples of the ray's direction; inf where it met nothing.
-    u, v : (n,) float32
-        Shares of the triangle's second and third corner in the point that was met: ``(1 − u − v) a + u b + v c``.
-
-    """
-
-    triangle: Numbers
-    distance: Floats
-    u: Floats
-    v: Floats
 
 
 class Rays:
@@ -96,7 +68,7 @@ class Rays:
         self.scene = scene
 
     def hit(self, origins: npt.ArrayLike, directions: npt.ArrayLike) -> tuple[Numbers, Floats]:
-        """First triangle that each ray meets; of several in one place, that of :mod:`setsup.scenes.meshes.coplanar`.
+        """First triangle that each ray meets; of several in one place, that of :mod:`setsup.scenes.surfaces.coplanar`.
 
         Parameters
         ----------
@@ -225,14 +197,6 @@ class Rays:
             return np.asarray((plane[:, 3] - towards) / np.einsum("ij,ij->i", normal, way))
 
 
-class _Engine(Protocol):
-    """Traces rays about the middle of a scene."""
-
-    def first(self, start: Floats, way: Floats) -> Hits: ...
-
-    def blocked(self, start: Floats, way: Floats, reach: Floats) -> npt.NDArray[np.bool_]: ...
-
-
 class _Tree:
     """What is built of a scene; it does not hold the scene, with which it goes."""
 
@@ -247,7 +211,9 @@ class _Tree:
             others = (self._shown != np.arange(len(corners))[:, None]).any(axis=1)
             self._others = np.append(others, False)  # the last is for −1
         about, holes = vertices - self.middle, holes_of(scene)
-        self.engine = _engine(about, corners) if holes is None else PiercedEngine(_engine, about, corners, holes)
+        self.engine = (
+            make_engine(about, corners) if holes is None else PiercedEngine(make_engine, about, corners, holes)
+        )
 
     def start(self, origins: npt.ArrayLike, count: int) -> Floats:
         """Origins about the middle, (count, 3) float32."""
@@ -284,123 +250,6 @@ class _Tree:
         found[:-1, :3] = np.cross(b - a, c - a)
         found[:-1, 3] = np.einsum("ij,ij->i", found[:-1, :3], a)
         return found
-
-
-class _Embree:
-    """Embree, called through embreex."""
-
-    def __init__(self, vertices: Reals, faces: Numbers) -> None:
-        from embreex.mesh_construction import TriangleMesh
-        from embreex.rtcore_scene import EmbreeScene
-
-        _check_memory(len(faces))
-        self._scene = EmbreeScene(_device(os.getpid()), robust=True)
-        # corners are shared: half as many numbers to hand over, one by one, as with each triangle's own
-        TriangleMesh(self._scene, vertices.astype(np.float32), faces)
-        self.first(np.zeros((1, 3), np.float32), np.zeros((1, 3), np.float32))  # builds; two threads must not
-
-    def first(self, start: Floats, way: Floats) -> Hits:
-        found = self._scene.run(start, way, output=True)
-        triangle, distance = found["primID"], found["tfar"]
-        distance[triangle < 0] = np.inf
-        return Hits(triangle, distance, found["u"], found["v"])
-
-    def blocked(self, start: Floats, way: Floats, reach: Floats) -> npt.NDArray[np.bool_]:
-        # a copy: Embree writes into what it is given
-        return np.asarray(self._scene.run(start, way, dists=np.array(reach), query="OCCLUDED") >= 0)
-
-
-@cache
-def _device(process: int) -> Any:
-    """Embree's device of a process, shared by all its scenes.
-
-    Each device holds one of the 1,024 keys for thread-local storage that a process has. Without any left, Embree makes
-    none, and embreex passes on a null pointer: the process would end in a segmentation fault.
-    """
-    from embreex.rtcore import EmbreeDevice
-
-    return EmbreeDevice()
-
-
-def _check_memory(triangles: int) -> None:
-    """Refuse where memory is limited, as by ``ulimit -v``: embreex would end in a segmentation fault."""
-    needed = _TREE + _TRIANGLE * triangles
-    try:
-        np.empty(needed, np.uint8)  # reserved and given back, never written to
-    except MemoryError as error:
-        raise SetsupError(
-            f"tracing a scene of {triangles:,} triangles may take {needed / 2**20:,.0f} MiB, and this process gets no "
-            f"more memory: raise its limit (ulimit -v), or use a scene of fewer triangles"
-        ) from error
-
-
-class _Trimesh:
-    """The ray engine of trimesh itself, in float64: every ray against the triangles whose boxes it passes."""
-
-    def __init__(self, vertices: Reals, faces: Numbers) -> None:
-        imported("rtree", "render")
-        self._corners = vertices[faces]
-        # its tolerances are lengths: a scene about as large as 1 suits them
-        self._scale = 1 / max(float(np.abs(vertices).max()), 1e-30)
-        mesh = imported("trimesh", "render").Trimesh(vertices * self._scale, faces, process=False)
-        self._rays = imported("trimesh.ray.ray_triangle", "render").RayMeshIntersector(mesh)
-        self._rays.intersects_id(np.zeros((1, 3)), np.ones((1, 3)))  # builds; two threads must not
-
-    def first(self, start: Floats, way: Floats) -> Hits:
-        distance, u, v = np.zeros((3, len(way)), np.float32)
-        distance[:] = np.inf
-        found = Hits(np.full(len(way), -1, np.int32), distance, u, v)
-        for ray, *values in self._met(start, way):
-            order = np.lexsort((values[0], values[1], ray))
-            which, first = np.unique(ray[order], return_index=True)
-            for column, value in zip(found, values, strict=True):
-                column[which] = value[order[first]]
-        return found
-
-    def blocked(self, start: Floats, way: Floats, reach: Floats) -> npt.NDArray[np.bool_]:
-        found = np.zeros(len(way), bool)
-        for ray, _, distance, _, _ in self._met(start, way):
-            found[ray[distance <= reach[ray]]] = True
-        return found
-
-    def _met(self, start: Floats, way: Floats) -> Iterator[tuple[Any, ...]]:
-        """All that is met, some rays at a time: number of the ray, triangle, distance, u, v."""
-        able = np.flatnonzero(np.isfinite(way).all(axis=1) & (way != 0).any(axis=1))
-        for first in range(0, len(able), _RAYS):
-            some = able[first : first + _RAYS]
-            begin, along = start[some].astype(np.float64), way[some].astype(np.float64)
-            length = np.linalg.norm(along, axis=1, keepdims=True)
-            triangle, which = self._rays.intersects_id(begin * self._scale, along / length)
-            a, b, c = (self._corners[triangle, corner] for corner in range(3))
-            begin, along = begin[which], along[which]
-            normal = np.cross(b - a, c - a)
-            square = (normal**2).sum(axis=1)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                distance = ((a - begin) * normal).sum(axis=1) / (along * normal).sum(axis=1)
-                point = begin + distance[:, None] * along - a
-                u = (np.cross(point, c - a) * normal).sum(axis=1) / square
-                v = (np.cross(b - a, point) * normal).sum(axis=1) / square
-            keep = distance >= 0
-            yield some[which[keep]], triangle[keep], distance[keep], u[keep], v[keep]
-
-
-def _engine(vertices: Reals, faces: Numbers) -> _Engine:
-    try:
-        return _Embree(vertices, faces)
-    except ImportError as error:
-        try:
-            found = _Trimesh(vertices, faces)
-        except DataError:
-            imported("embreex", "render")  # raises: it is what should be installed, not what it stands in for
-            raise
-        _say_slow(str(error))
-        return found
-
-
-@cache
-def _say_slow(why: str) -> None:
-    """Warn, once a process."""
-    _log.warning("rays are traced by trimesh, many times slower than by embreex, which is not there: %s", why)
 
 
 def _directions(directions: npt.ArrayLike) -> Floats:

@@ -16,7 +16,7 @@ __all__ = ["Recipe"]
 
 @runtime_checkable
 class Recipe(Protocol):
-    """What a rendered data set draws: pure functions of factor values.
+    """What a rendered dataset draws: pure functions of factor values.
 
     A recipe can be pickled, and holds whatever else its scenes depend on: sizes, meshes, a seed.
 
@@ -25,7 +25,7 @@ class Recipe(Protocol):
     name : str
         ``"shapes3d"``, ``"object"``, ``"room"``.
     factors : tuple of Factor
-        What varies; the full grid of their levels is the data set that the recipe stands for by itself.
+        What varies; the full grid of their levels is the dataset that the recipe stands for by itself.
     scene_factors : tuple of str
         Names of the factors on which the scene depends.
     size : (height, width)
@@ -33,7 +33,7 @@ class Recipe(Protocol):
     pair_factors : tuple of str, optional
         Names of the factors in which two views of a pair agree; the scene factors where a recipe has none.
     key : str
-        Tells apart recipes that draw different pictures: the name and all options, meshes by their digests.
+        Tells apart recipes that draw different images: the name and all options, meshes by their digests.
 
     """
 
@@ -54,7 +54,7 @@ class Recipe(Protocol):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Height and width of its cameras' pictures, in pixels."""
+        """Height and width of its cameras' images, in pixels."""
         ...
 
     @property

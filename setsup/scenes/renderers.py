@@ -175,8 +175,8 @@ def renderer_states() -> list[RendererState]:
 
 def _why(state: RendererState, failed: list[RendererState]) -> str:
     if failed:
-        return f"{' and '.join(one.name for one in failed)} cannot draw here"
-    return "no GPU draws here, and it needs none" if state.name == "embree" else "the first that works here"
+        return f"{' and '.join(one.name for one in failed)} cannot render here"
+    return "no GPU renderer found; using Embree on the CPU" if state.name == "embree" else "the first that works here"
 
 
 def _entries() -> dict[str, EntryPoint]:
@@ -201,7 +201,7 @@ def _made(entry: EntryPoint) -> Renderer:
     except TypeError as error:
         raise DataError(f"{_said(entry)} cannot be made without arguments: {error}") from error
     if not isinstance(found, Renderer):
-        raise DataError(f"{_said(entry)} is {entry.value}, which is no class of the kind of setsup.scenes.Renderer")
+        raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
     return found
 
 
@@ -211,7 +211,7 @@ def _class(entry: EntryPoint) -> type[Renderer]:
     except Exception as error:  # importing another package may fail in any way
         raise DataError(f"{_said(entry)} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(found, type) or not hasattr(found, "check"):
-        raise DataError(f"{_said(entry)} is {entry.value}, which is no class of the kind of setsup.scenes.Renderer")
+        raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
     return found
 
 

@@ -7,7 +7,6 @@ Triangles of a scene are numbered through: those of the first placement in the o
 """
 
 import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -15,9 +14,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_boolean, is_number
+from setsup.checks import check_boolean, check_integer, check_number
 from setsup.errors import SetsupError, brief
-from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
+from setsup.scenes.checks import check_color, check_numbers, check_rotation
 from setsup.scenes.meshes.mesh import FARTHEST, Mesh
 from setsup.scenes.portable import product
 
@@ -84,7 +83,7 @@ class Directional:
         for name in ("of_camera", "shadow"):
             object.__setattr__(self, name, check_boolean(getattr(self, name), f"{name} of a light", SetsupError))
         if self.of_camera and self.shadow:
-            raise SetsupError("a light that moves with the camera throws no shadows; give it one of them")
+            raise SetsupError("a light that moves with the camera casts no shadow; give it only one of the two")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +125,15 @@ class Lamp:
         object.__setattr__(self, "color", _light_color(self.color))
         if self.axis is not None:
             object.__setattr__(self, "axis", _way(self.axis, "the axis of a lamp"))
-        if not is_number(self.exponent) or not 0 <= self.exponent < math.inf:
-            raise SetsupError(f"the exponent of a lamp is a number from 0 on, not {brief(self.exponent)}")
-        object.__setattr__(self, "exponent", float(self.exponent))
+        object.__setattr__(self, "exponent", check_number(self.exponent, "exponent of a lamp", SetsupError, 0))
         if self.reach is not None:
-            if not is_number(self.reach) or not 0 < self.reach < math.inf:
-                raise SetsupError(f"the reach of a lamp is a positive distance in metres, not {brief(self.reach)}")
-            object.__setattr__(self, "reach", float(self.reach))
+            reach = check_number(self.reach, "reach of a lamp", SetsupError, positive=True)
+            object.__setattr__(self, "reach", reach)
         object.__setattr__(self, "shadow", check_boolean(self.shadow, "shadow of a lamp", SetsupError))
 
 
 def _vector(values: npt.ArrayLike, what: str) -> Vector:
-    x, y, z = checked_numbers(values, (3,), what).tolist()
+    x, y, z = check_numbers(values, (3,), what).tolist()
     return x, y, z
 
 
@@ -177,7 +173,7 @@ class Placement:
     scale : (3,) float64
         Factors along the mesh's own axes, positive.
     instance : int, optional
-        Its number in pictures of instances; its place in the scene by default. Placements may share one.
+        Its number in images of instances; its place in the scene by default. Placements may share one.
     name : str
         What it is: ``"chair"``, ``"floor"``.
 
@@ -199,9 +195,9 @@ class Placement:
         """Check the numbers; arrays are kept read-only."""
         if not isinstance(self.mesh, Mesh):
             raise SetsupError(f"what a placement places is a Mesh, not {type(self.mesh).__name__}")
-        object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a placement"))
+        object.__setattr__(self, "rotation", check_rotation(self.rotation, "rotation of a placement"))
         for name in ("translation", "scale"):
-            object.__setattr__(self, name, checked_numbers(getattr(self, name), (3,), f"{name} of a placement"))
+            object.__setattr__(self, name, check_numbers(getattr(self, name), (3,), f"{name} of a placement"))
         if self.scale.min() <= 0:
             raise SetsupError(f"scale of a placement must be positive, not {self.scale.tolist()}")
         with np.errstate(over="ignore"):
@@ -209,17 +205,13 @@ class Placement:
         if max(reach, np.abs(self.translation).max()) > FARTHEST:
             raise SetsupError(
                 f"a placement must stay within {FARTHEST:,.0f} m, but its mesh reaches {reach:,.4g} m from its own "
-                f"origin, which stands at {self.translation.tolist()} m"
+                f"origin, at {self.translation.tolist()} m"
             )
         if self.instance is not None:
-            whole = isinstance(self.instance, int | np.integer) and not isinstance(self.instance, bool)
-            if not whole or not 0 <= self.instance < 1 << 31:
-                raise SetsupError(
-                    f"instance of a placement must be a whole number from 0 on, not {brief(self.instance)}"
-                )
-            object.__setattr__(self, "instance", int(self.instance))
+            instance = check_integer(self.instance, "instance of a placement", SetsupError, 0, (1 << 31) - 1)
+            object.__setattr__(self, "instance", instance)
         if not isinstance(self.name, str):
-            raise SetsupError(f"name of a placement must be a text, not {brief(self.name)}")
+            raise SetsupError(f"name of a placement must be a string, not {brief(self.name)}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; whoever unpickles them gets read-only arrays again."""
@@ -247,7 +239,7 @@ class Triangles:
     corners : (n, 3, 3) float64, metres, read-only
         Positions.
     placement, face, instance : (n,) int32, read-only
-        To which placement a triangle belongs, which triangle of its mesh it is, and its number in instance pictures.
+        To which placement a triangle belongs, which triangle of its mesh it is, and its number in instance images.
 
     """
 
@@ -268,7 +260,7 @@ class Scene:
     lights : tuple of Light
         :data:`STUDIO` by default; with none at all it is dark.
     background : 3 ints or None
-        sRGB bytes of what lies behind everything; None for transparent pictures of four channels.
+        sRGB bytes of what lies behind everything; None for transparent images of four channels.
 
     Examples
     --------
@@ -298,7 +290,7 @@ class Scene:
             if not isinstance(light, Light):
                 raise SetsupError(f"lights of a scene are Ambient, Directional or Lamp, not {type(light).__name__}")
         if self.background is not None:
-            object.__setattr__(self, "background", checked_color(self.background, "the background of a scene"))
+            object.__setattr__(self, "background", check_color(self.background, "the background of a scene"))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields, and nothing that was computed of them."""
@@ -306,7 +298,7 @@ class Scene:
 
     @cached_property
     def triangles(self) -> Triangles:
-        """All triangles, numbered as in pictures of triangles."""
+        """All triangles, numbered as in images of triangles."""
         counts = np.array([len(one.mesh.faces) for one in self.placements], dtype=np.int64)
         owners = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         corners = [one.placed(one.mesh.vertices)[one.mesh.faces] for one in self.placements]
@@ -342,7 +334,7 @@ class Scene:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that the scene is, in hexadecimal: equal digests, equal pictures."""
+        """SHA-256 of all that the scene is, in hexadecimal: equal digests, equal images."""
         found = hashlib.sha256(repr((self.lights, self.background)).encode())
         for number, one in enumerate(self.placements):
             found.update(one.mesh.digest.encode())

@@ -5,7 +5,7 @@ Convention
 World frame: right-handed, z up, the object stands on the floor (z = 0) at the origin, inside a square room centred
 there. Lengths are in room units, one arbitrary unit for all of them. Orientation turns the camera around the object:
 at angle ``t`` it stands at ``(camera_radius · sin t, −camera_radius · cos t, camera_height)`` and looks horizontally
-at the z axis, so that room and object turn together in the picture. Pixel centres are at integers, row 0 is the top.
+at the z axis, so that room and object turn together in the image. Pixel centres are at integers, row 0 is the top.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ ORIENTATIONS = (
 class Framing:
     """Room, camera, object and light, fitted to frames that were published with the set.
 
-    Any renderer that wants pictures framed like Shapes3D takes its numbers from here (see the module's convention).
+    Any renderer that wants images framed like Shapes3D takes its numbers from here (see the module's convention).
     """
 
     room_half_side: float = 3.095
@@ -62,7 +62,7 @@ class Framing:
 
 
 FRAMING = Framing()
-"""The framing that all Shapes3D pictures of setsup use."""
+"""The framing that all Shapes3D images of setsup use."""
 
 
 def factors() -> tuple[Factor, ...]:

@@ -1,7 +1,7 @@
-"""A small ray caster for the Shapes3D scene: what every sample of a picture sees, and how brightly.
+"""A small ray caster for the Shapes3D scene: what every sample of an image sees, and how brightly.
 
-Only hues colour the picture; all else is one of 8 × 4 × 15 = 480 *states* (scale, shape, orientation). A state is cast
-once into :func:`planes`, after which a picture of any hues is a few additions of bytes (:func:`compose`).
+Only hues colour the image; all else is one of 8 × 4 × 15 = 480 *states* (scale, shape, orientation). A state is cast
+once into :func:`planes`, after which an image of any hues is a few additions of bytes (:func:`compose`).
 
 Convention
 ----------
@@ -20,7 +20,7 @@ from setsup.scenes.shapes3d_rays import Array, Vector, dot, meet, unit
 __all__ = ["FLOOR", "HUE_FIFTHS", "OBJECT", "SIDE", "SKY", "WALL", "Samples", "compose", "planes", "trace"]
 
 SIDE = 64
-"""Height and width of a picture in pixels."""
+"""Height and width of an image in pixels."""
 
 SKY, FLOOR, WALL, OBJECT = range(4)
 """What a sample may see."""
@@ -50,7 +50,7 @@ _OFFSETS = (-0.4, 0.0, 0.4)
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What the samples of one picture see; axis 0 runs over the samples of a pixel.
+    """What the samples of one image see; axis 0 runs over the samples of a pixel.
 
     `surface` (9, 64, 64) uint8; `light` (9, 64, 64) float64; `gloss` (9, 64, 64) float64.
     """
@@ -152,7 +152,7 @@ def _lamp(to_lamp: Vector, normal: Vector, framing: Framing) -> Array:
 
 
 def planes(samples: Samples, sky: tuple[float, float, float] = FRAMING.sky) -> NDArray[np.uint8]:
-    """Everything a picture of one state can be made of, whatever its hues.
+    """Everything an image of one state can be made of, whatever its hues.
 
     Planes 0 … 5 are what the floor adds to a channel in which its colour has 0 … 5 fifths, 6 … 11 the same of the
     walls, 12 … 17 of the object, and 18 … 20 what the sky adds to red, green and blue.
@@ -172,7 +172,7 @@ def planes(samples: Samples, sky: tuple[float, float, float] = FRAMING.sky) -> N
 
 
 def _plane(values: Array, seen: NDArray[np.bool_]) -> Array:
-    """Mean over the samples of each pixel as a whole number of 0 … 255, added in a fixed order."""
+    """Mean over the samples of each pixel as an integer of 0 … 255, added in a fixed order."""
     total = values[0]
     for sample in values[1:]:
         total = total + sample
@@ -181,12 +181,12 @@ def _plane(values: Array, seen: NDArray[np.bool_]) -> Array:
 
 
 def compose(state: NDArray[np.uint8], floor: int, wall: int, thing: int) -> NDArray[np.uint8]:
-    """Picture of a state in the given hues.
+    """Image of a state in the given hues.
 
     `state` (21, 64, 64) uint8; returns (64, 64, 3) uint8.
     """
-    picture: NDArray[np.uint8] = state[HUE_FIFTHS[floor]]
-    picture += state[6 + HUE_FIFTHS[wall]]
-    picture += state[12 + HUE_FIFTHS[thing]]
-    picture += state[18:]
-    return picture.transpose(1, 2, 0)
+    image: NDArray[np.uint8] = state[HUE_FIFTHS[floor]]
+    image += state[6 + HUE_FIFTHS[wall]]
+    image += state[12 + HUE_FIFTHS[thing]]
+    image += state[18:]
+    return image.transpose(1, 2, 0)

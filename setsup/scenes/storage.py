@@ -145,7 +145,7 @@ def load_scene(path: Path | str) -> Scene:
     first = content[:_LONGEST_FIRST_LINE].partition(b"\n")[0]
     version = first.removeprefix(_MAGIC)
     if not first.startswith(_MAGIC) or not version.isdigit() or len(first) == _LONGEST_FIRST_LINE:
-        raise DamagedFile(f"{label} is no scene of setsup", _FIX)
+        raise DamagedFile(f"{label} is not a scene of setsup", _FIX)
     if int(version) != _VERSION:
         raise DataError(
             f"{label} is a scene of version {int(version)}, of which this setsup knows {_VERSION}; update it"

@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from setsup.shards.dataset import ShardedDataset, open_shards
+    from setsup.shards.dataset import ShardedDataset
     from setsup.shards.foreign.indexing import index_shards
+    from setsup.shards.opening import open_shards
     from setsup.shards.writing.writer import write_shards
 
 __all__ = ["ShardedDataset", "index_shards", "open_shards", "write_shards"]
@@ -18,7 +19,7 @@ __all__ = ["ShardedDataset", "index_shards", "open_shards", "write_shards"]
 if not TYPE_CHECKING:
     _HOMES = {
         "ShardedDataset": "setsup.shards.dataset",
-        "open_shards": "setsup.shards.dataset",
+        "open_shards": "setsup.shards.opening",
         "index_shards": "setsup.shards.foreign.indexing",
         "write_shards": "setsup.shards.writing.writer",
     }

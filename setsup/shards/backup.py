@@ -18,7 +18,7 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.files.archives.listing import as_numpy
 from setsup.shards.index import GROUP, SOURCE_ROW
-from setsup.shards.layout import BACKUP, Catalogue, parsed
+from setsup.shards.layout import BACKUP, Catalogue, parse_catalogue
 
 __all__ = ["Backup", "read_backup", "write_backup"]
 
@@ -36,7 +36,7 @@ class Backup:
     card : str
         Text of ``README.md``.
     source_rows : (n,) int64
-        Rows of the data set that was written.
+        Rows of the dataset that was written.
 
     """
 
@@ -76,7 +76,10 @@ def read_backup(path: Path) -> Backup:
             rows = np.concatenate(
                 [np.zeros(0, np.int64), *map(as_numpy, file.read(columns=[SOURCE_ROW]).column(0).chunks)]
             )
-        catalogue, card = parsed(about["catalogue"].encode(), f"{path}: its copy of the catalogue"), str(about["card"])
+        catalogue, card = (
+            parse_catalogue(about["catalogue"].encode(), f"{path}: its copy of the catalogue"),
+            str(about["card"]),
+        )
         if rows.dtype != np.int64 or len(rows) != catalogue.rows:
             raise ValueError(f"it has {len(rows):,} rows, not {catalogue.rows:,}")
     except DataError:

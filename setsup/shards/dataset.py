@@ -1,25 +1,23 @@
-"""Shards as a data set: factors from the index, samples from anywhere in the tars."""
+"""Shards as a dataset: factors from the index, samples by random access to the tars."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
 from setsup.datasets.adapters.fetching import fetch_images
 from setsup.datasets.adapters.image_sources import without_orientation
 from setsup.datasets.dataset import Dataset, fetch_request, of_row
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import check_size, parallel
+from setsup.datasets.images import parallel
 from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress
 from setsup.shards.decoding import (
-    PICTURES,
+    IMAGES,
     check_members,
     copy_plain,
     deep_array,
@@ -27,51 +25,50 @@ from setsup.shards.decoding import (
     npy_array,
     plain_head,
     put_pngs,
+    resize_image,
     resized_modalities,
-    shrunk,
     sideways_members,
 )
-from setsup.shards.finding import index_file, is_whole, read_catalogue
+from setsup.shards.finding import index_file, is_whole
 from setsup.shards.index import open_index
-from setsup.shards.layout import CAMERA, CATALOGUE, CRC32C, HEADER, Catalogue
-from setsup.shards.reading import LocalReader, Reader, checksums, mend
-from setsup.shards.stores.cache import DEFAULT_BYTES
-from setsup.shards.stores.store import Store, open_store
+from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
+from setsup.shards.reading import Reader, checksums, remedy
+from setsup.shards.stores.store import Store
 
-__all__ = ["ShardedDataset", "open_shards"]
+__all__ = ["ShardedDataset"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-_SEEN, _PLAIN = 1, 2  # what is known of a member once it was checked; plain: the usual header and numbers, nothing else
+_SEEN, _PLAIN = 1, 2  # states of checked members; plain: the usual header and numbers, nothing else
 
 
 class ShardedDataset(Dataset):
-    """Samples in shards on a disk or in a store; made by :func:`open_shards`.
+    """Samples in shards on a disk or in a store; made by :func:`setsup.open_shards`.
 
     Each member is compared with its checksum in the index when a process first reads it.
 
     Parameters
     ----------
     store : Store
-        Where the tars lie.
+        Store of the tars.
     about : Store
-        Where the catalogue and the index lie.
+        Store of the catalogue and the index.
     catalogue : Catalogue
-        What the shards hold.
+        Description of the shards.
     reader : Reader
-        What gives bytes of the tars.
+        Reads bytes of the tars.
     size : (height, width) or None, pixels
-        Size that pictures are brought to.
+        Size that images are resized to.
     upright : bool
-        Whether the orientation that a camera noted in a JPEG is applied.
+        Whether to apply the orientation (Exif) of a JPEG.
 
     Attributes
     ----------
     url : str
         Their folder or address.
     catalogue : Catalogue
-        What the shards hold: their names, licence, citation and more.
+        Names and sizes of the shards, licence, citation and more.
     computes : bool
         Whether members are decoded (``png``, ``webp``, ``jpg``) or resized, rather than copied.
 
@@ -102,7 +99,7 @@ class ShardedDataset(Dataset):
         self.modalities = resized_modalities(catalogue.arrays if upright else sideways_members(catalogue.arrays), size)
         self.factors, self._places = open_index(index_file(about, catalogue), catalogue)
         self.computes = any(
-            member.format in PICTURES or self.modalities[name] != member.modality
+            member.format in IMAGES or self.modalities[name] != member.modality
             for name, member in catalogue.arrays.items()
         )
         self._store, self._about, self._reader, self._size = store, about, reader, size
@@ -126,45 +123,44 @@ class ShardedDataset(Dataset):
 
     @of_row
     def keys(self, rows: npt.ArrayLike) -> list[str]:
-        """Keys of samples: what the names of their members begin with."""
+        """Keys of samples, with which the names of their members begin."""
         return self._places.keys(rows)
 
     @of_row
     def source_rows(self, rows: npt.ArrayLike) -> Rows:
-        """Rows of the data set that was written, in the shape of `rows`.
+        """Rows of the dataset that was written, in the shape of `rows`.
 
         Raises
         ------
         DataError
-            When others wrote the shards.
+            If another program wrote the shards.
 
         """
         return self._places.source_rows(rows)
 
     def __repr__(self) -> str:
-        """Show where the shards lie, and how many samples they have."""
+        """Show the address, and the numbers of rows and shards."""
         number = len(self.catalogue.shards)
         return f"{type(self).__name__}({self.url!r}, {len(self):,} rows in {number:,} shard{'s' * (number != 1)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what opens the index where it arrives."""
+        """Pickle the arguments; the index is opened again."""
         return type(self), (self._store, self._about, self.catalogue, self._reader, self._size, self._upright)
 
     def verify(self) -> list[str]:
         """Compare the shards and the index, whole, with their digests in the catalogue.
 
-        Of tars that others wrote these are digests of names, places and headers: contents are not compared.
+        Of tars by other programs these are digests of names, offsets and headers: contents are not compared.
 
         Returns
         -------
         list of str
-            Names of the files that are missing, cut off or others, in the order of the catalogue; none where all is
-            as it was written.
+            Names of missing, truncated or changed files, in the order of the catalogue; empty if all are intact.
 
         Raises
         ------
         DataError
-            When the disk or the store fails.
+            If the disk or the store fails.
 
         """
         catalogue = self.catalogue
@@ -177,7 +173,7 @@ class ShardedDataset(Dataset):
     # -- bytes ---------------------------------------------------------------------------------------------------------
 
     def _contents(self, rows: Rows, names: Sequence[str]) -> dict[str, list[memoryview]]:
-        """Whole members, read all together and checked."""
+        """Whole members, read together and checked."""
         if not rows.size:
             return {name: [] for name in names}
         self._places.check_mapped()
@@ -187,7 +183,7 @@ class ShardedDataset(Dataset):
         if starts.size and starts.min() < 0:
             place, column = np.argwhere(starts < 0)[0].tolist()
             raise self._absent(names[place], int(rows[column]))
-        # tars that others wrote are checked by the headers right before the contents
+        # tars by other programs are checked by the headers right before the contents
         before = BLOCK if self.catalogue.check == HEADER else 0
         shards = np.tile(self._places.shard[rows], len(names))
         found = self._reader.read(shards, (starts - before).reshape(-1), (sizes + before).reshape(-1))
@@ -201,20 +197,20 @@ class ShardedDataset(Dataset):
         return contents
 
     def _check(self, name: str, rows: Rows, fresh: Rows, found: list[memoryview], before: int) -> None:
-        """Compare members that this process has not seen yet with their checksums."""
+        """Compare members that this process reads for the first time with their checksums."""
         span, check = self._places.spans[name], self.catalogue.check
         places, seen = fresh.tolist(), rows[fresh]
         expected = span.check[seen]
         differ = np.flatnonzero(np.array(checksums([found[place] for place in places], check), np.uint32) != expected)
         shards = self._places.shard[seen[differ]]
-        for shard in np.unique(shards).tolist():  # perhaps only what is kept of it here
+        for shard in np.unique(shards).tolist():  # perhaps only the local copy is wrong
             self._reader.drop(shard)
         offset, size = span.offset[seen[differ]] - before, span.size[seen[differ]] + before
         again = self._reader.read(shards, offset, size) if differ.size else []
         for turn, content, value in zip(differ.tolist(), again, checksums(again, check), strict=True):
             if value != expected[turn]:
                 label = self._label(name, int(seen[turn]))
-                raise DataError(f"{label} has changed since it was indexed; {mend(check)}")
+                raise DataError(f"{label} has changed since it was indexed; {remedy(check)}")
             found[places[turn]] = content
         modality, head = self.catalogue.members[name].modality, self._heads[name]
         whole = (
@@ -225,7 +221,7 @@ class ShardedDataset(Dataset):
         self._state(name)[seen] = np.where(plain, _PLAIN, _SEEN)
 
     def _state(self, name: str) -> npt.NDArray[np.uint8]:
-        """What is known of the members of a modality; memory is taken for rows that were read."""
+        """States of the members of a modality; memory is used for rows that were read."""
         if name not in self._states:
             self._states.setdefault(name, np.zeros(len(self), np.uint8))
         return self._states[name]
@@ -248,17 +244,17 @@ class ShardedDataset(Dataset):
     # -- arrays --------------------------------------------------------------------------------------------------------
 
     def _decoded(self, name: str, rows: Rows, contents: list[memoryview], out: Array | None) -> Array:
-        """Arrays of members, in `out` where that is given."""
+        """Arrays of members, in `out` if given."""
         stored, wanted = self.catalogue.members[name], self.modalities[name]
         size = self._size if wanted is not stored.modality else None
-        if stored.format in PICTURES and not is_deep(stored):
+        if stored.format in IMAGES and not is_deep(stored):
             if stored.format == "png" and self.catalogue.check == CRC32C and size is None and None not in wanted.shape:
                 found = _room(out, (*rows.shape, *wanted.shape), wanted.dtype)
                 if put_pngs(contents, found.reshape(rows.size, *wanted.shape)):
                     return _given(found, out)
             by_row = dict(zip(rows.reshape(-1).tolist(), contents, strict=True))
-            pictures = _Pictures(by_row, partial(self._named, name), self._upright)
-            return fetch_images(pictures, rows, wanted.shape, size, out)
+            images = _Images(by_row, partial(self._named, name), self._upright)
+            return fetch_images(images, rows, wanted.shape, size, out)
         plain = size is None and bool(self._heads[name]) and (self._state(name)[rows] == _PLAIN).all()
         arrays = [] if plain else self._arrays(name, rows.reshape(-1), contents, size)
         shape = arrays[0].shape if arrays else tuple(length or 0 for length in wanted.shape)
@@ -283,9 +279,9 @@ class ShardedDataset(Dataset):
             if not fits or array.dtype.newbyteorder("=") != modality.dtype:
                 raise DataError(
                     f"{self._label(name, row)} is {array.dtype} {array.shape}, not {modality.dtype} {modality.shape} "
-                    f"as the catalogue says; {mend(self.catalogue.check)}"
+                    f"as the catalogue says; {remedy(self.catalogue.check)}"
                 )
-            found.append(array if size is None else shrunk(array, size))
+            found.append(array if size is None else resize_image(array, size))
             if found[-1].shape != found[0].shape:
                 raise DataError(
                     f"{self._label(name, row)} has the shape {found[-1].shape}, that of row {rows[0]} "
@@ -294,12 +290,12 @@ class ShardedDataset(Dataset):
         return found
 
     def _named(self, name: str, row: int) -> str:
-        """Name a member in messages, without a look at the index."""
+        """Name a member in messages, without reading the index."""
         return f"the {name!r} of row {row} in {self._shard(row)}"
 
 
-class _Pictures:
-    """Pictures whose bytes are there, as :func:`setsup.datasets.adapters.fetching.fetch_images` takes them."""
+class _Images:
+    """Images in memory, as :func:`setsup.datasets.adapters.fetching.fetch_images` takes them."""
 
     def __init__(self, contents: Mapping[int, memoryview], named: Callable[[int], str], upright: bool) -> None:
         self._contents, self._named = contents, named
@@ -309,7 +305,7 @@ class _Pictures:
         return len(self._contents)
 
     def take(self, rows: Rows) -> list[tuple[Source, str]]:
-        """Give for each row a function that copies its bytes, and a label."""
+        """For each row a function that copies its bytes, and a label."""
         return [(partial(self._content, self._contents[row]), self._named(row)) for row in rows.tolist()]
 
 
@@ -318,88 +314,15 @@ def _as_stored(content: memoryview) -> bytes:
 
 
 def _room(out: Array | None, shape: tuple[int | None, ...], dtype: str) -> Array:
-    """Give the array to write to where it is as it must be, else a fresh one."""
+    """`out` if it has the right shape, type and order, else a new array."""
     if out is not None and out.shape == shape and out.dtype == dtype and out.flags.c_contiguous:
         return out
     return np.empty(tuple(length or 0 for length in shape), dtype)
 
 
 def _given(found: Array, out: Array | None) -> Array:
-    """Bring what was written to a fresh array to where it is wanted."""
+    """Copy to `out` unless `found` is that array."""
     if out is None or out is found:
         return found
     out[...] = found
     return out
-
-
-def open_shards(
-    url: str | Path,
-    *,
-    index: str | Path | None = None,
-    size: Sequence[int] | None = None,
-    upright: bool = True,
-    cache: int = DEFAULT_BYTES,
-    storage_options: Mapping[str, Any] | None = None,
-) -> ShardedDataset:
-    """Open shards that :func:`setsup.write_shards` wrote, or that :func:`setsup.index_shards` has indexed.
-
-    Shards on a disk are mapped into memory. Of those in a store the catalogue and the index are copied to the cache
-    folder, and samples are read as they are asked for, together where they lie together.
-
-    Parameters
-    ----------
-    url : str or Path
-        Folder, or address of a store that fsspec knows: ``s3://…``, ``gs://…``, ``https://…``, ``hf://…``.
-    index : str or Path, optional
-        Folder or address of ``shards.json`` and ``index.parquet``, where they do not lie beside the tars.
-    size : (height, width), optional
-        Resize all pictures, antialiased, until they just cover this size, and cut out the centre.
-    upright : bool
-        Apply the orientation that a camera noted in a JPEG (Exif), so that pictures are as a person sees them. The
-        decoders of the webdataset library do not: with False pictures are as they are stored, as there.
-    cache : int, bytes
-        Most that local copies of what was read from a store take, 0 for none.
-    storage_options : mapping, optional
-        For fsspec, such as ``{"endpoint_url": …}``.
-
-    Returns
-    -------
-    ShardedDataset
-        A :class:`~setsup.shards.views.ShardedViews` where a rendering was written, whose rows have cameras.
-
-    Raises
-    ------
-    DataError
-        When there are no shards, they are not finished or not indexed, the catalogue or the index is damaged, or the
-        store refuses.
-
-    Examples
-    --------
-    >>> import setsup, tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> shapes = setsup.load("shapes3d-procedural").select(range(0, 480_000, 4_800))
-    >>> _ = setsup.write_shards(shapes, folder, order="by:scale")
-    >>> sharded = setsup.open_shards(folder, size=(32, 32))
-    >>> sets = setsup.SetSampler(sharded.factors, inactive=["scale"], size=4, sets=1)
-    >>> batch = next(iter(setsup.loader(sharded, sets, to="numpy", workers=0)))
-    >>> batch["image"].shape, len(set(batch["factors"]["scale"][0].tolist()))
-    ((1, 4, 32, 32, 3), 1)
-
-    """
-    check_arguments(open_shards, locals(), DataError)
-    store = open_store(url, storage_options)
-    about = store if index is None else open_store(index, storage_options)
-    catalogue = read_catalogue(about)
-    reader: Reader
-    if store.folder is not None:
-        reader = LocalReader(store.folder, catalogue)
-    else:
-        from setsup.shards.stores.reader import RemoteReader
-
-        reader = RemoteReader(store, catalogue, cache)
-    kind = ShardedDataset
-    if CAMERA in catalogue.members.keys() - catalogue.arrays.keys():
-        from setsup.shards.views import ShardedViews
-
-        kind = ShardedViews
-    return kind(store, about, catalogue, reader, check_size(size), upright)

@@ -1,4 +1,4 @@
-"""Members of shards into arrays: pictures by the decoders of image files, all else from ``.npy``.
+"""Members of shards into arrays: images by the decoders of image files, all else from ``.npy``.
 
 Notes
 -----
@@ -28,7 +28,7 @@ from setsup.errors import DataError
 from setsup.shards.layout import CAMERA, VIEW, Member
 
 __all__ = [
-    "PICTURES",
+    "IMAGES",
     "check_members",
     "copy_plain",
     "deep_array",
@@ -36,19 +36,19 @@ __all__ = [
     "npy_array",
     "plain_head",
     "put_pngs",
+    "resize_image",
     "resized_modalities",
-    "shrunk",
     "sideways_members",
 ]
 
 Array = npt.NDArray[Any]
 
-PICTURES = frozenset(("png", "jpg", "jpeg", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm", "pbm", "pnm", "jp2"))
-"""Last parts of extensions whose members are decoded as pictures."""
+IMAGES = frozenset(("png", "jpg", "jpeg", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm", "pbm", "pnm", "jp2"))
+"""Last parts of extensions whose members are decoded as images."""
 
 # dtypes of plain numbers, no objects, texts or times
 _NUMBERS = frozenset(np.dtype(code).name for code in ("?", *np.typecodes["AllInteger"], *np.typecodes["AllFloat"]))
-_MOST_PIXELS = 80_000_000  # as many as the decoders of pictures take
+_MOST_PIXELS = 80_000_000  # as many as the decoders of images take
 _FEW = 3  # threads, up to which PNG is not decoded in several: see setsup.datasets.images
 _MAGIC = b"\x93NUMPY"
 _LONGEST = 10_000  # bytes of a header, as numpy itself has it
@@ -67,20 +67,20 @@ def check_members(members: Mapping[str, Member], source: str) -> None:
         if is_deep(member):
             if math.prod(size or 1 for size in shape) > _MOST_PIXELS:
                 raise DataError(f"{source}: {name!r} has {shape} pixels, more than the {_MOST_PIXELS:,} that are read")
-        elif member.format in PICTURES:
+        elif member.format in IMAGES:
             good = dtype == "uint8" and len(shape) == 3 and shape[2] in (1, 3, 4)
             if not good or math.prod(size or 1 for size in shape[:2]) > _MOST_PIXELS:
                 raise DataError(
-                    f"{source}: a .{member.format} cannot hold the modality {name!r}, {dtype} {shape}; pictures are "
+                    f"{source}: a .{member.format} cannot hold the modality {name!r}, {dtype} {shape}; images are "
                     f"uint8 of (height, width, 1, 3 or 4), of at most {_MOST_PIXELS:,} pixels"
                 )
         elif member.format != "npy":
             raise DataError(
-                f"{source}: members of the kind .{member.extension} ({name!r}) are not read; pictures and .npy are, so "
+                f"{source}: members of the kind .{member.extension} ({name!r}) are not read; images and .npy are, so "
                 "index the shards without it"
             )
         elif dtype not in _NUMBERS:
-            raise DataError(f"{source}: the modality {name!r} is of {dtype}, which is not read; plain numbers are")
+            raise DataError(f"{source}: the modality {name!r} is of {dtype}, which is not supported; numbers are")
 
 
 def is_deep(member: Member) -> bool:
@@ -108,30 +108,30 @@ def sideways_members(members: Mapping[str, Member]) -> dict[str, Member]:
 
 
 def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | None) -> dict[str, Modality]:
-    """Modalities when all pictures are resized.
+    """Modalities when all images are resized.
 
     `size` (height, width) or None, pixels.
     """
     found = {name: member.modality for name, member in members.items()}
     if size is None:
         return found
-    pictures = [name for name, one in found.items() if one.color and one.dtype == "uint8" and len(one.shape) == 3]
-    if not pictures:
-        raise DataError(f"size= resizes pictures, and there are only {', '.join(found) or 'factors'}; leave it out")
-    for name in pictures:
+    names = [name for name, one in found.items() if one.color and one.dtype == "uint8" and len(one.shape) == 3]
+    if not names:
+        raise DataError(f"size= resizes images, and there are only {', '.join(found) or 'factors'}; leave it out")
+    for name in names:
         one = found[name]
         found[name] = Modality((*size, one.shape[2]), one.dtype, one.unit, one.color)
     return found
 
 
-def shrunk(picture: Array, size: tuple[int, int]) -> Array:
-    """Resize a picture of any number of channels as :func:`setsup.datasets.images.resize` does.
+def resize_image(image: Array, size: tuple[int, int]) -> Array:
+    """Resize an image of any number of channels as :func:`setsup.datasets.images.resize` does.
 
-    `picture` (height, width, channels) uint8; `size` (height, width).
+    `image` (height, width, channels) uint8; `size` (height, width).
     """
-    if picture.shape[2] != 2:
-        return resize(picture, size)
-    return np.concatenate([resize(np.ascontiguousarray(picture[..., [channel]]), size) for channel in (0, 1)], axis=2)
+    if image.shape[2] != 2:
+        return resize(image, size)
+    return np.concatenate([resize(np.ascontiguousarray(image[..., [channel]]), size) for channel in (0, 1)], axis=2)
 
 
 def plain_head(modality: Modality) -> bytes:
@@ -161,7 +161,7 @@ def copy_plain(contents: Sequence[memoryview], skip: int, out: Array) -> None:
 def put_pngs(contents: Sequence[memoryview], out: npt.NDArray[np.uint8]) -> bool:
     """Decode PNGs whose bytes have been compared with a checksum already, if they are as the usual ones are.
 
-    For small pictures the general decoder spends a third of its time on what is known here: their size, and that
+    For small images the general decoder spends a third of its time on what is known here: their size, and that
     they are whole.
 
     `out` (n, height, width, 1, 3 or 4) uint8, in C order.
@@ -177,7 +177,7 @@ def put_pngs(contents: Sequence[memoryview], out: npt.NDArray[np.uint8]) -> bool
     try:
         for content in contents:
             file = bytes(content)
-            # the chunk that tells all, and the pixels right behind it; without slices, which take 1 % of a picture
+            # the chunk that tells all, and the pixels right behind it; without slices, which take 1 % of an image
             if not (file.startswith(usual) and file.startswith(b"IDAT", 37)):
                 if png_head(file) != head:
                     return False
@@ -198,20 +198,22 @@ def npy_array(content: memoryview, label: str) -> Array:
     start = _start(content)
     found = _described(bytes(content[:start])) if 0 < start <= len(content) else None
     if found is None:
-        raise DataError(f"{label} is no .npy of plain numbers, or its header is damaged; write it anew with numpy.save")
+        raise DataError(
+            f"{label} is not a .npy file of numbers, or its header is damaged; save it again with numpy.save"
+        )
     dtype, fortran, shape = found
     size = math.prod(shape) * dtype.itemsize
     if len(content) != start + size:
         raise DataError(
             f"{label} is damaged: {dtype} {shape} takes {size:,} bytes, and {len(content) - start:,} are there; "
-            "write it anew"
+            "write it again"
         )
     try:
         # an empty array may have absurd lengths beside the one that is 0
         numbers = np.frombuffer(content, dtype, size // dtype.itemsize, start)
         return numbers.reshape(shape, order="F" if fortran else "C")
     except ValueError as error:
-        raise DataError(f"{label} is damaged: {error}; write it anew") from None
+        raise DataError(f"{label} is damaged: {error}; write it again") from None
 
 
 def _start(content: memoryview) -> int:
@@ -224,7 +226,7 @@ def _start(content: memoryview) -> int:
     return fixed + length if length <= _LONGEST else 0
 
 
-@lru_cache(maxsize=4096)  # members of a data set share few headers
+@lru_cache(maxsize=4096)  # members of a dataset share few headers
 def _described(head: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...]] | None:
     """Type, whether in Fortran's order, and shape."""
     match = _HEAD.fullmatch(head, 10 if head[6] == 1 else 12)

@@ -10,9 +10,9 @@ from setsup.files import cache_folder, content_digest, need_space
 from setsup.files.builds import build_once
 from setsup.files.disk import need_regular
 from setsup.progress import Advance
-from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Shard, parsed
+from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Shard, parse_catalogue
 from setsup.shards.stores.errors import NotThere
-from setsup.shards.stores.store import Range, Store, joined
+from setsup.shards.stores.store import Range, Store, join_address
 
 __all__ = ["LARGEST", "index_file", "is_whole", "read_catalogue", "whole_catalogue"]
 
@@ -32,7 +32,7 @@ def read_catalogue(store: Store) -> Catalogue:
     if store.folder is not None:
         need_regular(store.folder / CATALOGUE)
     try:
-        return parsed(store.read(CATALOGUE, LARGEST), joined(store.url, CATALOGUE))
+        return parse_catalogue(store.read(CATALOGUE, LARGEST), join_address(store.url, CATALOGUE))
     except DataError as error:
         # a disk says in many ways that there is no such file; a store that failed is not asked again, which takes long
         there = not isinstance(error, NotThere) if store.folder is None else store.size(CATALOGUE) is not None
@@ -46,7 +46,7 @@ def whole_catalogue(store: Store) -> Catalogue | None:
     if store.size(CATALOGUE) is None:
         return None
     try:
-        return parsed(store.read(CATALOGUE, LARGEST), joined(store.url, CATALOGUE))
+        return parse_catalogue(store.read(CATALOGUE, LARGEST), join_address(store.url, CATALOGUE))
     except DataError as error:
         _log.warning("%s; it is not used", error)
         return None
@@ -55,7 +55,7 @@ def whole_catalogue(store: Store) -> Catalogue | None:
 def _no_catalogue(store: Store) -> DataError:
     url, folder = store.url, store.folder
     if store.size(PLAN) is not None:
-        return DataError(f"{url} is not finished: give the same `setsup shard` command again, and it goes on")
+        return DataError(f"{url} is not finished: run the same `setsup shard` command again to resume")
     if store.size("rendered.json") is not None:
         return DataError(f"{url} was written by `setsup render`; open it with setsup.open({url!r})")
     lacks = f"{url} has no {CATALOGUE}"
@@ -89,20 +89,20 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
             raise _no_index(store, catalogue) from None
         if path.stat().st_size != index.size or content_digest(path) != index.digest:
             path.unlink()
-            anew = f"{'restore' if catalogue.check == CRC32C else 'make'} it with `setsup index {store.url}`"
-            lies = joined(store.url, index.name)
-            raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {anew}")
+            remedy = f"{'restore' if catalogue.check == CRC32C else 'make'} it with `setsup index {store.url}`"
+            lies = join_address(store.url, index.name)
+            raise DataError(f"{lies} is not the index that {CATALOGUE} describes; {remedy}")
 
     return build_once(target, kept, save)
 
 
 def _no_index(store: Store, catalogue: Catalogue) -> DataError:
-    lacks = f"{joined(store.url, catalogue.index.name)} is not there, the index of these shards"
+    lacks = f"{join_address(store.url, catalogue.index.name)} is not there, the index of these shards"
     if catalogue.check != HEADER:
         return DataError(f"{lacks}; fetch it again, or restore it from the tars with `setsup index {store.url}`")
     if catalogue.shards and store.size(catalogue.shards[0].name) is not None:
-        return DataError(f"{lacks}; make it anew with `setsup index {store.url}`")
-    return DataError(f"{lacks}; make it anew with `setsup index FOLDER-OF-TARS --out {store.url}`")
+        return DataError(f"{lacks}; make it again with `setsup index {store.url}`")
+    return DataError(f"{lacks}; make it again with `setsup index FOLDER-OF-TARS --out {store.url}`")
 
 
 def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen) -> bool:
@@ -123,10 +123,10 @@ def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen)
 
 def _headers(store: Store, name: str) -> str:
     """Digest of the headers of a tar; none where it is damaged."""
-    from setsup.shards.foreign.walking import listing_digest, walked
+    from setsup.shards.walking import listing_digest, walk_tar
 
     try:
-        with walked(store, name) as found:
+        with walk_tar(store, name) as found:
             return listing_digest(found.listing)
     except DataError:
         return ""

@@ -10,7 +10,7 @@ each factor (levels as a dictionary, unknown values null) it has
 ``__shard__``
     uint32: number of its tar in the catalogue; it never falls from one row to the next.
 ``__source_row__``
-    int64: row of the data set that was written. Tars that others wrote have none.
+    int64: row of the dataset that was written. Tars that others wrote have none.
 ``<modality>.offset``, ``<modality>.size``, ``<modality>.check``
     int64, int64, uint32: the byte of the tar at which the content of the member begins, its bytes, and what to check
     them by. The offset is −1 where the sample has no such member.
@@ -50,7 +50,7 @@ _COLUMNS: dict[str, np.dtype[Any]] = {
     "size": np.dtype(np.int64),
     "check": np.dtype(np.uint32),
 }
-_FIX = "make the index anew with `setsup index`"
+_FIX = "make the index again with `setsup index`"
 
 
 class Spans(NamedTuple):
@@ -103,7 +103,7 @@ class Places:
         return _column(self.path, KEY, check_rows(rows, len(self.shard)).reshape(-1), ("string", "large_string"))
 
     def source_rows(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Rows of the data set that was written.
+        """Rows of the dataset that was written.
 
         Raises
         ------
@@ -136,7 +136,7 @@ def part(
     spans : mapping of str to Spans
         By the names of the modalities.
     source_rows : (n,) integer array, optional
-        Rows of the data set that is written.
+        Rows of the dataset that is written.
 
     Raises
     ------
@@ -307,7 +307,7 @@ def _check(
         rows = slice(start, start + GROUP)
         which = shard[rows]
         if int(which.max()) >= len(sizes):
-            raise DamagedFile(f"{path} tells of more shards than the {len(sizes):,} of the catalogue", _FIX)
+            raise DamagedFile(f"{path} lists more shards than the {len(sizes):,} of the catalogue", _FIX)
         for name, (offset, size, _) in spans.items():
             begin, length = offset[rows], size[rows]
             # before a content there is a header at least

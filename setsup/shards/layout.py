@@ -50,7 +50,7 @@ __all__ = [
     "Member",
     "Shard",
     "member_name",
-    "parsed",
+    "parse_catalogue",
     "split_name",
 ]
 
@@ -66,7 +66,7 @@ CRC32C, HEADER = "crc32c", "header"
 """What the index says to check members by: the CRC-32C of the content, or the checksum field of the tar header before
 it (of tars that others wrote, whose content was not read when they were indexed)."""
 
-_FIX = "fetch it again, write the set anew with `setsup shard`, or index tars of others anew with `setsup index`"
+_FIX = "fetch it again, write the set again with `setsup shard`, or index tars of others again with `setsup index`"
 _EXTENSION = r"[a-z0-9_-]+"
 
 
@@ -127,7 +127,7 @@ class Catalogue:
     Parameters
     ----------
     name : str
-        Name of the data set.
+        Name of the dataset.
     factors : tuple of Factor
         Columns of the index that are factors.
     members : mapping of str to Member
@@ -196,7 +196,7 @@ class Catalogue:
         return f'{opened},\n "shards": [\n{lines}\n ]\n}}\n'
 
 
-def parsed(content: bytes, source: str) -> Catalogue:
+def parse_catalogue(content: bytes, source: str) -> Catalogue:
     """Read the content of ``shards.json``.
 
     Parameters
@@ -221,7 +221,7 @@ def parsed(content: bytes, source: str) -> Catalogue:
     if kind != FORMAT:
         raise DataError(
             f"{source} has the format {kind}, written by setsup {made}; this one reads format {FORMAT}: "
-            "update setsup, or make the index anew with `setsup index`"
+            "update setsup, or make the index again with `setsup index`"
         )
     members = {name: _member(part) for name, part in fields.named("members").items()}
     about = fields.get("about", _texts) or {}
@@ -325,7 +325,7 @@ def _factor(value: Any) -> Factor:
 def _shape(value: Any) -> tuple[int | None, ...]:
     listed = value if isinstance(value, list) and len(value) <= 8 else [0]
     if not all(one is None or 0 < whole(one) < 1 << 31 for one in listed):
-        raise ValueError("a list of at most 8 positive whole numbers, or null for any")
+        raise ValueError("a list of at most 8 positive integers, or null for any")
     return tuple(value)
 
 

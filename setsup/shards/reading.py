@@ -16,7 +16,7 @@ from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK, header_check
 from setsup.shards.layout import CRC32C, HEADER, Catalogue
 
-__all__ = ["MAPS", "OPEN", "LocalReader", "Reader", "checksums", "mend"]
+__all__ = ["MAPS", "OPEN", "LocalReader", "Reader", "checksums", "remedy"]
 
 MAPS = 4096
 """Tars that a reader maps at once; Linux allows a process 65,530 maps of all kinds."""
@@ -74,7 +74,7 @@ class LocalReader:
         return [contents[number][start:stop] for number, start, stop in stretches]
 
     def drop(self, shard: int) -> None:
-        """Map the tars anew; see :meth:`Reader.drop`."""
+        """Map the tars again; see :meth:`Reader.drop`."""
         self._map.cache_clear()
 
     def _content(self, shard: int) -> memoryview:
@@ -86,11 +86,11 @@ class LocalReader:
         return tar.content
 
 
-def mend(check: str) -> str:
+def remedy(check: str) -> str:
     """What to do where a tar is not the one that was indexed."""
     if check == CRC32C:
         return "fetch the tar again, or remove it and start the same `setsup shard` again"
-    return "index it anew with `setsup index`, or fetch it again"
+    return "index it again with `setsup index`, or fetch it again"
 
 
 class _Tar:
@@ -125,11 +125,11 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
     """Map a tar, which must have the size that was indexed."""
     import pyarrow as pa
 
-    path, size, advice = folder / catalogue.shards[number].name, catalogue.shards[number].size, mend(catalogue.check)
+    path, size, advice = folder / catalogue.shards[number].name, catalogue.shards[number].size, remedy(catalogue.check)
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{path} is no file; a shard was expected: {advice}")
+            raise DataError(f"{path} is not a file; a shard was expected: {advice}")
         if about.st_size != size:
             raise _changed(path, about.st_size, size, advice)
         # mapped by Arrow, since maps of the standard library keep a descriptor each
@@ -140,8 +140,8 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
             held = file.read_buffer(1)
     except FileNotFoundError:
         ours = catalogue.check == CRC32C
-        anew = "start the same `setsup shard` again" if ours else "index the others anew with `setsup index`"
-        raise DataError(f"{path} is missing, a shard that the catalogue tells of; fetch it again, or {anew}") from None
+        fix = "start the same `setsup shard` again" if ours else "index the others again with `setsup index`"
+        raise DataError(f"{path} is missing, a shard listed in the catalogue; fetch it again, or {fix}") from None
     except OSError as error:
         if error.errno is None:  # it was opened, but not mapped
             raise DataError(

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, of_row
-from setsup.errors import DataError, RowError, SetsupError
-from setsup.factors.stored import check_rows
+from setsup.errors import DataError, SetsupError
+from setsup.rendered.layout import one_row
 from setsup.scenes import Camera
 from setsup.shards.dataset import ShardedDataset
 from setsup.shards.layout import CAMERA
-from setsup.shards.reading import mend
+from setsup.shards.reading import remedy
 
-__all__ = ["ShardedViews", "tells_views", "view_of", "view_texts"]
+__all__ = ["ShardedViews", "encode_views", "has_views", "parse_view"]
 
 _MATRICES = ("k", "rotation", "translation")
 
@@ -60,11 +60,11 @@ class ShardedViews(ShardedDataset):
         Raises
         ------
         DataError
-            When the member is no camera, or the shards were opened with another size of pictures.
+            When the member is no camera, or the shards were opened with another size of images.
 
         """
         if self._size is not None:
-            raise DataError(f"the cameras of {self.url} are of pictures as they were drawn: open it without size=")
+            raise DataError(f"the cameras of {self.url} are of images as they were rendered: open it without size=")
         return self._view(row)[0]
 
     @of_row
@@ -80,15 +80,13 @@ class ShardedViews(ShardedDataset):
         return self._view(row)[1]
 
     def _view(self, row: int) -> tuple[Camera, dict[int, str]]:
-        index = check_rows(row, len(self))
-        if index.ndim:
-            raise RowError(f"give a single row, not an array of the shape {index.shape}")
-        content = self._contents(index.reshape(1), [CAMERA])[CAMERA][0]
-        return view_of(bytes(content), self._named(CAMERA, int(index)), mend(self.catalogue.check))
+        index = one_row(row, len(self))
+        content = self._contents(np.array([index]), [CAMERA])[CAMERA][0]
+        return parse_view(bytes(content), self._named(CAMERA, index), remedy(self.catalogue.check))
 
 
-def tells_views(dataset: Dataset) -> bool:
-    """Whether the rows of a data set have cameras, which can be kept.
+def has_views(dataset: Dataset) -> bool:
+    """Whether the rows of a dataset have cameras, which can be kept.
 
     Parameters
     ----------
@@ -103,18 +101,18 @@ def tells_views(dataset: Dataset) -> bool:
     return isinstance(camera(0), Camera)
 
 
-def view_texts(dataset: Any, rows: npt.NDArray[np.integer[Any]]) -> list[bytes]:
+def encode_views(dataset: Any, rows: npt.NDArray[np.integer[Any]]) -> list[bytes]:
     """Content of the members of some rows, in their order.
 
     Parameters
     ----------
     dataset : Dataset
-        One that :func:`tells_views`.
+        One that :func:`has_views`.
     rows : (n,) int
         Row numbers.
 
     """
-    # rows of one scene one after the other, for a data set that draws would build it anew else
+    # rows of one scene one after the other, for a dataset that draws would build it again else
     columns: Sequence[Any] = [dataset.factors.codes(name, rows) for name in getattr(dataset, "pair_factors", ())]
     order = np.lexsort(columns[::-1]) if columns else np.arange(len(rows))
     found = [b""] * len(rows)
@@ -137,7 +135,7 @@ def _text(dataset: Any, row: int) -> bytes:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def view_of(content: bytes, label: str, advice: str) -> tuple[Camera, dict[int, str]]:
+def parse_view(content: bytes, label: str, advice: str) -> tuple[Camera, dict[int, str]]:
     """Read a member.
 
     Parameters
@@ -158,7 +156,7 @@ def view_of(content: bytes, label: str, advice: str) -> tuple[Camera, dict[int, 
         camera = Camera(found["height"], found["width"], *(np.array(found[name], np.float64) for name in _MATRICES))
         instances, names = found["instances"], found["names"]
         if not all(isinstance(one, int) for one in instances) or not all(isinstance(one, str) for one in names):
-            raise ValueError("instances are whole numbers, and have texts as names")
+            raise ValueError("instances must be integers, with strings as names")
         return camera, dict(zip(instances, names, strict=True))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, SetsupError) as error:
         raise DataError(f"{label} is damaged: {' '.join(str(error).split())[:200]}; {advice}") from None

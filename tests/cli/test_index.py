@@ -12,7 +12,7 @@ import pytest
 import webdataset
 from PIL import Image
 
-import setsup.shards.dataset as shards
+import setsup.shards as shards
 
 Run = Callable[..., Any]
 

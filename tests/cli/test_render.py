@@ -250,7 +250,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 9,600 pictures; the same command goes on"
     assert "Traceback" not in err
     found = setsup("sample", tmp_path / "out", "--inactive", "shape")
-    refused(found, "is not finished: give the same `setsup render` command again")
+    refused(found, "is not finished: run the same `setsup render` command again")
 
 
 @pytest.mark.long("kills and interruptions")
@@ -328,7 +328,7 @@ def test_what_to_do_with_a_damaged_folder_does_what_it_says(setsup: Run) -> None
     before = contents(Path("out"))
     os.truncate("out/image.npy", 4100)
     for again in (words, ["info", "out"]):
-        refused(setsup(*again), "is cut off", "remove the folder and render it again, or copy it once more")
+        refused(setsup(*again), "is cut off", "remove the folder and render it again, or copy it again")
     shutil.rmtree("out")
     assert setsup(*words).code == 0
     assert contents(Path("out")) == before
@@ -338,7 +338,7 @@ def test_what_to_do_with_a_damaged_folder_does_what_it_says(setsup: Run) -> None
 def test_another_seed_of_a_recipe_is_named(setsup: Run) -> None:
     words = ["render", "room", "--rooms", 1, "--pairs", 1, "--count", 0, 1, "--size", 8, 8, "--renderer", "embree"]
     assert setsup(*words, "--out", "out").code == 0
-    refused(setsup(*words, "--out", "out", "--seed", 1), "begun with other options of the recipe (its seed, ")
+    refused(setsup(*words, "--out", "out", "--seed", 1), "started with other options of the recipe (seed, ")
 
 
 @pytest.mark.long("renderings")
@@ -349,8 +349,8 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
     for others, said in (
         (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
         ([*words, "--seed", 1], "other rows (another seed, another choice)"),
-        ([*words[:2], "--size", 8, 9, *words[5:]], "another size of pictures"),
-        (words[:-2], "begun with the modalities image, not image, depth"),
+        ([*words[:2], "--size", 8, 9, *words[5:]], "another image size"),
+        (words[:-2], "started with the modalities image, not image, depth"),
     ):
         refused(setsup("render", "shapes3d", "--out", "out", *others), said)
     refused(setsup("render", "room", "--out", "out", *words), "another recipe (shapes3d there, room here)")

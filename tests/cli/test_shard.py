@@ -19,7 +19,7 @@ import setsup as library
 from setsup.errors import DataError
 from setsup.experiments.preset import Data
 from setsup.opening import find_kind
-from setsup.shards.dataset import open_shards
+from setsup.shards.opening import open_shards
 from setsup_cli.commands.shard import _there
 from tests.stores import Bucket
 from tests.true_files import mnist

@@ -26,7 +26,7 @@ def drawn(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_partners_show_the_same_place_of_the_picture(seed: int) -> None:
+def test_partners_show_the_same_place_of_the_image(seed: int) -> None:
     rng = np.random.default_rng(seed)
     size1, size2 = (36, 44), (30, 50)
     maps = [drawn(rng, size) for size in (size1, size2)]
@@ -74,7 +74,7 @@ def test_it_agrees_with_the_published_generator_of_pairs(key: int) -> None:
     np.testing.assert_array_equal(nearest[:, 1] * 24 + nearest[:, 0], found.partner[0][found.positive[0]])
 
 
-def test_what_lies_behind_the_horizon_is_beside_the_picture() -> None:
+def test_what_lies_behind_the_horizon_is_beside_the_image() -> None:
     tilted = np.array([[1.0, 0, 0], [0, 1, 0], [0.02, 0, 1]])  # the horizon is x = −50 of the picture
     pairs = planar_pairs(
         tilted, np.eye(3), (HEIGHT, WIDTH), (40, 200), (HEIGHT, WIDTH), [[20.0, 5], [60.0, 5], [199, 5]]
@@ -98,7 +98,7 @@ def test_bad_sizes_and_pixels_are_refused(bad) -> None:
         planar_pairs(np.eye(3), np.eye(3), **{**good, **bad})
 
 
-def test_a_window_far_out_in_a_large_picture() -> None:
+def test_a_window_far_out_in_a_large_image() -> None:
     far = planar.compose(planar.crop(30_000, 20_000), planar.scaling(0.25))
     pairs = planar_pairs(far, planar.crop(30_000, 20_000), (40_000, 40_000), (8, 8), (64, 64), [[2, 3]])
     np.testing.assert_allclose(pairs.xyz, [[30_008, 20_012, 0]], atol=1e-6)

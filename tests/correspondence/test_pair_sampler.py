@@ -14,7 +14,7 @@ from setsup.samplers import from_dict
 
 
 class Views:
-    """What a sampler reads of a data set."""
+    """What a sampler reads of a dataset."""
 
     name = "views"
 

@@ -73,7 +73,7 @@ step = st.one_of(
 
 @pytest.mark.long("large or genuine files")
 @given(steps=st.lists(step, max_size=4), seed=st.integers(0, 999))
-def test_pairs_go_where_a_picture_of_coordinates_goes(steps, seed):
+def test_pairs_go_where_a_image_of_coordinates_goes(steps, seed):
     picture = coordinates(30, 34)
     sized = []
     for one in steps:  # crops of what is there
@@ -145,7 +145,7 @@ def test_statuses_when_views_are_cut():
     assert wider.points2[2].tolist() == [30, 15]
 
 
-def test_the_edge_of_a_picture():
+def test_the_edge_of_a_image():
     """A picture covers −½ … width − ½, the first included."""
     points = [[-0.5, 0], [9.5, 0], [9.499, 0], [0, -0.5], [0, 7.5]]
     one = pairs_of(points, [[0, 0]] * 5).carried(np.eye(3), np.eye(3), (8, 10), (8, 10))

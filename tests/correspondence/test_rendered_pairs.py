@@ -122,7 +122,7 @@ def test_some_pairs_of_a_table(views: RenderedPairs, folder: Path, tmp_path: Pat
 
 def test_what_cannot_be_found_is_said(views: RenderedPairs, folder: Path, tmp_path: Path) -> None:
     kept = setsup.load(str(folder))
-    with pytest.raises(SetsupError, match=r"no scenes to trace in: .* give match=stored"):
+    with pytest.raises(SetsupError, match=r"no scenes to trace; .* give match=stored"):
         view_pairs(kept, [[0, 1]], KEYS[:1])
     with pytest.raises(SetsupError, match="does not know the cameras of its rows"):
         view_pairs(concat(kept, kept), [[0, 1]], KEYS[:1], match=stored)

@@ -78,7 +78,7 @@ def test_what_is_drawn_depends_on_the_key_of_a_pair_alone() -> None:
     np.testing.assert_array_equal(both.positive[1], alone.positive[0])
 
 
-def test_windows_are_pictures_of_their_own() -> None:
+def test_windows_are_images_of_their_own() -> None:
     windows = [[[5, 2], [1, 6]]]
     found = view_pairs(Rendered(), [[0, 1]], KEYS[:1], fraction=1.0, windows=windows, size=(12, 10))
     whole = by_hand(0, 1)
@@ -104,14 +104,14 @@ def test_an_empty_scene_has_no_match_and_two_scenes_are_refused() -> None:
 @pytest.mark.parametrize(
     ("rows", "keys", "more", "said"),
     [
-        ([[0, 1, 2]], KEYS[:1], {}, r"\(n, 2\) whole numbers"),
-        ([[0.5, 1]], KEYS[:1], {}, "whole numbers"),
+        ([[0, 1, 2]], KEYS[:1], {}, r"\(n, 2\) integers"),
+        ([[0.5, 1]], KEYS[:1], {}, "integers"),
         ([[0, 1]], KEYS, {}, "one each"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8)}, "go together"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[0, 0]]}, r"\(1, 2, 2\)"),
-        ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[[0.5, 0], [0, 0]]]}, "whole numbers, not float64"),
+        ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[[0.5, 0], [0, 0]]]}, "integers, not float64"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8, 3), "windows": [[[0, 0], [0, 0]]]}, "size must be"),
-        ([[0, 1]], [-1], {}, "a key is a whole number"),
+        ([[0, 1]], [-1], {}, "a key is an integer"),
     ],
 )
 def test_bad_arguments_are_refused(rows, keys, more, said) -> None:
@@ -168,7 +168,7 @@ def test_non_matches_are_uniform_over_their_kinds() -> None:
         assert chisquare(counts).pvalue > 1e-4
 
 
-def test_unsigned_pictures_give_what_signed_ones_do() -> None:
+def test_unsigned_images_give_what_signed_ones_do() -> None:
     points = [[x, 0] for x in range(6)]
     pairs = PixelPairs(points, points, np.zeros((6, 3)), [4, 4, 4, 9, 9, 0], [0] * 6)
     picture = np.array([[4, 4, 4, 9, 9, 0]])
@@ -179,7 +179,7 @@ def test_unsigned_pictures_give_what_signed_ones_do() -> None:
             np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
 
 
-def test_descriptor_pairs_of_a_scene_are_what_its_pictures_show() -> None:
+def test_descriptor_pairs_of_a_scene_are_what_its_images_show() -> None:
     data = Rendered()
     pairs = spatial(data.scene(0), data.camera(0), data.camera(1))
     seen = spatial(data.scene(0), data.camera(1), data.camera(0)).instance.reshape(24, 32)  # what view 2 shows
@@ -217,18 +217,18 @@ def test_descriptor_pairs_of_smaller_views_are_those_nearest_to_the_centres_of_p
     assert [nearest[first][1] for first in drawn.first[some].tolist()] == drawn.match[some].tolist()
 
 
-def test_bad_counts_and_pictures_are_refused() -> None:
+def test_bad_counts_and_images_are_refused() -> None:
     pairs = PixelPairs(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros((0, 3)), [], [])
     with pytest.raises(SetsupError, match="matches"):
         descriptor_pairs(pairs, [[0]], (1, 1), 0, 0)
-    with pytest.raises(SetsupError, match="picture"):
+    with pytest.raises(SetsupError, match="image"):
         descriptor_pairs(pairs, [0.5], (1, 1), 1, 0)
-    with pytest.raises(SetsupError, match="a key is a whole number"):
+    with pytest.raises(SetsupError, match="a key is an integer"):
         descriptor_pairs(pairs, [[0]], (1, 1), 1, -1)
     assert descriptor_pairs(pairs, [[-1]], (1, 1), 2, 0).match.tolist() == [-1, -1]
 
 
-def test_pairs_beside_the_pictures_are_no_matches() -> None:
+def test_pairs_beside_the_images_are_no_matches() -> None:
     points1, points2 = [[0, 0], [2, 0], [0, 1]], [[3, 0], [1, 0], [1, 0]]
     pairs = PixelPairs(points1, points2, np.zeros((3, 3)), [5, 5, 5], [0, 0, 0])
     found = descriptor_pairs(pairs, [[5, 5]], (2, 2), 3, 0)

@@ -106,7 +106,7 @@ def test_sentences_about_requests_have_the_numbers_of_the_tables(script: dict[st
     (group,) = said(r"out of a group of NUMBER it is as good as scattered")
     assert script["requests"](plan, int(group))[0] == pytest.approx(plan.size, rel=0.02)
     shares = [one.stride / (script["GAP"] + one.member) for one in (plan, small)]
-    assert said(r"here NUMBER, and NUMBER for pictures of 10 kB") == [round(share, 2) for share in shares]
+    assert said(r"here NUMBER, and NUMBER for images of 10 kB") == [round(share, 2) for share in shares]
     (stride,) = said(r"1,024 \| NUMBER \|")
     assert stride == plan.stride
 
@@ -117,13 +117,13 @@ def test_sentences_about_the_store_have_the_numbers_of_the_tables(script: dict[s
     ask = reads / script["seconds"](plan, reads, reads * plan.member)
     limit, threads, ranks, images = said(
         r"\| NUMBER requests/s \| one prefix of S3: more than NUMBER ranks with scattered sets and one thread each, or "
-        r"more than NUMBER that take NUMBER pictures a second"
+        r"more than NUMBER that take NUMBER images a second"
     )
     assert (limit, images) == (plan.limit, plan.images)
     assert threads * ask <= limit < (threads + 1) * ask
     assert ranks * images <= limit < (ranks + 1) * images
     drawn, wanted, size, total, each = said(
-        r"bound: NUMBER ranks × NUMBER pictures × NUMBER kB are NUMBER GB/s, NUMBER GB/s a"
+        r"bound: NUMBER ranks × NUMBER images × NUMBER kB are NUMBER GB/s, NUMBER GB/s a"
     )
     assert (drawn, wanted, size) == (plan.ranks, plan.images, plan.member / 1000)
     assert total == round(drawn * wanted * size / 1e6)

@@ -47,7 +47,7 @@ class Pictures(Dataset):
 
 
 class Damaged(Pictures):
-    """A data set with a damaged file."""
+    """A dataset with a damaged file."""
 
     def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
         raise DataError("picture 7 is damaged")
@@ -147,7 +147,7 @@ def test_ranks_share_the_draws(world: int, workers: Any) -> None:
 
 
 @pytest.mark.parametrize("step", [step * step * 37 % 10_007 for step in range(1, 21)])
-def test_a_resumed_stream_goes_on_where_it_was(step: int) -> None:
+def test_a_resumed_stream_resumes_where_it_was(step: int) -> None:
     loader = setsup.loader(Pictures(), sets(), workers="thread", to="numpy")
     loader.load_state_dict({"delivered": step})
     assert_draws(head(loader, 2), range(step, step + 2))
@@ -170,7 +170,7 @@ def test_an_operation_is_no_transform() -> None:
 
 
 def test_arguments_that_are_swapped_are_refused() -> None:
-    with pytest.raises(SamplerError, match="takes a data set and then a sampler, not Pictures"):
+    with pytest.raises(SamplerError, match="takes a dataset and then a sampler, not Pictures"):
         setsup.loader(sets(), Pictures())  # type: ignore[arg-type]
 
 
@@ -203,7 +203,7 @@ def test_the_loader_thread_takes_no_cores_from_training() -> None:
 
 @pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, "thread", 2])
-def test_a_second_iterator_goes_on_and_the_first_one_says_so(workers: Any) -> None:
+def test_a_second_iterator_resumes_and_the_first_one_says_so(workers: Any) -> None:
     loader = setsup.loader(Pictures(), sets(), workers=workers, to="numpy")
     threads = threading.active_count()
     first = iter(loader)
@@ -350,7 +350,7 @@ def test_a_transform_changes_batches_and_keeps_their_slots() -> None:
 @pytest.mark.long("kills and interruptions")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer that interrupts is of POSIX systems")
 @pytest.mark.parametrize("workers", [0, "thread", 2])
-def test_who_interrupts_a_stream_and_goes_on_misses_no_draw(workers: Any) -> None:
+def test_who_interrupts_a_stream_and_resumes_misses_no_draw(workers: Any) -> None:
     class Slow(Pictures):
         def fetch_into(self, indices: Any, out: Any) -> None:
             time.sleep(0.02)
@@ -418,7 +418,7 @@ def test_a_transform_may_drop_add_and_copy() -> None:
             r"'factors: size' from 2 sets of 3 to \(2, 2\)",
         ),
         (lambda batch: {"inactive": {"shape": np.zeros(3)}}, r"'inactive: shape' from 2 sets to \(3,\)"),
-        (lambda batch: {"image": None}, r"'image' a NoneType: keep one array a slot"),
+        (lambda batch: {"image": None}, r"'image' a NoneType: keep one array per position"),
     ],
 )
 def test_a_transform_that_drops_slots_is_one_sentence(change: Any, words: str) -> None:
@@ -461,7 +461,7 @@ def test_numbers_of_numpy_are_pythons_in_a_state(number: Any) -> None:
     assert type(loader.rank) is type(loader.world) is int
 
 
-def test_a_data_set_of_another_base_is_loaded() -> None:
+def test_a_dataset_of_another_base_is_loaded() -> None:
     class Bare:
         name, factors, modalities, fetch = "bare", FACTORS, MODALITIES, Pictures.fetch
 

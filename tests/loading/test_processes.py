@@ -22,7 +22,7 @@ import setsup
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.loading.batch import Finish
+from setsup.loading.finish import Finish
 from setsup.loading.processes import _SIZES, WorkerPool, _Buffers
 from setsup.loading.stream import Maker, requests
 
@@ -142,9 +142,9 @@ def test_a_worker_that_ended_by_a_bus_error_names_what_causes_it() -> None:
 def test_a_killed_worker_takes_the_others_with_it() -> None:
     batches = iter(setsup.loader(Pictures(), sets(), workers=3, to="numpy"))
     next(batches)
-    crew = children()
-    assert len(crew) == 3
-    os.kill(crew[1], signal.SIGKILL)
+    pool = children()
+    assert len(pool) == 3
+    os.kill(pool[1], signal.SIGKILL)
     with pytest.raises(DataError, match="SIGKILL"):
         list(batches)
     assert not children()
@@ -160,7 +160,7 @@ def test_what_cannot_be_pickled_is_refused_before_a_process_starts(what: str) ->
 
     if what == "dataset":
         dataset.lock = lock  # type: ignore[attr-defined]
-    culprit = "the data set" if what == "dataset" else "the transform"
+    culprit = "the dataset" if what == "dataset" else "the transform"
     transform = locked if what == "transform" else None
     with pytest.raises(SetsupError, match=rf"{culprit} cannot be sent to worker processes.*workers='thread'"):
         next(iter(setsup.loader(dataset, sets(), transform=transform, workers=2, to="numpy")))
@@ -180,7 +180,7 @@ class Sealed:
 
 @pytest.mark.long("worker processes")
 def test_what_a_worker_cannot_open_is_said() -> None:
-    with pytest.raises(SetsupError, match=r"cannot open what it was sent: ValueError: invalid literal"):
+    with pytest.raises(SetsupError, match=r"cannot unpickle the dataset and transform: ValueError: invalid literal"):
         next(iter(setsup.loader(Pictures(), sets(), transform=Sealed(), workers=1, to="numpy")))
 
 
@@ -244,12 +244,12 @@ def test_buffers_of_ever_new_sizes_are_not_all_kept() -> None:
 
 
 @pytest.mark.long("worker processes")
-def test_a_crew_let_go_before_it_is_there_makes_nothing() -> None:
+def test_a_pool_shut_down_before_its_start_makes_nothing() -> None:
     maker = Maker(Pictures(), ("image",))
-    crew = WorkerPool(maker, Finish(None, None, maker.dataset.modalities, ("image",)), 2, np.empty)
-    crew.let_go()
-    assert list(crew.batches(requests(sets().shard(0, 1)))) == []
-    assert all(worker._process.returncode is not None for worker in crew._workers)
+    pool = WorkerPool(maker, Finish(None, None, maker.dataset.modalities, ("image",)), 2, np.empty)
+    pool.shutdown()
+    assert list(pool.batches(requests(sets().shard(0, 1)))) == []
+    assert all(worker._process.returncode is not None for worker in pool._workers)
 
 
 @pytest.mark.long("worker processes")
@@ -296,7 +296,7 @@ def script(slow: float = 0.0, last: int = 3) -> list[str]:
 
 
 @pytest.mark.long("worker processes")
-def test_a_script_needs_no_guard_and_may_define_the_data_set(tmp_path: Path) -> None:
+def test_a_script_needs_no_guard_and_may_define_the_dataset(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(script()[-1])
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
@@ -401,10 +401,10 @@ def started(slow: float) -> Iterator[Any]:
     assert process.stdout is not None
     process.stdout.readline()
     tasks = Path(f"/proc/{process.pid}/task").iterdir()
-    crew = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
-    assert len(crew) == 2
-    yield process, crew
-    assert until(lambda: not any(alive(pid) for pid in crew))
+    pool = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    assert len(pool) == 2
+    yield process, pool
+    assert until(lambda: not any(alive(pid) for pid in pool))
     assert until(lambda: not orphaned(set(os.listdir("/dev/shm")) - before))
 
 
@@ -440,11 +440,11 @@ def test_a_worker_ends_with_the_loader_even_amid_a_slow_fetch() -> None:
 
     batches = iter(setsup.loader(Slow(), sets(), workers=2, to="numpy"))
     next(batches)
-    crew = children()
+    pool = children()
     begun = time.monotonic()
     batches.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begun < 300
-    assert not any(alive(pid) for pid in crew)
+    assert not any(alive(pid) for pid in pool)
 
 
 @pytest.mark.long("worker processes")

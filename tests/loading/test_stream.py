@@ -17,7 +17,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.loading import ring, stream
-from setsup.loading.stream import ahead
+from setsup.loading.stream import prefetch
 
 PICTURES = np.random.default_rng(5).integers(0, 256, (400, 6, 5, 3), dtype=np.uint8)
 TABLE = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c", "d")), Factor("size", Kind.ORDINAL, range(100))])
@@ -73,7 +73,7 @@ def together(made: dict[int, str], last: int) -> Any:
 @pytest.mark.usefixtures("_quick")
 def test_who_waits_makes_a_batch_meanwhile() -> None:
     made: dict[int, str] = {}
-    batches = ahead(numbers(), together(made, 40), 2, helps=True)
+    batches = prefetch(numbers(), together(made, 40), 2, consumer_helps=True)
     assert list(itertools.islice(batches, 41)) == list(range(41))
     batches.close()
     assert set(made.values()) == {"setsup-loader", threading.current_thread().name}
@@ -82,11 +82,11 @@ def test_who_waits_makes_a_batch_meanwhile() -> None:
 
 @pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("count", range(7))
-@pytest.mark.parametrize("prefetch", [1, 2, 5])
+@pytest.mark.parametrize("depth", [1, 2, 5])
 @pytest.mark.parametrize("helps", [False, True])
-def test_all_batches_come_once_and_in_order(count: int, prefetch: int, helps: bool) -> None:
+def test_all_batches_come_once_and_in_order(count: int, depth: int, helps: bool) -> None:
     for _ in range(8):
-        assert list(ahead(numbers(count), lambda job: job * job, prefetch, helps=helps)) == [
+        assert list(prefetch(numbers(count), lambda job: job * job, depth, consumer_helps=helps)) == [
             number * number for number in range(count)
         ]
 
@@ -94,7 +94,7 @@ def test_all_batches_come_once_and_in_order(count: int, prefetch: int, helps: bo
 def test_who_waits_for_slow_batches_leaves_them_to_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "_QUICK", 0.0)
     made: dict[int, str] = {}
-    assert list(ahead(numbers(30), together(made, 0), 2, helps=True)) == list(range(30))
+    assert list(prefetch(numbers(30), together(made, 0), 2, consumer_helps=True)) == list(range(30))
     assert set(made.values()) == {"setsup-loader"}
 
 
@@ -111,7 +111,7 @@ def test_an_error_is_raised_after_the_batches_before_it() -> None:
             raise DataError("number 2 is damaged")
         return number
 
-    batches = ahead(numbers(), make, 2, helps=True)
+    batches = prefetch(numbers(), make, 2, consumer_helps=True)
     assert next(batches) == 0
     assert begun.wait(60)
     assert next(batches) == 1
@@ -138,7 +138,7 @@ def test_an_error_in_drawing_is_raised_after_the_batches_before_it() -> None:
             assert failed.wait(60)
         return number
 
-    batches = ahead(jobs(), make, 2, helps=True)
+    batches = prefetch(jobs(), make, 2, consumer_helps=True)
     assert next(batches) == 0
     assert begun.wait(60)
     assert next(batches) == 1

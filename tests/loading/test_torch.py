@@ -1,4 +1,4 @@
-"""The torch door: tensors that are views of the same memory, and torch's own DataLoader."""
+"""The torch integration: tensors that are views of the same memory, and torch's own DataLoader."""
 
 import copy
 import itertools
@@ -29,7 +29,7 @@ def sets(shapes: setsup.datasets.dataset.Dataset) -> setsup.SetSampler:
     return setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=8, sets=2)
 
 
-def test_pictures_are_channels_first_views_of_uint8(shapes, sets) -> None:
+def test_images_are_channels_first_views_of_uint8(shapes, sets) -> None:
     batch = next(iter(setsup.loader(shapes, sets)))
     wanted = shapes.fetch(sets[0].indices)["image"]
     assert batch["image"].dtype == torch.uint8
@@ -64,7 +64,7 @@ def grey_sets() -> setsup.SetSampler:
 
 @pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, "thread", 1])
-def test_grey_pictures_have_one_channel_and_continuous_factors_are_float32(workers: Any) -> None:
+def test_grey_images_have_one_channel_and_continuous_factors_are_float32(workers: Any) -> None:
     batch = next(iter(setsup.loader(Grey(), grey_sets(), workers=workers)))
     rows = grey_sets()[0].indices
     assert batch["image"].dtype == torch.uint8
@@ -128,9 +128,9 @@ def test_tensors_of_any_kind_come_from_worker_processes(shapes, sets) -> None:
 
 def test_page_locked_arrays_are_kept_by_their_views(monkeypatch) -> None:
     monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)  # there may be no GPU
-    door = TensorConverter("torch")
-    door.device = torch.device("cuda:0")
-    ring = Ring((4, 2), "float32", door.allocate)
+    converter = TensorConverter("torch")
+    converter.device = torch.device("cuda:0")
+    ring = Ring((4, 2), "float32", converter.allocate)
     first = ring.take()
     address, view = first.__array_interface__["data"][0], first[1:]
     del first
@@ -157,7 +157,7 @@ def flat(sampler: Any, steps: Any) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("partial", ["drop", "pad"])
-def test_passes_over_a_finite_sampler_go_on_with_the_steps(partial) -> None:
+def test_passes_over_a_finite_sampler_resume_with_the_steps(partial) -> None:
     options = {"size": 8, "partial": partial, "seed": 3}
     endless = setsup.EpochSampler(Grey.factors, **options)
     once = setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, epochs=1, **options))
@@ -210,7 +210,7 @@ def test_ranks_of_torch_share_the_draws_of_each_pass(world, start) -> None:
         )
 
 
-def test_ranks_of_an_endless_sampler_go_on_together(sets) -> None:
+def test_ranks_of_an_endless_sampler_resume_together(sets) -> None:
     ranks = [setsup.loading.set_batches(sets.shard(rank, 2, start=3)) for rank in range(2)]
     for begin in (3, 3 + 2 * 70):  # more than are drawn at a time
         passes = [list(itertools.islice(batches, 70)) for batches in ranks]
@@ -233,7 +233,7 @@ def test_trainers_may_set_the_epoch(sets) -> None:
             batches.set_epoch(wrong)
 
 
-def test_mixtures_go_on_with_their_schedule() -> None:
+def test_mixtures_resume_with_their_schedule() -> None:
     both = setsup.factors.concat([Grey.factors, Grey.factors])
     schedule = setsup.samplers.Stepwise(1.0, every=3, levels=2)
     bases = [setsup.EpochSampler(both, size=20, epochs=epochs, where="part == 'a'") for epochs in (1, None)]
@@ -252,14 +252,14 @@ def test_set_batches_leave_padding_out() -> None:
     assert sorted(torch.cat([batch["index"] for batch in loader]).tolist()) == list(range(60))
 
 
-def test_a_data_set_and_a_sampler_in_each_others_place_are_one_sentence(shapes, sets) -> None:
-    with pytest.raises(setsup.SetsupError, match=r"as_torch takes a data set, .* not SetSampler"):
+def test_a_dataset_and_a_sampler_in_each_others_place_are_one_sentence(shapes, sets) -> None:
+    with pytest.raises(setsup.SetsupError, match=r"as_torch takes a dataset, .* not SetSampler"):
         setsup.loading.as_torch(sets)
     with pytest.raises(setsup.SetsupError, match=r"set_batches takes a sampler, .* not Selection"):
         setsup.loading.set_batches(shapes)
-    with pytest.raises(setsup.SetsupError, match="start must be a step"):
+    with pytest.raises(setsup.SetsupError, match="start must be an integer from 0 to"):
         setsup.loading.set_batches(sets, start=-1)
-    with pytest.raises(setsup.SetsupError, match="start=4 comes on top of the shard's start=3: give one of them"):
+    with pytest.raises(setsup.SetsupError, match="start=4 is in addition to the shard's start=3: give one of them"):
         setsup.loading.set_batches(sets.shard(0, 2, 3), start=4)
 
 
@@ -320,7 +320,7 @@ def test_a_loader_that_came_to_several_workers_is_refused_however_they_started(c
 
 
 @pytest.mark.long("large or genuine files")
-def test_a_loader_in_place_of_a_data_set_says_what_to_do(shapes, sets) -> None:
+def test_a_loader_in_place_of_a_dataset_says_what_to_do(shapes, sets) -> None:
     with pytest.raises(TypeError, match="of an IterableDataset, batch_size=None and num_workers=0"):
         next(iter(torch.utils.data.DataLoader(setsup.loader(shapes, sets), batch_size=None)))
 

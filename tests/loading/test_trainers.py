@@ -181,7 +181,7 @@ def test_a_bare_loader_is_exact_where_lightning_counts_steps_in_epochs(tmp_path:
     assert (whole, resumed) == (list(range(11)), [8, 9, 10])
 
 
-def test_a_loop_of_three_ranks_goes_on_from_a_checkpoint_of_lightning(tmp_path: Path) -> None:
+def test_a_loop_of_three_ranks_resumes_from_a_checkpoint_of_lightning(tmp_path: Path) -> None:
     fitted(tmp_path, module_of(SETS), recorder(SETS), {"every_n_train_steps": 4}, **STEPS)
     saved = torch.load(last_checkpoint(tmp_path), weights_only=False)["LightningBatches"]
     number = numbers(SETS)
@@ -228,7 +228,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.long("trainings")
-def test_two_ranks_of_lightning_share_the_draws_and_one_goes_on(tmp_path: Path) -> None:
+def test_two_ranks_of_lightning_share_the_draws_and_one_resumes(tmp_path: Path) -> None:
     pytest.importorskip("lightning", reason="lightning is not installed")
     (tmp_path / "ranks.py").write_text(RANKS_OF_LIGHTNING)
     run(sys.executable, "ranks.py", cwd=tmp_path)
@@ -308,7 +308,7 @@ def test_hugging_face_resumes_after_a_crash_as_if_there_had_been_none(tmp_path: 
 
 
 @pytest.mark.long("large or genuine files")
-def test_a_loop_of_three_ranks_goes_on_from_a_checkpoint_of_hugging_face(tmp_path: Path) -> None:
+def test_a_loop_of_three_ranks_resumes_from_a_checkpoint_of_hugging_face(tmp_path: Path) -> None:
     trained(tmp_path, 3)
     state = json.loads((tmp_path / "checkpoint-3" / "trainer_state.json").read_text())
     saved = state["stateful_callbacks"]["PositionCallback"]["attributes"]["position"]

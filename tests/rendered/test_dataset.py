@@ -19,7 +19,7 @@ import setsup
 from setsup.datasets.concatenation import concat
 from setsup.errors import DataError, FactorError, RowError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.rendered import renderer_pool as rendered_studio
+from setsup.rendered import renderer_pool
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.table import sampled
 from setsup.scenes import Camera, Scene
@@ -42,7 +42,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> list[Crayon]:
         made.append(Crayon())
         return made[-1]
 
-    monkeypatch.setattr(rendered_studio, "make_renderer", make)
+    monkeypatch.setattr(renderer_pool, "make_renderer", make)
     return made
 
 
@@ -138,7 +138,7 @@ def test_rows_give_their_values_scene_camera_and_frame() -> None:
         dataset.camera(ROWS)
 
 
-def test_pictures_without_background_have_alpha() -> None:
+def test_images_without_background_have_alpha() -> None:
     dataset = RenderedDataset(Dots(background=None), renderer=Crayon())
     assert dataset.modalities["image"].shape == (4, 6, 4)
     same(dataset.fetch(77), 77, channels=4)
@@ -224,7 +224,7 @@ def test_a_recipe_with_a_continuous_factor_needs_rows() -> None:
 @pytest.mark.parametrize(
     ("recipe", "renderer", "said"),
     [
-        ("room", "auto", "drawn from a recipe, such as .*, not from 'room'"),
+        ("room", "auto", "needs a recipe, such as .*, not from 'room'"),
         (Dots, "auto", "not from <class"),
         (Dots(), None, "a renderer is a name, such as 'embree', or an object with load and render, not None"),
         (Dots(), Crayon, "a renderer is a name"),
@@ -287,7 +287,7 @@ class Odd(Dots):
     [
         ("scene", "^rendered dots, row 96: the cube is lost$"),
         ("size", "row 100: the camera has 5 × 5 pixels, but the size of the recipe is 4 × 6"),
-        ("background", r"row 100: its picture has the shape \(4, 6, 4\), that of the first row \(4, 6, 3\)"),
+        ("background", r"row 100: its image has the shape \(4, 6, 4\), that of the first row \(4, 6, 3\)"),
     ],
 )
 def test_says_which_row_cannot_be_drawn(how: str, said: str) -> None:
@@ -301,7 +301,7 @@ def test_says_which_row_cannot_be_drawn(how: str, said: str) -> None:
 def test_other_errors_pass_with_a_note() -> None:
     with pytest.raises(ZeroDivisionError) as error:
         RenderedDataset(Odd(how="bug"), renderer=Crayon()).fetch([100])
-    assert error.value.__notes__ == ["while row 100 of rendered dots was drawn"]
+    assert error.value.__notes__ == ["while row 100 of rendered dots was rendered"]
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_a_renderer_that_is_given_is_never_used_by_two_threads_at_once(monkeypat
         time.sleep(0.02)  # other threads find that there is none yet
         return threading.RLock()
 
-    monkeypatch.setattr(rendered_studio, "RLock", lock)
+    monkeypatch.setattr(renderer_pool, "RLock", lock)
     rows = [0, 50, 100, 30]  # of four scenes
     with ThreadPoolExecutor(4) as pool:
         for row, arrays in zip(rows, pool.map(dataset.fetch, rows), strict=True):
@@ -516,7 +516,7 @@ def test_the_bytes_are_those_of_the_renderer(shapes: RenderedDataset) -> None:
 
 @pytest.mark.long("worker processes")
 def test_other_processes_draw_the_same(shapes: RenderedDataset) -> None:
-    """A fresh process that was sent the data set, and a fork of it that has drawn already."""
+    """A fresh process that was sent the dataset, and a fork of it that has drawn already."""
     wanted = shapes.fetch([3, 70_000, 479_999])
     script = (
         "import hashlib, os, pickle, sys\n"

@@ -91,13 +91,14 @@ def test_all_others_are_drawn_and_the_broken_ones_named(tmp_path: Path, processe
         render(broken(), folder, processes=processes)
     said = str(caught.value)
     assert said.startswith(
-        f"26 of 144 rows of dots cannot be drawn, all others are in {folder}: 24 rows from 48 on (shape 'ball', hue 20)"
+        f"26 of 144 rows of dots cannot be rendered, all others are in {folder}: 24 rows from 48 on (shape 'ball', hue "
+        "20)"
         ": the mesh of the ball has no triangles; row 100 (shape 'cube', hue 20): no place at 60.0; row 143 ("
     )
     assert f"{folder / 'failed.json'} lists them all" in said
-    assert "Faults that pass, such as too little memory: give the same `setsup render` again" in said
+    assert "For temporary faults, such as too little memory, run the same `setsup render` again" in said
     assert "leave the rows out with --skip-broken" in said
-    assert said.endswith("a mended mesh is another one, and needs another --out")
+    assert said.endswith("editing a mesh changes the recipe, and needs another --out")
     assert "\n" not in said
     assert [(one["rows"], one["scene"]) for one in json.loads((folder / "failed.json").read_text())] == [
         (BALLS, {"shape": "ball", "hue": 20}),
@@ -236,7 +237,7 @@ def test_what_is_left_is_what_would_be_drawn_without_them(
 @pytest.mark.long("renderings")
 def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, alone: dict[str, bytes]) -> None:
     folder = tmp_path / "out"
-    with pytest.raises(DataError, match="cannot be drawn"):
+    with pytest.raises(DataError, match="cannot be rendered"):
         render(broken(), folder)
     crayon = Crayon()
     render(broken(crayon), folder, skip_broken=True)
@@ -244,10 +245,14 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     same_as_alone(folder, alone)
     before, idle = contents(folder), Crayon()
     said: list[tuple[int, int]] = []
-    again = render(broken(idle), folder, skip_broken=True, begun=lambda layout, rows: said.append((layout.rows, rows)))
+    again = render(
+        broken(idle), folder, skip_broken=True, on_start=lambda layout, rows: said.append((layout.rows, rows))
+    )
     assert (len(again), again.left_out, idle.counts[1]) == (len(LEFT), len(LOST), 0)
     assert said == [(len(LEFT), len(LEFT))]
-    with pytest.raises(DataError, match=r"leaves out 26 rows that could not be drawn, which failed\.json in it lists"):
+    with pytest.raises(
+        DataError, match=r"leaves out 26 rows that could not be rendered, which failed\.json in it lists"
+    ):
         render(broken(), folder)
     # who asks for the rows that are there gets them; as the cache of all rows it will not do
     assert len(render(RenderedDataset(Broken(), FactorTable(Broken.factors).select(LEFT), Crayon()), folder)) == len(
@@ -255,7 +260,7 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     )
     with pytest.raises(DataError, match=r"another number of rows \(144 there, 96 here\)"):  # as many as were asked for
         render(broken(factors=FactorTable(Broken.factors).select(range(96))), folder, skip_broken=True)
-    with pytest.raises(DataError, match=r"begun with other rows"):
+    with pytest.raises(DataError, match=r"started with other rows"):
         render(broken(factors=FactorTable(Broken.factors).select(range(ROWS)[::-1])), folder, skip_broken=True)
     with pytest.raises(DataError, match=r"another number of rows \(118 there, 144 here\)"):
         broken(cache=folder).fetch([0])
@@ -295,9 +300,9 @@ def test_of_pairs_both_views_go(tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys, time
-from setsup.datasets import rendered_failures
+from setsup.rendered import failures as rendered_failures
 from setsup.rendered.writing import render
-from tests.datasets.test_rendered_failures import broken
+from tests.rendered.test_failures import broken
 slow = rendered_failures._copy
 def copy(*arguments):
     time.sleep(0.01)
@@ -311,7 +316,7 @@ render(broken(), sys.argv[1], skip_broken=True)
 @pytest.mark.long("kills and interruptions")
 def test_kills_while_the_ranks_are_closed(tmp_path: Path, alone: dict[str, bytes]) -> None:
     dice, folder, between = random.Random(5), tmp_path / "out", 0
-    with pytest.raises(DataError, match="cannot be drawn"):
+    with pytest.raises(DataError, match="cannot be rendered"):
         render(broken(), folder)
     for _ in range(8):
         child = subprocess.Popen([sys.executable, "-c", SCRIPT, folder], stdout=subprocess.PIPE, cwd=CHECKOUT)
@@ -386,7 +391,7 @@ def test_broken_meshes_among_many(tmp_path: Path, capsys: pytest.CaptureFixture[
     words += ["--modalities", "image", "--out", str(tmp_path / "views")]
     assert main(words) == 2
     said = capsys.readouterr().err
-    assert "4 of 10 rows of object cannot be drawn" in said
+    assert "4 of 10 rows of object cannot be rendered" in said
     for name in ("hat", "jar"):
         assert f"(model '{name}')" in said
     assert main([*words, "--skip-broken"]) == 0

@@ -104,7 +104,7 @@ def test_what_it_tells_of_itself(whole: Path) -> None:
         assert word not in text
 
 
-def test_it_opens_as_a_data_set(whole: Path) -> None:
+def test_it_opens_as_a_dataset(whole: Path) -> None:
     dataset = open_rendered(whole)
     assert isinstance(dataset, setsup.datasets.Dataset)
     assert (dataset.name, len(dataset), dataset.renderer_name) == ("rendered dots", ROWS, "crayon")
@@ -165,7 +165,7 @@ def test_selections_and_sampled_rows(tmp_path: Path) -> None:
     np.testing.assert_allclose(some.fetch(range(30))["depth"][:, 0, 0], table.column("azimuth"), atol=1e-3)
 
 
-def test_transparent_pictures(tmp_path: Path) -> None:
+def test_transparent_images(tmp_path: Path) -> None:
     dataset = render(RenderedDataset(Dots(background=None), renderer=Crayon()), tmp_path / "clear", ["image"])
     same(dataset.fetch(9), 9, channels=4)
 
@@ -195,10 +195,10 @@ class Stopping(Crayon):
         return super().render(camera)
 
 
-def test_it_goes_on_where_it_was_stopped(whole: Path, tmp_path: Path) -> None:
+def test_it_resumes_where_it_was_stopped(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         render(dots(renderer=Stopping(101)), tmp_path / "out")  # one to see that it works
-    with pytest.raises(DataError, match="is not finished: give the same `setsup render` command again"):
+    with pytest.raises(DataError, match="is not finished: run the same `setsup render` command again"):
         open_rendered(tmp_path / "out")
     renderer = Crayon()
     render(dots(renderer=renderer), tmp_path / "out")
@@ -212,7 +212,7 @@ def test_it_goes_on_where_it_was_stopped(whole: Path, tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 import filelock, pyarrow.parquet
-from setsup.datasets import rendered_rows
+from setsup.rendered import rows as rendered_rows
 rendered_rows._SECONDS = 0.05
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.writing import _units, render
@@ -290,7 +290,7 @@ def test_what_is_cached_is_not_drawn_again(tmp_path: Path) -> None:
         for place, row in enumerate([3, 100, 3]):
             same({name: array[place] for name, array in found.items()}, row)
     assert first.counts[1] == 2
-    dataset._studios.clear()  # as where the process ends
+    dataset._pools.clear()  # as where the process ends
     other = dots(renderer=second, cache=tmp_path / "cache")
     same(other.fetch(100), 100)
     same(other.fetch(101), 101)
@@ -315,7 +315,7 @@ def test_a_cache_can_be_finished(whole: Path, tmp_path: Path) -> None:
     dataset.fetch(np.arange(0, ROWS, 7), ["depth"])
     dataset.fetch(np.arange(0, ROWS, 5))
     renderer = Crayon()
-    dataset._studios.clear()
+    dataset._pools.clear()
     render(dots(renderer=renderer), tmp_path / "cache")
     assert renderer.counts[1] == ROWS - len(range(0, ROWS, 5))
     assert contents(tmp_path / "cache") == contents(whole)
@@ -358,9 +358,9 @@ def test_a_cache_that_another_process_finishes(tmp_path: Path) -> None:
     assert renderer.counts[1] == 1
 
 
-def test_a_cache_of_another_data_set_is_refused(whole: Path) -> None:
+def test_a_cache_of_another_dataset_is_refused(whole: Path) -> None:
     before = contents(whole)
-    with pytest.raises(DataError, match="begun with other options of the recipe"):
+    with pytest.raises(DataError, match="started with other options of the recipe"):
         RenderedDataset(Dots(salt="x"), renderer=Crayon(), cache=whole).fetch([0])
     assert contents(whole) == before
 
@@ -380,12 +380,12 @@ class Renamed(Dots):
     ("dataset", "modalities", "said"),
     [
         (lambda: RenderedDataset(Renamed(), renderer=Crayon()), None, r"another recipe \(dots there, spots here\)"),
-        (lambda: RenderedDataset(Dots(size=(4, 4)), renderer=Crayon()), None, "another size of pictures"),
+        (lambda: RenderedDataset(Dots(size=(4, 4)), renderer=Crayon()), None, "another image size"),
         (lambda: RenderedDataset(Dots(salt="x"), renderer=Crayon()), None, "other options of the recipe"),
         (lambda: dots(renderer=Pencil()), None, r"another renderer \(crayon there, pencil here\)"),
         (lambda: dots(factors=sampled(Dots(), 5)), None, r"another number of rows \(144 there, 5 here\)"),
         (lambda: dots(factors=sampled(Dots(), ROWS)), None, "other rows"),
-        (dots, ["image"], "begun with the modalities image, depth, normals, instances, triangles, not image"),
+        (dots, ["image"], "started with the modalities image, depth, normals, instances, triangles, not image"),
     ],
 )
 @pytest.mark.parametrize("finished", [True, False])
@@ -436,7 +436,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     script = """
     import sys
     from pathlib import Path
-    from setsup.datasets import rendered_writing
+    from setsup.rendered import writing as rendered_writing
     from setsup.rendered.dataset import RenderedDataset
     from setsup.errors import DataError
     from tests.rendered_scenes import Crayon, Dots
@@ -592,7 +592,7 @@ def test_embree_in_one_process_and_in_three(tmp_path: Path) -> None:
 
 
 @pytest.mark.long("renderings")
-def test_auto_goes_on_with_what_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_resumes_with_what_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("embreex")
     from setsup.scenes.recipes import Shapes3D
 

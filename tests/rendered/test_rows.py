@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setsup.rendered.create import settled_layout
+from setsup.rendered.create import settle_layout
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.layout import PROGRESS, read_layout
 from setsup.rendered.rows import RowFiles
@@ -23,13 +23,13 @@ ROWS = 3 * 2 * 24
 def begun(folder: Path) -> RenderedDataset:
     """A folder without a row."""
     dataset = RenderedDataset(Dots(), renderer=Crayon())
-    settled_layout(folder, dataset, tuple(dataset.modalities))
+    settle_layout(folder, dataset, tuple(dataset.modalities))
     return dataset
 
 
 def keep(files: RowFiles, dataset: RenderedDataset, rows: list[int]) -> None:
     names = tuple(dataset.modalities)
-    dataset.draw(
+    dataset.render(
         rows,
         lambda row, scene, camera, frame: files.keep(
             row, dataset.outputs(row, scene, camera, frame, names), camera, scene

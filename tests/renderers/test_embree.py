@@ -123,7 +123,7 @@ def test_inside_a_closed_box_every_pixel_sees_it():
         assert np.allclose(np.abs(points).max(axis=1), 1, atol=1e-5)
 
 
-def test_any_size_of_picture():
+def test_any_size_of_image():
     scene = primitives()
     for height, width in ((1, 1), (1, 300), (3, 9000), (200, 1)):  # a row of 9000 is more than is traced at a time
         camera = Camera.look_at((4, -5, 3), (0, 0, 0.5), height=height, width=width, focal_length=max(height, width))
@@ -192,7 +192,7 @@ def test_misuse_is_said_in_one_sentence():
         with pytest.raises(SetsupError, match="this renderer was closed: make another"):
             misuse()
     for wrong in (0, 17, 1.5, True, "2"):
-        with pytest.raises(SetsupError, match="supersample is a whole number of samples a side"):
+        with pytest.raises(SetsupError, match="supersample must be an integer from 1 to 16"):
             EmbreeRenderer(supersample=wrong)
 
 
@@ -247,7 +247,7 @@ def test_colours_of_what_covers_a_pixel_in_part_are_not_multiplied_with_alpha():
 @pytest.mark.long("renderings")
 @settings(max_examples=10)
 @given(times=st.integers(2, 5), seed=st.integers(0, 99))
-def test_an_averaged_picture_is_the_mean_of_a_larger_one(times, seed):
+def test_an_averaged_image_is_the_mean_of_a_larger_one(times, seed):
     turn = np.random.default_rng(seed).uniform(0, 6.28)
     camera = Camera.look_at((5 * np.sin(turn), 5 * np.cos(turn), 3), (0, 0, 0.5), height=11, width=13, focal_length=14)
     lights = (Ambient((0.3, 0.3, 0.3)), Directional((1, 1, -2), (0.6, 0.6, 0.6), shadow=True))

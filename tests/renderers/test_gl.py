@@ -202,7 +202,7 @@ def test_every_colour_comes_out_as_it_is_in_even_light(gl: str) -> None:
                 assert (frame.rgb[inner][:, 3] == 255).all()
 
 
-def test_lights_follow_their_law(gl: str) -> None:
+def test_lights_follow_their_distribution(gl: str) -> None:
     color, half = (200, 128, 60), math.sqrt(0.5)
     albedo = linear(np.array(color) / 255)
     face = Scene((Placement(square(materials=(Material(color),))),), ())
@@ -513,7 +513,7 @@ class TestUse:
         assert [record.message for record in caplog.records].count(caplog.records[0].message) == 1
         assert "no shadows" in caplog.text
 
-    def test_pictures_beyond_the_driver_s_limit(self, gl: str) -> None:
+    def test_images_beyond_the_driver_s_limit(self, gl: str) -> None:
         renderer = GLRenderer(supersample=16)
         renderer.load(Scene())
         with pytest.raises(SetsupError, match=r"at most [\d,]+ pixels a side of 16 × 16 samples.*windowed"):

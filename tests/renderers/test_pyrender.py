@@ -331,9 +331,9 @@ def test_closed_or_empty_renderers_say_so(works: str) -> None:
             use()
 
 
-def test_pictures_too_large_for_the_driver_are_refused(renderer: PyrenderRenderer) -> None:
+def test_images_too_large_for_the_driver_are_refused(renderer: PyrenderRenderer) -> None:
     renderer.load(Scene())
-    with pytest.raises(SetsupError, match=r"at most [0-9]+ pixels a side, not 32767 × 1"):
+    with pytest.raises(SetsupError, match=r"at most [0-9]+ pixels per side, not 32767 × 1"):
         renderer.render(Camera(1, 32767, [[9, 0, 0], [0, 9, 0], [0, 0, 1]], np.eye(3), np.zeros(3)))
 
 
@@ -392,7 +392,7 @@ def test_missing_libraries_are_one_sentence_with_the_packages() -> None:
 
 @pytest.mark.long("renderings")
 def test_other_platforms_are_refused(works: str) -> None:
-    said = "PYOPENGL_PLATFORM is 'glx', but pyrender draws without a window on 'egl' or 'osmesa' only\n"
+    said = "PYOPENGL_PLATFORM is 'glx', but pyrender renders offscreen on 'egl' or 'osmesa' only\n"
     assert elsewhere(FAILS, PYOPENGL_PLATFORM="glx") == said
     said = "OpenGL was imported for GLXPlatform before, and pyrender needs EGLPlatform: "
     said += "set PYOPENGL_PLATFORM=egl before Python starts\n"
@@ -430,7 +430,7 @@ def test_forked_processes_are_refused_and_do_not_hang(works: str) -> None:
         """
     )
     assert said == (
-        "this process was forked from one that had drawn with pyrender, and OpenGL does not survive that: "
+        "this process was forked from one that had rendered with pyrender, and OpenGL does not survive that: "
         "start processes with multiprocessing.get_context('spawn')\n"
     )
 

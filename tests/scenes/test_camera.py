@@ -110,7 +110,7 @@ def coordinate_image(camera):
     return camera.rays().reshape(camera.height, camera.width, 3)
 
 
-def test_windows_are_slices_of_the_picture():
+def test_windows_are_slices_of_the_image():
     camera = some_camera(1, skew=1.5)
     whole = coordinate_image(camera)
     window = camera.windowed(5, 3, camera.height - 9, camera.width - 7)
@@ -120,7 +120,7 @@ def test_windows_are_slices_of_the_picture():
 
 
 @pytest.mark.parametrize(("down", "across"), [(1, 1), (2, 3), (5, 4), (7, 2)])
-def test_smaller_pictures_are_means_over_blocks(down, across):
+def test_smaller_images_are_means_over_blocks(down, across):
     camera = Camera(down * 13, across * 17, [[90, 0.5, 31], [0, 80, 22], [0, 0, 1]], np.eye(3), (0, 0, 0))
     blocks = coordinate_image(camera).reshape(13, down, 17, across, 3).mean(axis=(1, 3))
     assert np.allclose(coordinate_image(camera.resized(13, 17)), blocks, atol=1e-12)
@@ -179,9 +179,9 @@ GOOD = {
     [
         ({"k": [[0, 0, 2.5], [0, 5, 1.5], [0, 0, 1]]}, "singular"),
         ({"k": [[5, 0, 2.5], [0, 0, 1.5], [0, 0, 1]]}, "singular"),
-        ({"k": [[5, 0, 0], [0, 5, 0], [2.5, 1.5, 1]]}, "no matrix"),
+        ({"k": [[5, 0, 0], [0, 5, 0], [2.5, 1.5, 1]]}, "not a matrix"),
         ({"k": np.zeros((3, 3))}, "singular"),
-        ({"k": [[5, 0, 2.5], [1, 5, 1.5], [0, 0, 1]]}, "no matrix"),
+        ({"k": [[5, 0, 2.5], [1, 5, 1.5], [0, 0, 1]]}, "not a matrix"),
         ({"k": [[5, 0, np.nan], [0, 5, 1.5], [0, 0, 1]]}, "3 × 3 finite numbers"),
         ({"k": [5, 5, 2.5, 1.5]}, "3 × 3 finite numbers"),
         ({"k": [[5, 0], [0, 5, 1], [0, 0, 1]]}, "3 × 3 finite numbers"),
@@ -192,10 +192,10 @@ GOOD = {
         ({"rotation": np.full((3, 3), np.inf)}, "finite"),
         ({"translation": [0, 0]}, "translation of a camera"),
         ({"translation": [0, np.inf, 0]}, "translation of a camera"),
-        ({"height": 0}, "the height of a camera"),
-        ({"width": 1 << 16}, "the width of a camera"),
-        ({"width": 6.0}, "the width of a camera"),
-        ({"height": True}, "the height of a camera"),
+        ({"height": 0}, "height of a camera"),
+        ({"width": 1 << 16}, "width of a camera"),
+        ({"width": 6.0}, "width of a camera"),
+        ({"height": True}, "height of a camera"),
     ],
 )
 def test_what_is_no_camera_is_refused(changed, message):
@@ -207,17 +207,17 @@ def test_what_is_no_camera_is_refused(changed, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"target": (1, 2, 3)}, "cannot look at the point where it stands"),
+        ({"target": (1, 2, 3)}, "cannot look at its own position"),
         ({"field_of_view": 1.0, "focal_length": 5.0}, "either"),
         ({"field_of_view": None}, "either"),
         ({"field_of_view": 3.2}, "between 0 and π"),
         ({"field_of_view": 0.0}, "between 0 and π"),
         ({"field_of_view": float("nan")}, "between 0 and π"),
-        ({"field_of_view": None, "focal_length": 0.0}, "a positive number of pixels, not 0.0"),
-        ({"field_of_view": None, "focal_length": -5.0}, "a positive number of pixels"),
-        ({"field_of_view": None, "focal_length": float("nan")}, "a positive number of pixels"),
+        ({"field_of_view": None, "focal_length": 0.0}, "focal_length must be a finite number above 0, not 0.0"),
+        ({"field_of_view": None, "focal_length": -5.0}, "focal_length must be a finite number above 0"),
+        ({"field_of_view": None, "focal_length": float("nan")}, "focal_length must be a finite number above 0"),
         ({"target": (1, 2)}, "target"),
-        ({"target": (1, 1e200, 3)}, "without end"),
+        ({"target": (1, 1e200, 3)}, "at infinity"),
         ({"up": (0, 0, float("nan"))}, "up"),
     ],
 )
@@ -229,5 +229,5 @@ def test_what_cannot_be_looked_at(arguments, message):
 
 @pytest.mark.parametrize("content", [{}, {"height": 3}, [], None, {**GOOD, "k": None}])
 def test_what_is_no_dict_of_a_camera(content):
-    with pytest.raises(SetsupError, match=r"no camera|k of a camera"):
+    with pytest.raises(SetsupError, match=r"not a camera|k of a camera"):
         Camera.from_dict(content)

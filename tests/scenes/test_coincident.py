@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setsup.scenes import Mesh, Placement, Rays, Scene
-from setsup.scenes.meshes.coincident import seen, shown_sides
+from setsup.scenes.surfaces.coincident import seen, shown_sides
 
 POINTS = [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)]
 CORNERS = list(itertools.permutations(POINTS, 3))

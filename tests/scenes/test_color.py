@@ -30,7 +30,7 @@ def test_every_byte_comes_back():
     assert np.allclose(linear(encode(fine)), fine, atol=1e-7)  # the two thresholds meet to seven digits
 
 
-def test_light_is_cut_to_what_a_picture_can_show():
+def test_light_is_cut_to_what_a_image_can_show():
     assert to_bytes([-1.0, 0.0, 1.0, 1.5, np.inf]).tolist() == [0, 0, 255, 255, 255]
     assert to_bytes(np.ones((2, 3))).dtype == np.uint8
     assert encode(np.float32(0.5)).dtype == np.float64

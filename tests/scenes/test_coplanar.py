@@ -5,8 +5,8 @@ import pytest
 
 from setsup.correspondence import spatial
 from setsup.scenes import Camera, Mesh, Placement, Rays, Scene
-from setsup.scenes.meshes.coplanar import coplanar_of
 from setsup.scenes.meshes.primitives import box, capsule, cylinder, plane, sphere
+from setsup.scenes.surfaces.coplanar import coplanar_of
 from setsup_renderers.embree import EmbreeRenderer
 
 SQUARE = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], float)

@@ -8,8 +8,8 @@ import pytest
 
 from setsup.errors import SetsupError
 from setsup.scenes import Material, Mesh, Placement, Rays, Scene, load_scene, save_scene
-from setsup.scenes.meshes.coincident import hidden_sides
 from setsup.scenes.meshes.primitives import plane
+from setsup.scenes.surfaces.coincident import hidden_sides
 from tests.scenes.pierced import BELOW, CAMERA, MASK, OTHER, cut_out, scene, sheet
 
 HALF = np.array([[True, False]])

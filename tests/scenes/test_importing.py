@@ -9,8 +9,9 @@ from scipy.spatial.transform import Rotation
 
 from setsup.errors import DataError, SetsupError
 from setsup.scenes import Mesh, Placement, Rays, Scene, load_mesh, mesh_from_trimesh
-from setsup.scenes.meshes.importing import _warn_once, check_size
+from setsup.scenes.meshes.materials import _warn_once
 from setsup.scenes.meshes.primitives import box
+from setsup.scenes.units import check_size
 from tests.fuzzing import survives
 
 trimesh = pytest.importorskip("trimesh")
@@ -131,9 +132,9 @@ def test_textures_become_rgb(tmp_path, kind):
         ("../secret.png", None, "leads out of the model's folder"),
         ("/etc/passwd", None, "leads out of the model's folder"),
         ("C:\\secret.png", None, "leads out of the model's folder"),
-        ("damaged.png", b"\x89PNG\r\n\x1a\n", "no image that can be read"),
-        ("text.png", b"text", "no image that can be read"),
-        ("cut.png", "cut", "no image that can be read"),
+        ("damaged.png", b"\x89PNG\r\n\x1a\n", "not a readable image"),
+        ("text.png", b"text", "not a readable image"),
+        ("cut.png", "cut", "not a readable image"),
         (".", None, "leads out of the model's folder"),
     ],
 )
@@ -263,7 +264,7 @@ def test_gltf_with_files_beside_it(tmp_path, caplog):
     assert caplog.text == ""
     (tmp_path / "my picture.png").write_bytes(b"")
     assert load_mesh(tmp_path / "model.gltf").materials[0].texture is None
-    assert "'my%20picture.png' is no image" in caplog.text
+    assert "'my%20picture.png' is not a readable image" in caplog.text
     tree["buffers"][0]["uri"] = "../" + tree["buffers"][0]["uri"]
     (tmp_path / "model.gltf").write_text(json.dumps(tree))
     with pytest.raises(DataError, match=r"model\.gltf cannot be read"):
@@ -404,9 +405,9 @@ def test_scale(tmp_path):
         ("a.stl", ball().export(file_type="stl")[:-1], "a.stl"),
         ("a.glb", ball().export(file_type="glb")[:-9], "cannot be read as a mesh .*; fetch it again"),
         ("a.gltf", "{}", "a.gltf"),
-        ("a.txt", "text", r"no format that is read: .*obj.*; convert it, or unpack it"),
+        ("a.txt", "text", r"unsupported format: .*obj.*; convert it, or unpack it"),
         ("a.zip", b"PK", "unpack it"),
-        ("a", "text", "no format"),
+        ("a", "text", "unsupported format"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_name_of_the_file(tmp_path, name, content, message):
@@ -626,7 +627,7 @@ def test_genuine_meshes(genuine, caplog, name, faces, kept):
 
 
 def test_a_packed_mesh_must_be_unpacked(genuine):
-    with pytest.raises(DataError, match=r"rock\.obj\.bz2 is of no format that is read: .*unpack it"):
+    with pytest.raises(DataError, match=r"rock\.obj\.bz2 has an unsupported format: supported are .*unpack it"):
         load_mesh(genuine / "meshes" / "trimesh" / "rock.obj.bz2")
 
 
@@ -692,7 +693,7 @@ def test_masks_of_gltf_are_holes(tmp_path, warned, told, cutoff):
     assert (triangle >= 0).tolist() == [bool(material.mask[0, 0]), bool(material.mask[3, 0])]
 
 
-def test_masks_without_a_picture_or_an_alpha(tmp_path, warned):
+def test_masks_without_a_image_or_an_alpha(tmp_path, warned):
     def told(alpha):
         return {"alphaMode": "MASK", "pbrMetallicRoughness": {"baseColorFactor": [1, 1, 1, alpha]}}
 

@@ -50,7 +50,7 @@ BAD = {
     "1 of texture coordinate, but a face names number 2": SQUARE.replace(b"4/1/1", b"4/2/1"),
     "1 of normal, but a face names number 9": SQUARE.replace(b"4/1/1", b"4/1/9"),
     "fewer than three corners": SQUARE.replace(b"3/1/1 4/1/1", b""),
-    "whole numbers": SQUARE.replace(b"4/1/1", b"4.5/1/1"),
+    "integers": SQUARE.replace(b"4/1/1", b"4.5/1/1"),
     "a corner like": SQUARE.replace(b"4/1/1", b"4/1/1/1"),
     "counts vertices backwards": SQUARE.replace(b"4/1/1", b"-1/1/1") + b"v 5 5 5\n",
 }

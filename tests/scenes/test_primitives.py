@@ -167,5 +167,5 @@ def test_materials_are_kept():
     ],
 )
 def test_sizes_that_are_none(make):
-    with pytest.raises(SetsupError, match=r"must be|whole number"):
+    with pytest.raises(SetsupError, match=r"must be|integer"):
         make()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from setsup.errors import DataError, SetsupError
 from setsup.scenes import Camera, Mesh, Placement, Rays, Scene
 from setsup.scenes.meshes.primitives import box, cylinder, sphere
-from setsup.scenes.rays import _say_slow
+from setsup.scenes.ray_engines import _say_slow
 from tests.scenes.ray_scenes import ball_and_boxes, fine_box, first_by_brute_force, soup, ways
 
 pytest.importorskip("trimesh")

@@ -82,15 +82,23 @@ def test_unknown_names_are_refused_with_a_hint(offered):
     ("says", "chosen", "why"),
     [
         ({"gl": "NVIDIA H100", "embree": "rays, software"}, "gl", "a GPU draws"),
-        ({"gl": "llvmpipe, software", "embree": "rays, software"}, "embree", "no GPU draws here, and it needs none"),
-        ({"gl": "no libEGL", "embree": "rays, software"}, "embree", "gl cannot draw here"),
+        (
+            {"gl": "llvmpipe, software", "embree": "rays, software"},
+            "embree",
+            "no GPU renderer found; using Embree on the CPU",
+        ),
+        ({"gl": "no libEGL", "embree": "rays, software"}, "embree", "gl cannot render here"),
         (
             {"gl": "llvmpipe, software", "embree": "no wheel", "pyrender": "OSMesa, software"},
             "gl",
-            "embree cannot draw here",
+            "embree cannot render here",
         ),
-        ({"gl": "no libEGL", "embree": "no wheel", "pyrender": "a GPU"}, "pyrender", "gl and embree cannot draw here"),
-        ({"gl": "no libEGL", "plain": "software", "zoo": "a GPU"}, "plain", "gl cannot draw here"),
+        (
+            {"gl": "no libEGL", "embree": "no wheel", "pyrender": "a GPU"},
+            "pyrender",
+            "gl and embree cannot render here",
+        ),
+        ({"gl": "no libEGL", "plain": "software", "zoo": "a GPU"}, "plain", "gl cannot render here"),
         ({"plain": "software"}, "plain", "the first that works here"),
     ],
 )
@@ -134,13 +142,11 @@ def test_a_broken_package_is_one_sentence_and_spoils_nothing(offered):
         DataError, match=r"the renderer 'gone' of the package a_package cannot be loaded: AttributeError"
     ):
         renderer("gone")
-    with pytest.raises(
-        DataError, match=r"the renderer 'number' .* is a_package:number, which is no class of the kind of"
-    ):
+    with pytest.raises(DataError, match=r"the renderer 'number' .* is a_package:number, which is not a class like"):
         renderer("number")
     with pytest.raises(DataError, match=r"the renderer 'choosy' .* cannot be made without arguments: .*why"):
         renderer("choosy")
-    with pytest.raises(DataError, match=r"the renderer 'half' .* is a_package:half, which is no class of the kind of"):
+    with pytest.raises(DataError, match=r"the renderer 'half' .* is a_package:half, which is not a class like"):
         renderer("half")
     states = {state.name: state for state in renderer_states()}
     assert {name for name, state in states.items() if state.works} == {"choosy", "half", "plain"}

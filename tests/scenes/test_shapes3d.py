@@ -189,7 +189,7 @@ def _published() -> list[tuple[tuple[int, ...], np.ndarray]]:
 
 @pytest.mark.long("renderings")
 @pytest.mark.skipif(not FRAMES.exists(), reason="the published frames are not beside this checkout")
-def test_pictures_resemble_the_published_frames() -> None:
+def test_images_resemble_the_published_frames() -> None:
     """Pictures against published frames: on average 3.3 of 255, of which some are the animation's own dithering."""
     pairs = _published()
     states = {codes[3:]: planes(trace(*codes[3:])) for codes, _ in pairs}

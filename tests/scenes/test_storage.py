@@ -167,7 +167,7 @@ def test_every_number_is_covered_by_the_digest(tmp_path):
 
 
 HOSTILE = {
-    "is no scene of setsup": [
+    "is not a scene of setsup": [
         b"",
         b"\n",
         b"PK\x03\x04",
@@ -208,7 +208,7 @@ def test_other_files(tmp_path):
         load_scene(tmp_path)
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
         file.writestr("a", "b")
-    with pytest.raises(DataError, match="no scene of setsup"):
+    with pytest.raises(DataError, match="not a scene of setsup"):
         load_scene(tmp_path / "a.zip")
 
 

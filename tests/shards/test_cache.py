@@ -155,7 +155,7 @@ def test_who_has_a_copy_open_that_another_removes_reads_on_and_then_begins_a_new
     assert two.open(KEY, 2048).read(0, 2048) == content(2, 2048)
 
 
-def test_what_is_no_copy_of_the_shard_is_made_anew(tmp_path):
+def test_what_is_no_copy_of_the_shard_is_made_again(tmp_path):
     cache = ShardCache(tmp_path, 1 << 30)
     for wrong in (b"x", bytes(2052 + 1), bytes(2052 - 1)):
         (tmp_path / KEY).write_bytes(wrong)

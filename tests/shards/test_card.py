@@ -113,6 +113,6 @@ def test_shards_of_a_benchmark_keep_its_licence(tmp_path):
     assert head((tmp_path / "again" / "README.md").read_text())["license"] == "apache-2.0"
 
 
-def test_a_data_set_without_a_manifest_states_no_licence():
+def test_a_dataset_without_a_manifest_states_no_licence():
     assert head(made(Varied()))["license"] == "unknown"
     assert about(manifests_of(Varied()), "keep") == {"order": "keep"}

@@ -1,4 +1,4 @@
-"""Shards as a data set, of sets that are made by hand as the documentation says."""
+"""Shards as a dataset, of sets that are made by hand as the documentation says."""
 
 import json
 import os
@@ -19,7 +19,8 @@ from PIL import Image, ImageOps
 import setsup
 from setsup.datasets import Dataset
 from setsup.errors import DataError, RowError, SetsupError
-from setsup.shards.dataset import ShardedDataset, open_shards
+from setsup.shards.dataset import ShardedDataset
+from setsup.shards.opening import open_shards
 from tests.fuzzing import mutations
 from tests.shards.handmade import npy, picture, places, small_set, write_set, write_tar
 
@@ -114,7 +115,7 @@ def test_written_into_arrays(made: tuple[ShardedDataset, np.ndarray, np.ndarray]
     assert (double == depths[index]).all()
 
 
-def test_resized_pictures(tmp_path: Path) -> None:
+def test_resized_images(tmp_path: Path) -> None:
     for form in ("png", "npy"):
         folder, images, depths = small_set(tmp_path / form, form)
         dataset = open_shards(folder, size=(4, 4))
@@ -142,7 +143,7 @@ def test_jpeg_by_the_same_decoder_as_everywhere(tmp_path: Path) -> None:
         assert (found == np.asarray(Image.open(io.BytesIO(contents[row])))).all()
 
 
-def test_grey_and_transparent_pictures(tmp_path: Path) -> None:
+def test_grey_and_transparent_images(tmp_path: Path) -> None:
     for channels, color in ((1, "grey"), (4, "srgb")):
         images = np.random.default_rng(0).integers(0, 256, (4, 7, 6, channels), np.uint8)
         folder = tmp_path / str(channels)
@@ -189,7 +190,7 @@ def test_arrays_that_the_catalogue_does_not_tell_of(tmp_path: Path, array: np.nd
         dataset.fetch([1])
 
 
-def test_pictures_of_another_size(tmp_path: Path) -> None:
+def test_images_of_another_size(tmp_path: Path) -> None:
     contents = [picture(np.zeros((size, 5, 3), np.uint8)) for size in (6, 6, 7, 6)]
     folder = one_modality(tmp_path / "set", contents, "png", shape=[6, 5, 3], dtype="uint8", color="srgb")
     with pytest.raises(DataError, match=r"the 'image' of row 2 in .*data-00000.tar is 7 × 5 pixels"):
@@ -428,7 +429,7 @@ def test_what_is_no_set_of_shards_says_what_to_do(tmp_path: Path) -> None:
     for name, words in {
         "absent": "absent is not there; give the folder",
         "empty": r"empty has no shards\.json and no tars; .*`setsup shard`",
-        "begun": "begun is not finished: give the same `setsup shard` command again, and it goes on",
+        "begun": "begun is not finished: run the same `setsup shard` command again to resume",
         "rendered": r"rendered was written by `setsup render`; open it with setsup\.open",
         "deep": r"deep has no shards\.json, so its tars are not indexed; .*`setsup index ",
         "deep/train/0.tar": "0.tar is a file; give the folder",
@@ -494,7 +495,7 @@ def test_an_index_in_a_store_that_is_another(
     for other in (content[:-1], content + b"x", content[:50] + bytes([content[50] ^ 1]) + content[51:]):
         store.pipe(path, other)
         with pytest.raises(
-            DataError, match=r"index\.parquet is not the index of which shards\.json there tells; restore it with"
+            DataError, match=r"index\.parquet is not the index that shards\.json describes; restore it with"
         ):
             open_shards(url)
     store.pipe(path, content)
@@ -524,7 +525,7 @@ def test_an_index_that_is_gone_says_how_to_have_it_again(
 
 def test_a_store_that_fails_is_asked_for_the_catalogue_in_one_round(web: Any, short_waits: None) -> None:
     web.failing = [503] * 99
-    with pytest.raises(DataError, match=r"/set/shards\.json cannot be had now"):
+    with pytest.raises(DataError, match=r"/set/shards\.json cannot be accessed now"):
         open_shards(f"{web.url}/set")
     assert len(web.seen) == 4
 

@@ -20,8 +20,8 @@ from setsup.shards.decoding import (
     npy_array,
     plain_head,
     put_pngs,
+    resize_image,
     resized_modalities,
-    shrunk,
 )
 from setsup.shards.layout import Member
 from tests.fuzzing import survives
@@ -103,7 +103,7 @@ def test_pickles_are_not_opened() -> None:
             return pytest.fail, ("it was unpickled",)
 
     for content in (pickle.dumps(Bomb()), npy(np.zeros(1, object)) + pickle.dumps(Bomb()), b"", b"\x93NUMPY"):
-        with pytest.raises(DataError, match=r"it is no \.npy of plain numbers"):
+        with pytest.raises(DataError, match=r"it is not a \.npy file of numbers"):
             read(content)
 
 
@@ -203,7 +203,7 @@ def test_members_that_are_not_decoded(extension: str, modality: Modality, words:
         check_members({"it": Member(modality, extension)}, "there/shards.json")
 
 
-def test_pictures_are_resized_and_other_modalities_stay() -> None:
+def test_images_are_resized_and_other_modalities_stay() -> None:
     members = {
         "image": Member(Modality((None, None, 3), "uint8", color="srgb"), "jpg"),
         "raw": Member(Modality((9, 9, 1), "uint8", color="grey"), "raw.npy"),
@@ -212,14 +212,14 @@ def test_pictures_are_resized_and_other_modalities_stay() -> None:
     found = resized_modalities(members, (4, 5))
     assert [one.shape for one in found.values()] == [(4, 5, 3), (4, 5, 1), (9, 9)]
     assert resized_modalities(members, None) == {name: member.modality for name, member in members.items()}
-    with pytest.raises(DataError, match="size= resizes pictures, and there are only depth"):
+    with pytest.raises(DataError, match="size= resizes images, and there are only depth"):
         resized_modalities({"depth": members["depth"]}, (4, 5))
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_resizing_is_that_of_pillow(channels: int) -> None:
     image = np.random.default_rng(1).integers(0, 256, (20, 30, channels), np.uint8)
-    found = shrunk(image, (8, 9))
+    found = resize_image(image, (8, 9))
     assert found.shape == (8, 9, channels)
     planes = [image[..., place] for place in range(channels)] if channels < 3 else [image]
     expected = [ImageOps.fit(Image.fromarray(plane), (9, 8), Image.Resampling.BICUBIC) for plane in planes]

@@ -40,7 +40,7 @@ def opened(content: bytes, format: str) -> np.ndarray:
         (4, "jpeg", "png", "PNG"),  # and JPEG no alpha
     ],
 )
-def test_pictures_are_kept_to_the_bit(channels, format, extension, named):
+def test_images_are_kept_to_the_bit(channels, format, extension, named):
     some = pictures(channels)
     if channels == 4:
         some[0, ..., 3] = 0  # colours under what is transparent are kept too
@@ -111,7 +111,7 @@ def test_arrays_are_npy_as_numpy_writes_it(array):
     assert encoded(list(array.astype(array.dtype.name)), member) == expected
 
 
-def test_what_is_no_picture_is_npy():
+def test_what_is_no_image_is_npy():
     for modality in (
         Modality((6, 5, 3), "uint8"),
         Modality((6, 5, 2), "uint8", color="red-green"),

@@ -1,4 +1,4 @@
-"""Tars of others become a data set: samples as webdataset has them, modalities, indexing again."""
+"""Tars of others become a dataset: samples as webdataset has them, modalities, indexing again."""
 
 import io
 import json
@@ -17,11 +17,11 @@ import setsup
 from setsup.datasets import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.shards.dataset import open_shards
-from setsup.shards.foreign import walking
+from setsup.shards import walking
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
-from setsup.shards.foreign.samples import grouped
-from setsup.shards.stores.store import open_store
+from setsup.shards.foreign.samples import group_samples
+from setsup.shards.opening import open_shards
+from setsup.shards.stores.opening import open_store
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied
 from tests.shards.foreign_tars import documents, npy, pack, picture, png, stored, streamed
@@ -29,7 +29,7 @@ from tests.shards.foreign_tars import documents, npy, pack, picture, png, stored
 # -- what webdataset writes ----------------------------------------------------------------------------------------
 
 
-def test_tars_of_webdataset_are_a_data_set(written, caplog):
+def test_tars_of_webdataset_are_a_dataset(written, caplog):
     dataset = index_shards(written)
     assert [shard.rows for shard in dataset.catalogue.shards] == [12, 12, 6]
     assert dataset.name == "photos"
@@ -130,8 +130,8 @@ def test_samples_are_those_of_webdataset(tmp_path_factory, samples, form):
         (f"{path}{key}.{ending}", f"{path}{key}{ending}".encode()) for path, key, found in samples for ending in found
     ]
     path = pack(folder / "a.tar", members, form)
-    with walking.walked(open_store(folder), "a.tar") as tar:
-        found = grouped(tar.listing, "a.tar")
+    with walking.walk_tar(open_store(folder), "a.tar") as tar:
+        found = group_samples(tar.listing, "a.tar")
         contents = tar.contents(range(len(tar.listing.names)))
     names = [
         {ext: contents[place] for ext, place in zip(found.extensions, row, strict=True) if place >= 0}
@@ -213,7 +213,7 @@ def test_names_of_modalities(tmp_path):
     np.testing.assert_array_equal(dataset.fetch(2, ["png"])["png"][..., 0], np.asarray(picture(2, mode="L")))
 
 
-def test_pictures_of_several_kinds_are_one_modality(tmp_path):
+def test_images_of_several_kinds_are_one_modality(tmp_path):
     pack(tmp_path / "a.tar", [(f"{row}.{'png' if row % 2 else 'webp'}", png(row, format="PNG")) for row in range(6)])
     dataset = index_shards(tmp_path)
     assert list(dataset.modalities) == ["image"]
@@ -235,7 +235,7 @@ def test_members_that_some_samples_lack(tmp_path):
         dataset.fetch(0, ["npy"])
 
 
-def test_a_damaged_picture_does_not_hide_the_others(tmp_path):
+def test_a_damaged_image_does_not_hide_the_others(tmp_path):
     pack(tmp_path / "a.tar", [(f"{row}.png", b"\x89PNG" if row == 0 else png(row)) for row in range(4)])
     dataset = index_shards(tmp_path)
     assert dataset.fetch([1, 2])["image"].shape == (2, 12, 16, 3)
@@ -289,7 +289,7 @@ def test_descriptions_that_were_corrected_stay(tmp_path):
     assert table.codes("hue").tolist() == [0, 1, 2, 3] * 2
 
 
-def test_a_description_that_does_not_hold_is_found_anew(tmp_path, caplog):
+def test_a_description_that_does_not_hold_is_found_again(tmp_path, caplog):
     pack(tmp_path / "a.tar", documents({"shape": "a", "size": 2}, {"shape": "b", "size": 1}))
     index_shards(tmp_path)
     pack(tmp_path / "b.tar", documents({"shape": "c", "size": 1}))

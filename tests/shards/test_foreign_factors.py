@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from setsup.factors import Factor, Kind
-from setsup.shards.dataset import open_shards
 from setsup.shards.foreign import factors as foreign_factors
 from setsup.shards.foreign import spill_buffer
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
+from setsup.shards.opening import open_shards
 from tests.shards.foreign_tars import documents, pack, png, refused
 
 
@@ -41,7 +41,7 @@ def test_values_of_json(tmp_path):
     ("values", "said"),
     [
         ([{"a": 1}, {"a": "one"}], "numbers (1 of 0 in"),
-        ([{"a": "x"}, {"a": False}], "truth values (False of 1 in"),
+        ([{"a": "x"}, {"a": False}], "booleans (False of 1 in"),
         ([{"a": 0.5}, {"a": {"b": 1}}], "{'b': 1} of 1"),
     ],
 )

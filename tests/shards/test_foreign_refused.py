@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from setsup.errors import DataError
-from setsup.shards.dataset import open_shards
 from setsup.shards.foreign import spill_buffer
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
-from setsup.shards.layout import parsed
+from setsup.shards.layout import parse_catalogue
+from setsup.shards.opening import open_shards
 from tests.fuzzing import survives
 from tests.shards.foreign_tars import documents, npy, pack, png, refused, streamed
 
@@ -153,7 +153,7 @@ def test_mutated_tars(tmp_path):
         folder.mkdir()
         (folder / "a.tar").write_bytes(content)
         found = write_foreign_index(folder)
-        catalogue = parsed((folder / "shards.json").read_bytes(), "shards.json")
+        catalogue = parse_catalogue((folder / "shards.json").read_bytes(), "shards.json")
         assert catalogue == found.catalogue
         open_shards(folder)
 

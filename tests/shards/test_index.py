@@ -16,9 +16,9 @@ from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, FactorError, RowError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards import index as shards_index
-from setsup.shards.dataset import open_shards
 from setsup.shards.index import Spans, open_index, part, write_index
-from setsup.shards.layout import CRC32C, Catalogue, Member, Shard, parsed
+from setsup.shards.layout import CRC32C, Catalogue, Member, Shard, parse_catalogue
+from setsup.shards.opening import open_shards
 from tests.fuzzing import survives
 from tests.shards.handmade import crc32c, places, renewed, small_set
 
@@ -26,7 +26,7 @@ DIGEST = "0" * 64
 
 
 def catalogue(folder: Path) -> Catalogue:
-    return parsed((folder / "shards.json").read_bytes(), "it")
+    return parse_catalogue((folder / "shards.json").read_bytes(), "it")
 
 
 def changed(folder: Path, change: object) -> None:
@@ -216,7 +216,9 @@ def test_the_index_of_other_shards(tmp_path: Path) -> None:
     folder, *_ = small_set(tmp_path / "set")
     small_set(tmp_path / "other", rows=6)
     (folder / "index.parquet").write_bytes((tmp_path / "other" / "index.parquet").read_bytes())
-    with pytest.raises(DataError, match=r"set/index\.parquet has 6 rows .* index of other shards; make the index anew"):
+    with pytest.raises(
+        DataError, match=r"set/index\.parquet has 6 rows .* index of other shards; make the index again"
+    ):
         open_shards(folder)
 
 
@@ -240,7 +242,7 @@ def test_an_index_of_the_same_size(tmp_path: Path) -> None:
         ("image.offset", 0, "the 'image' of row 4 would lie outside of data-00001.tar"),
         ("image.size", -1, "the 'image' of row 4 would lie outside of data-00001.tar"),
         ("depth.size", (1 << 63) - 1, "the 'depth' of row 4 would lie outside of data-00001.tar"),
-        ("__shard__", 3, "tells of more shards than the 3 of the catalogue"),
+        ("__shard__", 3, "lists more shards than the 3 of the catalogue"),
         ("image.check", None, r"has no image\.check in 1 rows"),
         ("shape", None, None),
         ("shape", "c", "level"),

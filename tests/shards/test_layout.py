@@ -12,8 +12,8 @@ from webdataset.tariterators import base_plus_ext
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.shards.dataset import open_shards
-from setsup.shards.layout import CRC32C, HEADER, Catalogue, Member, Shard, member_name, parsed, split_name
+from setsup.shards.layout import CRC32C, HEADER, Catalogue, Member, Shard, member_name, parse_catalogue, split_name
+from setsup.shards.opening import open_shards
 from tests.fuzzing import survives
 from tests.shards.handmade import small_set
 
@@ -34,7 +34,7 @@ WHOLE: dict[str, Any] = {
 
 
 def read(**changes: Any) -> Catalogue:
-    return parsed(json.dumps(WHOLE | changes).encode(), "there/shards.json")
+    return parse_catalogue(json.dumps(WHOLE | changes).encode(), "there/shards.json")
 
 
 def test_what_stands_there_is_read() -> None:
@@ -75,7 +75,7 @@ def test_written_and_read_again(shards: list[Shard], members: Any, factors: Any,
     index = Shard("index.parquet", sum(one.rows for one in shards), 7, DIGEST)
     whole = Catalogue("it", factors, members, tuple(shards), index, check, "", "1.0", about)
     written = whole.to_json()
-    assert parsed(written.encode(), "it") == whole
+    assert parse_catalogue(written.encode(), "it") == whole
     assert json.loads(written)["shards"] == [[one.name, one.rows, one.size, one.digest] for one in shards]
     # a line a shard
     assert sum(line.startswith("  [") for line in written.splitlines()) >= len(shards)
@@ -117,7 +117,7 @@ def test_what_is_refused(changes: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b"null", b'{"format": 1}'])
 def test_what_is_no_catalogue(content: bytes) -> None:
     with pytest.raises(DataError, match=r"^there/shards\.json"):
-        parsed(content, "there/shards.json")
+        parse_catalogue(content, "there/shards.json")
 
 
 @pytest.mark.long("fuzzing")

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import setsup
-from setsup.shards.dataset import open_shards
+from setsup.shards.opening import open_shards
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import FACTORS, Varied
 
@@ -35,7 +35,7 @@ def urls(folder):
     return [str(path) for path in sorted(folder.glob("*.tar"))]
 
 
-def test_webdataset_reads_pictures_arrays_and_factors(whole):
+def test_webdataset_reads_images_arrays_and_factors(whole):
     varied, rows = Varied(ROWS), open_shards(whole).source_rows(range(ROWS))
     found = list(webdataset.WebDataset(urls(whole), shardshuffle=False, empty_check=False).decode("pil"))
     assert [sample["__key__"] for sample in found] == [f"{row:06}" for row in range(ROWS)]

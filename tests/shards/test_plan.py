@@ -11,7 +11,7 @@ from setsup.datasets import Modality
 from setsup.errors import DataError, FactorError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.layout import Member
-from setsup.shards.writing.plan import ShardPlan, cut, keys, ordered, rows_a_shard
+from setsup.shards.writing.plan import ShardPlan, cut, keys, order_rows, rows_a_shard
 
 FACTORS = [
     Factor("category", Kind.NOMINAL, ("chair", "table", "lamp")),
@@ -30,7 +30,7 @@ def table(rows: int, seed: int = 0) -> FactorTable:
 @given(st.integers(1, 200), st.integers(0, 5), st.permutations(["category", "lit", "instance"]), st.integers(1, 3))
 def test_by_factors_is_a_stable_sort_by_codes_with_unknown_last(rows, seed, names, count):
     some, names = table(rows, seed), names[:count]
-    order = ordered(some, "by:" + ",".join(names))
+    order = order_rows(some, "by:" + ",".join(names))
     wide = []
     for name in names:
         wide += [outer for outer in ([] if name != "instance" else ["category"]) if outer not in wide]
@@ -45,15 +45,15 @@ def test_by_factors_is_a_stable_sort_by_codes_with_unknown_last(rows, seed, name
 
 def test_a_grid_is_sorted_as_its_columns_are():
     grid = FactorTable([Factor("a", Kind.ORDINAL, (0, 1, 2)), Factor("b", Kind.ORDINAL, (0, 1))])
-    assert ordered(grid, "by:b").at(0, 6).tolist() == [0, 2, 4, 1, 3, 5]
-    assert ordered(grid.select(range(6)), "by:b").at(0, 6).tolist() == [0, 2, 4, 1, 3, 5]
+    assert order_rows(grid, "by:b").at(0, 6).tolist() == [0, 2, 4, 1, 3, 5]
+    assert order_rows(grid.select(range(6)), "by:b").at(0, 6).tolist() == [0, 2, 4, 1, 3, 5]
 
 
 def test_many_more_combinations_than_rows_are_sorted_as_well():
     levels = tuple(range(5000))
     codes = np.array([[7, 4999, 7, 0], [1, 0, 0, -1], [4, 4, 4, 4]])
     some = FactorTable([Factor(name, Kind.ORDINAL, levels) for name in "abc"], dict(zip("abc", codes, strict=True)))
-    order = ordered(some, "by:c,a,b")
+    order = order_rows(some, "by:c,a,b")
     assert order.at(0, 4).tolist() == [3, 2, 0, 1]
     assert order.starts.tolist() == [0, 1, 2, 3, 4]
 
@@ -62,22 +62,22 @@ def test_many_more_combinations_than_rows_are_sorted_as_well():
 @given(st.integers(1, 9000), st.integers(0, 2**64 - 1))
 def test_a_shuffle_is_a_permutation_that_needs_no_whole(rows, seed):
     some = FactorTable([Factor("row", Kind.ORDINAL, (0,))], {"row": np.zeros(rows, np.uint8)})
-    order = ordered(some, "shuffle", seed)
+    order = order_rows(some, "shuffle", seed)
     assert order.sorted is None
     whole = order.at(0, rows)
     assert sorted(whole.tolist()) == list(range(rows))
     np.testing.assert_array_equal(order.at(rows // 2, rows), whole[rows // 2 :])
-    assert ordered(some, "keep", seed) == ordered(some, "keep")
+    assert order_rows(some, "keep", seed) == order_rows(some, "keep")
 
 
 def test_a_seed_of_numpy_is_that_number():
-    order = ordered(FactorTable.from_values({"a": [0, 1, 2]}), "shuffle", np.int64(4))
+    order = order_rows(FactorTable.from_values({"a": [0, 1, 2]}), "shuffle", np.int64(4))
     assert (order.seed, type(order.seed)) == (4, int)
 
 
 def test_seeds_shuffle_differently():
     some = table(5000)
-    first, second = (ordered(some, "shuffle", seed).at(0, 5000) for seed in (0, 1))
+    first, second = (order_rows(some, "shuffle", seed).at(0, 5000) for seed in (0, 1))
     # two permutations share one place on average
     assert np.count_nonzero(first == second) < 12
     assert np.count_nonzero(first == np.arange(5000)) < 12
@@ -87,15 +87,15 @@ def test_what_is_no_order_is_refused():
     some = table(5)
     for wrong in ("sorted", "by:", "by", "", "Keep"):
         with pytest.raises(DataError, match="the order of shards is 'keep', 'shuffle', or 'by:'"):
-            ordered(some, wrong)
+            order_rows(some, wrong)
     with pytest.raises(FactorError, match="unknown factor 'catgory'; did you mean 'category'"):
-        ordered(some, "by:catgory")
+        order_rows(some, "by:catgory")
     with pytest.raises(FactorError, match="unknown factor ''"):
-        ordered(some, "by:lit,")
+        order_rows(some, "by:lit,")
     with pytest.raises(FactorError, match=r"'yaw' is continuous.*table\.binned\('yaw', width\)"):
-        ordered(some, "by:yaw")
+        order_rows(some, "by:yaw")
     with pytest.raises(SamplerError, match="the seed must be"):
-        ordered(some, "shuffle", -1)
+        order_rows(some, "shuffle", -1)
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=30), st.integers(1, 9))
@@ -126,7 +126,7 @@ def test_without_groups_all_shards_but_the_last_are_full(rows, per_shard):
 
 @pytest.mark.parametrize("wrong", [0, -3, 2.5, True, "7"])
 def test_what_is_no_number_of_rows_is_refused(wrong):
-    with pytest.raises(DataError, match="rows of a shard must be a whole number from 1 on"):
+    with pytest.raises(DataError, match="rows of a shard must be an integer from 1 on"):
         cut(10, wrong)
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setsup.shards.stores.ranges import GAP, MOST, merged
+from setsup.shards.stores.ranges import GAP, MOST, merge_ranges
 
 SPANS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400), st.integers(1, 60)), max_size=40)
 
 
 def reads_of(spans, **how):
     files, starts, sizes = (np.array([span[k] for span in spans], np.int64) for k in range(3))
-    return merged(files, starts, starts + sizes, **how)
+    return merge_ranges(files, starts, starts + sizes, **how)
 
 
 @given(SPANS, st.integers(0, 50), st.integers(1, 300))
@@ -77,18 +77,18 @@ def test_the_order_of_the_ranges_does_not_matter():
 def test_a_group_that_lies_together_is_one_read_and_scattered_samples_are_read_one_by_one():
     size, step = 13_000, 13_824
     together = np.arange(64) * step
-    assert len(merged(np.zeros(64), together, together + size).file) == 1
+    assert len(merge_ranges(np.zeros(64), together, together + size).file) == 1
     scattered = np.arange(64) * 40 * step
     assert scattered[1] - size > GAP
-    assert len(merged(np.zeros(64), scattered, scattered + size).file) == 64
+    assert len(merge_ranges(np.zeros(64), scattered, scattered + size).file) == 64
 
 
 def test_a_long_stretch_is_shared_out():
     starts = np.arange(4096) * 13_824
-    reads = merged(np.zeros(4096), starts, starts + 13_000)
+    reads = merge_ranges(np.zeros(4096), starts, starts + 13_000)
     assert len(reads.file) == 7  # 56.6 MB in reads of at most 8 MiB
     assert (reads.stop - reads.start).max() <= MOST
 
 
 def test_no_ranges():
-    assert [len(one) for one in merged([], [], [])] == [0] * 5
+    assert [len(one) for one in merge_ranges([], [], [])] == [0] * 5

@@ -102,7 +102,7 @@ def test_a_tar_of_another_size(reader: LocalReader, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{said}fetch the tar again, or remove it and start the same `setsup shard` "):
         take(reader, [(0, 0, 10), (2, 0, 10)])
     foreign = LocalReader(tmp_path, catalogue({"2.tar": 5000}, HEADER))
-    with pytest.raises(DataError, match=f"{said}index it anew with `setsup index`, or fetch it again"):
+    with pytest.raises(DataError, match=f"{said}index it again with `setsup index`, or fetch it again"):
         take(foreign, [(0, 0, 10)])
     (tmp_path / "3.tar").write_bytes(b"")
     with pytest.raises(DataError, match=r"3\.tar has changed .* it has 0 bytes, not 1,536"):
@@ -148,10 +148,10 @@ def test_a_missing_tar_and_what_is_none(reader: LocalReader, tmp_path: Path) -> 
     ):
         take(reader, [(0, 0, 1)])
     foreign = LocalReader(tmp_path, catalogue({"0.tar": 1024}, HEADER))
-    with pytest.raises(DataError, match=r"0\.tar is missing, .*, or index the others anew with `setsup index`"):
+    with pytest.raises(DataError, match=r"0\.tar is missing, .*, or index the others again with `setsup index`"):
         take(foreign, [(0, 0, 1)])
     for number in (1, 2):
-        with pytest.raises(DataError, match=rf"{number}\.tar is no file; a shard was expected"):
+        with pytest.raises(DataError, match=rf"{number}\.tar is not a file; a shard was expected"):
             take(reader, [(number, 0, 1)])
 
 
@@ -178,7 +178,7 @@ def test_a_process_that_may_map_no_more(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def test_a_tar_that_is_replaced_is_mapped_anew_when_it_is_dropped(reader: LocalReader, tmp_path: Path) -> None:
+def test_a_tar_that_is_replaced_is_mapped_again_when_it_is_dropped(reader: LocalReader, tmp_path: Path) -> None:
     before = bytes(take(reader, [(0, 0, 1024)])[0])
     (tmp_path / "new").write_bytes(bytes(1024))
     (tmp_path / "new").replace(tmp_path / "0.tar")

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from setsup.errors import DataError
 from setsup.files import cache_folder
 from setsup.shards.layout import CRC32C, HEADER, Catalogue, Shard
+from setsup.shards.stores.opening import open_store
 from setsup.shards.stores.ranges import AT_ONCE
 from setsup.shards.stores.reader import RemoteReader
-from setsup.shards.stores.store import open_store
 
 SIZES = (700_000, 51_200, 5_000_123, 0)
 PLENTY = 1 << 30
@@ -197,7 +197,7 @@ def test_a_copy_that_went_bad_is_dropped_and_read_again(served):
 
 
 @pytest.mark.parametrize("bad", [b"", b"short", bytes(6_000_000)])
-def test_a_copy_of_another_length_is_made_anew(served, bad):
+def test_a_copy_of_another_length_is_made_again(served, bad):
     reader = reader_of(served)
     assert right(reader, 1)
     for path in (cache_folder() / "shards").iterdir():

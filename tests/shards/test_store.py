@@ -11,8 +11,9 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files.atomic import is_temporary
-from setsup.shards.stores import remote as remote_store
-from setsup.shards.stores.store import Range, open_store
+from setsup.shards.stores import remote
+from setsup.shards.stores.opening import intended_address, open_store
+from setsup.shards.stores.store import Range, join_address
 from tests.shards.sets import content, local
 
 KINDS = ("folder", "s3", "memory", "file://")
@@ -70,7 +71,7 @@ def test_ranges_come_in_the_order_asked_for(store, tmp_path):
 
 @pytest.mark.long("stores")
 def test_a_copy_on_the_disk_is_whole(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_store, "_PIECE", 10_000)
+    monkeypatch.setattr(remote, "_PIECE", 10_000)
     for number, size in enumerate((0, 1, 10_000, 123_456)):
         data = content(number, size)
         store.put("x.bin", local(tmp_path, data))
@@ -244,11 +245,11 @@ def test_the_home_folder_is_known(monkeypatch, tmp_path):
 
 
 def test_unknown_addresses_and_missing_libraries_are_told():
-    with pytest.raises(DataError, match=r"foo://bar/x is no address .*Protocol not known"):
+    with pytest.raises(DataError, match=r"foo://bar/x is not an address .*Protocol not known"):
         open_store("foo://bar/x")
-    with pytest.raises(DataError, match=r"http://\[bad is no address"):
+    with pytest.raises(DataError, match=r"http://\[bad is not an address"):
         open_store("http://[bad")
-    with pytest.raises(DataError, match=r"^\[bad is no address") as error:
+    with pytest.raises(DataError, match=r"^\[bad is not an address") as error:
         open_store("https://me:word@[bad?sig=secret")
     assert "word" not in str(error.value)
     assert "secret" not in str(error.value)
@@ -270,7 +271,7 @@ def test_unknown_addresses_and_missing_libraries_are_told():
 )
 def test_an_address_that_lacks_a_slash_is_no_folder(address, right, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=f"{address} is no address.* did you mean {right}\\?"):
+    with pytest.raises(DataError, match=f"{address} is neither an address.* did you mean {right}\\?"):
         open_store(address)
     assert list(tmp_path.iterdir()) == []
     if not address.startswith("file:"):
@@ -315,3 +316,12 @@ def test_credentials_are_never_said(address, said):
     assert store.url == said
     assert "word" not in repr(store)
     assert "secret" not in repr(store)
+
+
+def test_addresses_of_files_in_messages():
+    assert join_address("s3://bucket/set/", "data-00000.tar") == "s3://bucket/set/data-00000.tar"
+    assert join_address("memory://", "data-00000.tar") == "memory://data-00000.tar"
+
+
+def test_other_text_is_no_mistyped_address():
+    assert intended_address("my:notes") is None

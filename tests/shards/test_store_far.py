@@ -10,7 +10,8 @@ import boto3
 import pytest
 
 from setsup.errors import DataError
-from setsup.shards.stores.store import Range, open_store
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Range
 from tests.shards.sets import content, local
 
 # -- S3 ------------------------------------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ def test_a_large_file_goes_in_parts_and_one_that_fails_leaves_nothing(bucket, tm
     monkeypatch.setattr(S3FileSystem, "_put_file", in_parts)
     monkeypatch.setattr(S3FileSystem, "_call_s3", failing)
     path = local(tmp_path, data)
-    with pytest.raises(DataError, match=r"data-00000\.tar cannot be had now: the connection dropped"):
+    with pytest.raises(DataError, match=r"data-00000\.tar cannot be accessed now: the connection dropped"):
         store.put("data-00000.tar", path)
     assert store.names() == []
     assert path.exists()
@@ -155,7 +156,7 @@ def test_an_s3_server_that_cannot_be_reached_or_refuses_is_told(bucket, web, sho
     web.failing = [-3, 500, -1]
     assert store.ranges([Range("a", 2, 9)]) == [b"2345678"]
     web.failing = [503] * 99
-    with pytest.raises(DataError, match="a cannot be had now: the store answers HTTP 503"):
+    with pytest.raises(DataError, match="a cannot be accessed now: the store answers HTTP 503"):
         store.ranges([Range("a", 2, 4)])
     assert len(web.seen) < 40
 
@@ -234,7 +235,8 @@ def test_files_of_googles_are_read_and_refusals_told(web, tmp_path):
     script = f"""
 import sys
 from setsup.errors import DataError
-from setsup.shards.stores.store import Range, open_store
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Range
 store = open_store("gs://bucket/set", {{"endpoint_url": {web.url!r}, "token": "anon"}})
 print(store.names(), store.size("a.tar"), store.size("c.tar"))
 sys.stdout.flush()
@@ -252,6 +254,6 @@ for wanted in (Range("c.tar", 0, 1), Range("b.tar", 290, 301)):
     assert head == b"['a.tar', 'b.tar'] 5000 None"
     assert data == b"".join(content(1, 5000)[start : start + 70] for start in range(0, 4800, 150))
     assert done.stderr.decode().splitlines() == [
-        "gs://bucket/set/c.tar is not there; check the address, or write it anew",
-        "gs://bucket/set/b.tar ends before the bytes that were asked for",
+        "gs://bucket/set/c.tar is not there; check the address, or write it again",
+        "gs://bucket/set/b.tar ends before the requested bytes",
     ]

@@ -9,9 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from setsup.errors import DataError
-from setsup.shards.stores import remote as remote_store
+from setsup.shards.stores import attempts
+from setsup.shards.stores.opening import open_store
 from setsup.shards.stores.ranges import AT_ONCE
-from setsup.shards.stores.store import Range, open_store
+from setsup.shards.stores.store import Range
 from tests.shards.sets import content, local
 
 
@@ -87,7 +88,7 @@ def test_a_server_that_sends_without_end_is_left(short_waits):
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         store = open_store(f"http://127.0.0.1:{server.server_address[1]}/set")
         with pytest.raises(
-            DataError, match=r"data\.tar cannot be read in parts: its server sends more than it is asked"
+            DataError, match=r"data\.tar cannot be read in parts: its server sends more bytes than requested"
         ):
             store.ranges([Range("data.tar", 0, 10)])
         server.shutdown()
@@ -136,14 +137,14 @@ def test_one_bad_range_among_many_ends_them(web, site):
 
 
 def test_waits_grow_and_are_few():
-    waits = remote_store.WAITS
+    waits = attempts.WAITS
     assert len(waits) == 3
     assert list(waits) == sorted(waits)
     assert sum(waits) < 10
 
 
 def test_a_server_that_stays_silent_is_given_up(web, site, short_waits, monkeypatch):
-    monkeypatch.setattr(remote_store, "SECONDS", 0.05)
+    monkeypatch.setattr(attempts, "SECONDS", 0.05)
     web.delay = 1.0
     began = time.monotonic()
     with pytest.raises(DataError, match="does not answer in time"):
@@ -246,7 +247,7 @@ def test_ctrl_c_ends_the_requests(web, site):
 def test_a_redirect_in_a_loop_is_one_sentence_at_once(web, site):
     web.redirects = {"set/data-00000.tar": "/set/other.tar", "set/other.tar": "/set/data-00000.tar"}
     with pytest.raises(
-        DataError, match=r"data-00000\.tar cannot be had: its server redirects in a loop; check the addr"
+        DataError, match=r"data-00000\.tar cannot be accessed: its server redirects in a loop; check the addr"
     ):
         site.read("data-00000.tar", 1 << 20)
     asked = len(web.seen)
@@ -258,15 +259,15 @@ def test_a_redirect_in_a_loop_is_one_sentence_at_once(web, site):
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/x", "http:///x"])
 def test_a_redirect_to_no_web_address_is_one_sentence_at_once(web, site, target):
     web.redirects = {"set/data-00000.tar": target}
-    with pytest.raises(DataError, match=r"data-00000\.tar cannot be had: its server redirects to no web address"):
+    with pytest.raises(DataError, match=r"data-00000\.tar cannot be accessed: its server redirects to no web address"):
         site.read("data-00000.tar", 1 << 20)
     assert len(web.seen) == 1
 
 
 def test_a_server_that_never_answers_is_said_to_and_given_up_after_two_attempts(web, site, monkeypatch, caplog):
-    monkeypatch.setattr(remote_store, "SECONDS", 0.3)
-    monkeypatch.setattr(remote_store, "SILENCE", 0.1)
-    monkeypatch.setattr(remote_store, "WAITS", (0.001, 0.002, 0.004))
+    monkeypatch.setattr(attempts, "SECONDS", 0.3)
+    monkeypatch.setattr(attempts, "SILENCE", 0.1)
+    monkeypatch.setattr(attempts, "WAITS", (0.001, 0.002, 0.004))
     web.delay = 1.5
     with pytest.raises(DataError, match="does not answer in time"):
         site.read("data-00000.tar", 1 << 20)
@@ -278,8 +279,8 @@ def test_a_server_that_never_answers_is_said_to_and_given_up_after_two_attempts(
 
 def test_a_server_that_answered_before_is_waited_for_longer(web, site, monkeypatch):
     assert site.size("data-00000.tar") == 60_000
-    monkeypatch.setattr(remote_store, "SECONDS", 0.1)
-    monkeypatch.setattr(remote_store, "WAITS", (0.001, 0.002, 0.004))
+    monkeypatch.setattr(attempts, "SECONDS", 0.1)
+    monkeypatch.setattr(attempts, "WAITS", (0.001, 0.002, 0.004))
     web.delay = 0.6
     with pytest.raises(DataError, match="does not answer in time"):
         site.ranges([Range("data-00000.tar", 0, 10)])

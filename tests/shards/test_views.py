@@ -16,7 +16,7 @@ from setsup.rendered.folder import open_rendered
 from setsup.rendered.writing import render
 from setsup.scenes import Camera
 from setsup.shards.foreign.indexing import write_foreign_index
-from setsup.shards.views import ShardedViews, view_of
+from setsup.shards.views import ShardedViews, parse_view
 from setsup.shards.writing.writer import write_shards
 from tests.fuzzing import survives
 from tests.rendered_scenes import Crayon, Dots
@@ -127,7 +127,7 @@ def test_scenes_of_what_is_drawn_are_built_once_a_block(tmp_path):
             return super().scene(values)
 
     source = RenderedDataset(Counting(), renderer=Crayon())
-    source._studios.clear()
+    source._pools.clear()
     write_shards(source, tmp_path / "set", order="shuffle", modalities=["depth"])
     assert len(built) < 30
 
@@ -228,11 +228,11 @@ SOUND = {
     ],
 )  # fmt: skip
 def test_what_is_no_camera_is_said(change):
-    camera, names = view_of(json.dumps(SOUND).encode(), "the member", "fetch it again")
+    camera, names = parse_view(json.dumps(SOUND).encode(), "the member", "fetch it again")
     assert camera == Camera(4, 6, np.array(SOUND["k"]), np.eye(3), np.array([0.0, 0.0, 3.0]))
     assert names == {0: "floor", 2: "Stuhl"}
     with pytest.raises(DataError, match=r"^the member is damaged: .*; fetch it again$"):
-        view_of(json.dumps({**SOUND, **change}).encode(), "the member", "fetch it again")
+        parse_view(json.dumps({**SOUND, **change}).encode(), "the member", "fetch it again")
 
 
 @pytest.mark.parametrize(
@@ -240,11 +240,11 @@ def test_what_is_no_camera_is_said(change):
 )
 def test_what_is_no_object_is_said(content):
     with pytest.raises(DataError, match="is damaged"):
-        view_of(content, "the member", "fetch it again")
+        parse_view(content, "the member", "fetch it again")
 
 
 def test_mutated_members():
-    survives(json.dumps(SOUND).encode(), lambda content: view_of(content, "the member", "fetch it again"))
+    survives(json.dumps(SOUND).encode(), lambda content: parse_view(content, "the member", "fetch it again"))
 
 
 def test_a_member_that_changed_is_noticed(drawn, tmp_path):

@@ -114,7 +114,7 @@ def test_a_group_is_in_one_shard_where_it_fits(whole):
 
 
 def test_the_set_opens_as_the_same_data(whole):
-    varied, shards = Varied(), setsup.shards.dataset.open_shards(whole)
+    varied, shards = Varied(), setsup.open_shards(whole)
     rows = shards.source_rows(range(50))
     assert shards.modalities == varied.modalities
     assert shards.factors.fingerprint == varied.factors.select(rows).fingerprint
@@ -134,7 +134,7 @@ def test_formats_that_lose_nothing(tmp_path, format):
         np.testing.assert_array_equal(array, varied.fetch(range(9), [name])[name])
 
 
-def test_a_selection_tells_the_rows_of_the_data_set_it_was_made_of(tmp_path):
+def test_a_selection_tells_the_rows_of_the_dataset_it_was_made_of(tmp_path):
     varied = Varied()
     chosen = varied.select([40, 3, 22, 3]).select([3, 0, 2])
     shards = write_shards(chosen, tmp_path / "set", order="shuffle", seed=5, modalities=NAMES)
@@ -146,7 +146,7 @@ def test_a_selection_tells_the_rows_of_the_data_set_it_was_made_of(tmp_path):
 
 
 def test_shards_of_shards(tmp_path, whole):
-    first = setsup.shards.dataset.open_shards(whole)
+    first = setsup.open_shards(whole)
     again = write_shards(first.where("hue == 0.25"), tmp_path / "again", modalities=NAMES)
     rows = first.factors.rows("hue == 0.25")
     np.testing.assert_array_equal(again.source_rows(range(len(again))), rows)
@@ -173,7 +173,7 @@ def test_default_shards_are_of_256_mib(tmp_path):
     large = Large(50)
     large.modalities = {"block": Modality((None, 1 << 20), "uint8")}
     with pytest.raises(StopIteration, match="64"):
-        write_shards(large.select(np.arange(130) % 50), tmp_path / "set", begun=_stop)
+        write_shards(large.select(np.arange(130) % 50), tmp_path / "set", on_start=_stop)
     assert (tmp_path / "set").exists()
 
 
@@ -231,7 +231,7 @@ def test_a_bucket_gets_the_same_bytes_from_two_processes(bucket, whole):
 
 
 @pytest.mark.long("stores")
-def test_a_job_in_a_bucket_goes_on(bucket, monkeypatch, whole):
+def test_a_job_in_a_bucket_resumes(bucket, monkeypatch, whole):
     from setsup.shards.stores.remote import RemoteStore
 
     put = RemoteStore.put
@@ -249,12 +249,12 @@ def test_a_job_in_a_bucket_goes_on(bucket, monkeypatch, whole):
         *(f".setsup/parts/{number:05}.parquet" for number in range(3)), ".setsup/plan.json",
         *(f"data-{number:05}.tar" for number in range(3)),
     ]  # fmt: skip
-    with pytest.raises(DataError, match="was begun with another order"):
+    with pytest.raises(DataError, match="was started with another order"):
         write_shards(Varied(), bucket.url, storage_options=bucket.options)
     puts, said = [], []
     with monkeypatch.context() as patch:
         patch.setattr(RemoteStore, "put", lambda self, name, path: (puts.append(name), put(self, name, path)))
-        more = {"storage_options": bucket.options, "begun": lambda plan, rows: said.append(plan.cuts.index(rows))}
+        more = {"storage_options": bucket.options, "on_start": lambda plan, rows: said.append(plan.cuts.index(rows))}
         write_shards(Varied(), bucket.url, **more, **FEW)
     assert (puts, said) == (["data-00003.tar", "data-00004.tar", "backup.parquet", "index.parquet"], [3])
     assert in_store(bucket.url, bucket.options) == contents(whole)
@@ -275,7 +275,7 @@ def test_a_bucket_with_other_files_is_refused(bucket):
 
 
 class Odd(Varied):
-    """A data set of five rows with given modalities and factors."""
+    """A dataset of five rows with given modalities and factors."""
 
     def __init__(self, modality="image", factor="digit", level="a", name="odd", shape=(6, 5, 3), levels=None):
         super().__init__(5, NAMES)
@@ -304,11 +304,11 @@ class Odd(Varied):
         (Odd(modality="../up"), {}, DataError, "cannot be a part of a file's name"),
         (Odd(factor="__key__"), {}, FactorError, "column '__key__' of its own; rename that factor"),
         (Odd(factor="image.offset"), {}, FactorError, "column 'image.offset' of its own"),
-        (Odd(level="\ud800"), {}, FactorError, "is no valid text"),
-        (Odd(factor="\ud800"), {}, FactorError, "is no valid text"),
+        (Odd(level="\ud800"), {}, FactorError, "is not valid text"),
+        (Odd(factor="\ud800"), {}, FactorError, "is not valid text"),
         (Odd(levels=(1, 2**70)), {}, FactorError, "Arrow has no type for the levels"),
         (Odd(levels=(1.5, 2**60 + 1)), {}, FactorError, "Arrow has no type for the levels"),
-        (Odd(name="\udc80"), {}, DataError, "no valid text, and stands in the name"),
+        (Odd(name="\udc80"), {}, DataError, "not valid text, and is part of the name"),
         (Odd(name=""), {}, DataError, "the catalogue of '': name must be a string"),
         (Odd(shape=(1,) * 9), {}, DataError, "the catalogue of 'odd': .*at most 8"),
         (Varied(5), {"order": ["category"]}, DataError, "order of write_shards must be a string, not"),

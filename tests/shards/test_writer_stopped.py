@@ -40,7 +40,7 @@ def test_an_error_in_the_middle_leaves_what_is_finished(tmp_path, processes):
     finished = [name for name in left if name.endswith(".tar") and f".setsup/parts/{name[5:10]}.parquet" in left]
     before = {name: (folder / name).stat().st_mtime_ns for name in finished}
     said = []
-    write_shards(Varied(), folder, processes=processes, begun=lambda plan, rows: said.append(rows), **settings)
+    write_shards(Varied(), folder, processes=processes, on_start=lambda plan, rows: said.append(rows), **settings)
     assert said == [10 * len(finished)]
     assert {name: (folder / name).stat().st_mtime_ns for name in finished} == before
     write_shards(Varied(), tmp_path / "fresh", **settings)
@@ -124,7 +124,7 @@ def test_a_damaged_part_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("stop", ["README.md", "shards.json", "index.parquet", "clear"])
-def test_a_stop_at_the_very_end_is_mended(tmp_path, monkeypatch, whole, stop):
+def test_a_stop_at_the_very_end_is_fixed(tmp_path, monkeypatch, whole, stop):
     from setsup.shards.stores.local import LocalStore
 
     put_bytes, put = LocalStore.put_bytes, LocalStore.put
@@ -154,14 +154,14 @@ def test_a_stop_at_the_very_end_is_mended(tmp_path, monkeypatch, whole, stop):
     assert (folder / "shards.json").exists() == (stop == "clear")
     assert (folder / ".setsup").exists()
     said = []
-    write_shards(Varied(), folder, begun=lambda plan, rows: said.append((plan.rows, rows)), **FEW)
+    write_shards(Varied(), folder, on_start=lambda plan, rows: said.append((plan.rows, rows)), **FEW)
     assert said == [(50, 50)]
     assert contents(folder) == contents(whole)
     assert not (folder / ".setsup").exists()
 
 
 @pytest.mark.long("kills and interruptions")
-def test_a_kill_is_mended(tmp_path, whole):
+def test_a_kill_is_fixed(tmp_path, whole):
     folder = tmp_path / "set"
     script = f"""
 import os, signal, sys
@@ -181,7 +181,7 @@ write_shards(Varied(), {str(folder)!r}, **FEW)
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
     assert any(name.startswith(".setsup/data-00002.tar-") for name in contents(folder))
     left = []
-    write_shards(Varied(), folder, begun=lambda plan, rows: left.extend(contents(folder / ".setsup")), **FEW)
+    write_shards(Varied(), folder, on_start=lambda plan, rows: left.extend(contents(folder / ".setsup")), **FEW)
     assert sorted(left) == ["parts/00000.parquet", "parts/00001.parquet", "plan.json"]
     assert contents(folder) == contents(whole)
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
@@ -211,7 +211,7 @@ def test_tars_of_a_finished_set_that_are_lost_are_written_again(tmp_path, whole,
     (folder / "data-00000.tar").write_bytes(content[:1000] + bytes([content[1000] ^ 1]) + content[1001:])
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     sizes = {shard[0]: shard[1] for shard in json.loads((whole / "shards.json").read_text())["shards"]}
-    more = {"processes": processes, "begun": lambda plan, rows: said.append(plan.rows - rows), **FEW}
+    more = {"processes": processes, "on_start": lambda plan, rows: said.append(plan.rows - rows), **FEW}
     shards = write_shards(Varied(), folder, **more)
     assert said == [sizes["data-00001.tar"] + sizes["data-00003.tar"]]
     after = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
@@ -228,7 +228,7 @@ def test_a_lost_tar_of_a_bucket_is_written_again(bucket, whole):
     import fsspec
 
     said = []
-    more = {"storage_options": bucket.options, "begun": lambda plan, rows: said.append(plan.rows - rows), **FEW}
+    more = {"storage_options": bucket.options, "on_start": lambda plan, rows: said.append(plan.rows - rows), **FEW}
     write_shards(Varied(), bucket.url, **more)
     system = fsspec.filesystem("s3", **bucket.options)
     system.rm_file(f"{bucket.url}/data-00004.tar")
@@ -252,7 +252,7 @@ def test_a_lost_tar_is_not_replaced_by_other_rows(tmp_path, whole):
     (folder / "data-00000.tar").unlink()
     before = contents(folder)
     with pytest.raises(
-        DataError, match=r"data-00000\.tar was lost, and the data set gives other rows now.* write it anew"
+        DataError, match=r"data-00000\.tar was lost, and the dataset gives other rows now.* write them again"
     ):
         write_shards(Other(), folder, per_shard=12, **looked)
     assert contents(folder) == before
@@ -278,7 +278,7 @@ def test_a_catalogue_of_other_tars_is_refused(tmp_path, whole):
     shutil.copytree(whole, folder)
     text = (folder / "shards.json").read_text()
     (folder / "shards.json").write_text(text.replace("data-00002.tar", "data-00007.tar"))
-    with pytest.raises(DataError, match=r"shards\.json is damaged: it tells of other tars; fetch it again"):
+    with pytest.raises(DataError, match=r"shards\.json is damaged: it lists other tars; fetch it again"):
         write_shards(Varied(), folder, **FEW)
 
 
@@ -316,7 +316,7 @@ def test_other_work_is_refused(tmp_path, monkeypatch, whole, dataset, change):
     with pytest.raises(KeyboardInterrupt):
         _interrupted(tmp_path, monkeypatch, begun, KeyboardInterrupt())
     before = contents(begun)
-    with pytest.raises(DataError, match=r"was begun with .*; give it that, choose another place, or remove"):
+    with pytest.raises(DataError, match=r"was started with .*; use the same, choose another place, or remove"):
         write_shards(dataset, begun, **{**FEW, **change})
     assert contents(begun) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "set"]

@@ -64,7 +64,7 @@ def run(options: Any) -> int:
     if options.out is None:
         raise DataError(f"say where the pictures go: `setsup render {options.recipe} --out FOLDER`")
     from setsup.rendered.dataset import RenderedDataset
-    from setsup.rendered.folder import drawn_rows
+    from setsup.rendered.folder import rendered_rows
     from setsup.rendered.writing import render
 
     on = cluster(options.on, options.ray_address, options.ray_gpus)
@@ -96,10 +96,10 @@ def run(options: Any) -> int:
                 processes=options.processes,
                 on=on,
                 skip_broken=options.skip_broken,
-                begun=begun,
+                on_start=begun,
             )
     except KeyboardInterrupt:
-        done, total = drawn_rows(options.out)
+        done, total = rendered_rows(options.out)
         raise KeyboardInterrupt(
             f"at {done:,} of {total or len(dataset):,} pictures; the same command goes on"
         ) from None

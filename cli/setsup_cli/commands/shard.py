@@ -93,7 +93,7 @@ def run(options: Options) -> int:
         )
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     dataset = _chosen(options)
-    from setsup.shards.stores.store import open_store
+    from setsup.shards.stores.opening import open_store
     from setsup.shards.writing.writer import write_shards
 
     url = open_store(options.out).url  # as it will be opened, wherever that is from
@@ -120,7 +120,7 @@ def run(options: Options) -> int:
                 seed=options.seed,
                 processes=options.processes,
                 on=on,
-                begun=begun,
+                on_start=begun,
             )
     except DataError as error:
         asked, there = options.size, set() if plan is not None else _sizes(url)
@@ -158,7 +158,7 @@ def _chosen(options: Options) -> "Dataset":
 
 def _sizes(url: str) -> set[tuple[int, int]]:
     """Heights and widths of the pictures of shards that lie under an address; none where these are not finished."""
-    from setsup.shards.dataset import open_shards
+    from setsup.shards.opening import open_shards
 
     with suppress(SetsupError):
         kinds = [kind for kind in open_shards(url).modalities.values() if kind.color and len(kind.shape) == 3]
@@ -173,7 +173,7 @@ def _left_out(dataset: "Dataset", written: "Dataset") -> list[str]:
 
 def _there(url: str) -> int:
     """How many shards lie under an address; none where that cannot be told any more."""
-    from setsup.shards.stores.store import open_store
+    from setsup.shards.stores.opening import open_store
 
     with suppress(SetsupError):
         return sum(name.endswith(".tar") for name in open_store(url).names())

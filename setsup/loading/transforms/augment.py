@@ -9,77 +9,77 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from setsup.checks import is_integer
+from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.choices import Move, Steps, checked_operations, factors_of, moves, steps_of
-from setsup.loading.transforms.modalities import KINDS, keyed, leads_of
+from setsup.loading.transforms.choices import Move, Steps, check_operations, factors_of, moves, steps_of
+from setsup.loading.transforms.modalities import KINDS, keyed_slots, leads_of
 from setsup.loading.transforms.resampling.maps import carried
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.stack import mapped, processed, repeated
+from setsup.loading.transforms.stack import apply_steps, mapped, repeat_steps
 from setsup.random import stream_key
 
 __all__ = ["Augment", "Compose"]
 
 Size = tuple[int, int]
 
-_PICTURES = ("color", "clip")
+_IMAGES = ("color", "clip")
 _GEOMETRY = ("independent", "copies", "sets")
 
 
 @dataclass(frozen=True)
 class Augment:
-    """Changes the images of a batch, each by numbers of its own, and carries along what lies on their pixels.
+    """Augments the images of a batch, each with its own random numbers, and other modalities on the same pixels.
 
-    Every number that is drawn is a function of (seed, stream, step, set, slot, copy, operation): the same on any
-    device, for any number of workers, and after a resume. Consecutive geometric operations are multiplied into one
-    matrix an image, by which it is resampled once (:mod:`setsup.loading.transforms.resampling`). Photometric operations
-    change pictures only.
+    Every random number is a function of (seed, stream, step, set, slot, copy, operation): the same on any device, for
+    any number of workers, and after a resume. Consecutive geometric operations are multiplied into one matrix per
+    image, which is resampled once (:mod:`setsup.loading.transforms.resampling`). Photometric operations
+    change images only.
 
     Parameters
     ----------
     operations : sequence of operations
         Applied in order.
     modalities : mapping of str to str
-        What is changed, and as what: ``color`` for pictures, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
+        Modalities to change, and their kinds: ``color`` for images, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
         ``label`` and ``depth``, (sets, size, H, W) or (sets, size, H, W, k); ``normal``, (sets, size, H, W, 3), x to
         the right and y down; ``points``, pixels (x, y) as (sets, size, n, 2); ``clip``, (sets, size, frames, C, H, W),
         all frames of which change alike; ``flow``, motion in pixels, x and y by turns, (sets, size, 2k, H, W) or
-        (sets, size, k, 2, H, W). All on images of one size. What has one image a set, such as ``canonical_image``,
-        lacks the axis of size, draws from keys of its own, and goes into an Augment of its own.
+        (sets, size, k, 2, H, W). All on images of one size. Modalities with one image per set, such as
+        ``canonical_image``, have no axis of size and other random numbers; use a second Augment for them.
     copies : int, optional
-        So many independent results of each image, along a new axis after sets and slots.
+        Number of independent results of each image, along a new axis after sets and positions.
     geometry : str
-        What shares one geometry: nothing (``independent``), the ``copies`` of one image, or all images of one of the
-        ``sets``.
+        Which results share one geometry: none (``independent``), the ``copies`` of an image, or all images of a set
+        (``sets``).
     into : str, optional
-        Puts results beside the modalities, under ``<into>_<name>``, and not in their place.
+        Prefix of the names of results, ``<into>_<name>``; without it, results replace the modalities.
     fill : float or mapping of str to float
-        What stands where a result shows no pixel of its source: one number for pictures, 0 … 1, or numbers by
-        modality. 0 for all else.
+        Value where a result shows no pixel of its source: one number for images, 0 … 1, or numbers by modality.
+        0 otherwise.
     eight_bit : bool
-        Pictures are uint8 after every operation, by the laws of Pillow: what a paper needs that augmented stored
-        pictures. Results are uint8; otherwise they are float32 in 0 … 1.
+        Images are uint8 after every operation, with the arithmetic of Pillow, as in papers that augmented stored
+        images. Results are uint8; otherwise they are float32 in 0 … 1.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two of these with one seed draw the same numbers unless their streams differ.
+        Transforms with one seed draw the same numbers unless their streams differ.
 
     Raises
     ------
     SetsupError
-        When the arguments are no operations, kinds, …, or operations contradict each other.
+        If an argument is invalid, or operations contradict each other.
     DataError
-        When it is called with a batch that lacks what is needed.
+        If a batch lacks a required modality or factor.
 
     Notes
     -----
-    Where operations are geometric, the result has ``homography``, or ``<into>_homography``, float64
-    (sets, size[, copies], 3, 3): matrices from the pixels of what was read to those of the result. It is that of the
-    last Augment; ``homographies`` has by modality the matrices through every Augment so far: to the pixels of the batch
+    With geometric operations, the result has ``homography``, or ``<into>_homography``, float64
+    (sets, size[, copies], 3, 3): matrices from the pixels of the input to those of the result. It is that of the last
+    Augment; ``homographies`` has by modality the matrices through every Augment so far: to the pixels of the batch
     from those that the first one read, which are as they were loaded, or of a view such as ``view_1`` the view's.
-    Beside points stands ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
+    Points come with ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
     float64; NaN is beyond a horizon, also of flow that leads there.
 
     Examples
@@ -108,11 +108,11 @@ class Augment:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "operations", checked_operations(self.operations, "Augment"))
+        object.__setattr__(self, "operations", check_operations(self.operations, "Augment"))
         _check_modalities(self.modalities)
         _check_fill(self.fill, self.modalities)
-        if self.copies is not None and (not is_integer(self.copies) or self.copies < 1):
-            raise SetsupError(f"copies must be a whole number from 1 on, or None, not {self.copies!r}")
+        if self.copies is not None:
+            check_integer(self.copies, "copies", SetsupError, 1)
         if self.geometry not in _GEOMETRY:
             raise SetsupError(f"geometry must be one of {', '.join(_GEOMETRY)}, not {self.geometry!r}")
         if self.into is not None and (not isinstance(self.into, str) or not self.into):
@@ -120,12 +120,12 @@ class Augment:
         stream_key(self.seed, self.stream)  # checks the two
 
     def __call__(self, batch: Batch) -> Batch:
-        """The batch with results in place of the modalities, or beside them."""
+        """Return the batch with results in place of the modalities, or in addition to them."""
         lead = _lead(batch, self.modalities)
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         size = _size(values, self.modalities, len(lead))
         if not all(moves(operation) for operation in self.operations):
-            for name in (name for name, kind in self.modalities.items() if kind in _PICTURES):
+            for name in (name for name, kind in self.modalities.items() if kind in _IMAGES):
                 _check_range(name, values[name])
         moving = any(moves(operation) for operation in self.operations)
         copies = self.copies or 1
@@ -148,7 +148,7 @@ class Augment:
             found[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
         taken = [name for name in found if self.into is not None and name in batch]
         if taken:
-            raise DataError(f"the batch has {taken[0]!r} already: give into= another text than {self.into!r}")
+            raise DataError(f"the batch has {taken[0]!r} already: give into= a string other than {self.into!r}")
         found = {name: value.unflatten(0, axes) for name, value in found.items()}
         matrices = found[self._target("homography")] if moving else None
         return {**batch, **found, **self._homographies(batch, axes, matrices)}
@@ -157,11 +157,11 @@ class Augment:
         """A modality (n, …) after all steps, (n · copies, …)."""
         copies = self.copies or 1
         if kind == "color":
-            return processed(flat, steps, copies, fill, self.eight_bit)
+            return apply_steps(flat, steps, copies, fill, self.eight_bit)
         if kind == "clip":
             frames = flat.shape[1]
-            pictures = flat[:, None].expand(-1, copies, *flat.shape[1:]).flatten(0, 2)
-            done = processed(pictures, repeated(steps, frames), 1, fill, self.eight_bit)
+            images = flat[:, None].expand(-1, copies, *flat.shape[1:]).flatten(0, 2)
+            done = apply_steps(images, repeat_steps(steps, frames), 1, fill, self.eight_bit)
             return done.reshape(len(flat) * copies, frames, *done.shape[1:])
         if kind == "flow":
             fields = mapped(flat.flatten(1, -3).movedim(1, -1), total, kind, copies, fill)
@@ -188,12 +188,12 @@ class Augment:
     def _fill(self, name: str) -> float:
         if isinstance(self.fill, Mapping):
             return float(self.fill.get(name, 0.0))
-        return float(self.fill) if self.modalities[name] in _PICTURES else 0.0
+        return float(self.fill) if self.modalities[name] in _IMAGES else 0.0
 
     def _slots(self, batch: Batch, lead: tuple[int, ...], copies: int) -> tuple[Slots, Slots]:
         """Keys of all results, flat, and those from which their geometry is drawn."""
         axes = (*lead, copies)
-        own = keyed(batch, self.seed, self.stream, lead, copies)
+        own = keyed_slots(batch, self.seed, self.stream, lead, copies)
         own = replace(own, eight_bit=self.eight_bit, factors=_codes(batch, factors_of(self.operations), axes))
         if self.geometry == "independent":
             return own, own
@@ -266,11 +266,11 @@ def _check_modalities(modalities: Any) -> None:
 def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
     for name, value in fill.items() if isinstance(fill, Mapping) else [(None, fill)]:
         if name is not None and name not in modalities:
-            raise SetsupError(f"fill names {name!r}, which is none of the modalities{near(name, modalities)}")
+            raise SetsupError(f"fill names {name!r}, which is not one of the modalities{near(name, modalities)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise SetsupError(f"fill must be a number, or numbers by modality, not {value!r}")
-        if (name is None or modalities[name] in _PICTURES) and not 0 <= value <= 1:
-            raise SetsupError(f"pictures are filled with a number from 0 to 1, not {value!r}")
+        if (name is None or modalities[name] in _IMAGES) and not 0 <= value <= 1:
+            raise SetsupError(f"images are filled with a number from 0 to 1, not {value!r}")
 
 
 def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
@@ -281,7 +281,8 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
     leads = {name: tuple(batch[name].shape[: axes or max(possible[name])]) for name in possible}
     if not common or len(set(leads.values())) > 1:
         raise DataError(
-            f"modalities of one Augment must agree on (sets, size), or have sets and no slots, and here are {leads}"
+            "modalities of one Augment must agree on (sets, size), or have sets without positions, and here are "
+            f"{leads}"
         )
     lead = next(iter(leads.values()))
     for name, matrices in batch.get("homographies", {}).items():
@@ -296,8 +297,8 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
 def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     """A modality of a batch, if its dtype is one of its kind, and it can hold what it is filled with."""
     found: Tensor = batch[name]
-    if kind in _PICTURES:
-        _check_pictures(name, found, kind)
+    if kind in _IMAGES:
+        _check_images(name, found, kind)
     if kind in ("depth", "normal", "flow") and not found.dtype.is_floating_point:
         raise DataError(f"{name!r} must be floating to be {kind}, not {found.dtype}: what must not be mixed is label")
     if kind == "label" and not found.dtype.is_floating_point and found.dtype != torch.bool:
@@ -307,7 +308,7 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     return found
 
 
-def _check_pictures(name: str, found: Tensor, kind: str) -> None:
+def _check_images(name: str, found: Tensor, kind: str) -> None:
     if found.dtype not in (torch.uint8, torch.float32):
         raise DataError(f"{name!r} must be uint8 or float32 to be {kind}, not {found.dtype}")
     if found.shape[-3] > 4 >= found.shape[-1]:
@@ -315,7 +316,7 @@ def _check_pictures(name: str, found: Tensor, kind: str) -> None:
 
 
 def _check_range(name: str, found: Tensor) -> None:
-    """A look at one picture shows what was meant and costs nothing, but on a device, which would have to wait."""
+    """A look at one image shows what was meant and costs nothing, but on a device, which would have to wait."""
     if found.dtype != torch.float32 or found.device.type != "cpu" or not found.numel():
         return
     low, high = (float(end) for end in found[(0,) * (found.ndim - 3)].aminmax())
@@ -331,7 +332,7 @@ def _size(values: Mapping[str, Tensor], modalities: Mapping[str, str], lead: int
             after = values[name].shape[lead:] if kind in ("label", "depth", "normal") else values[name].shape[-2:]
             sizes[name] = (int(after[0]), int(after[1]))
     if not sizes:
-        raise DataError("points alone do not say how large the images are: name a modality of pixels beside them")
+        raise DataError("points alone do not say how large the images are: name a modality of pixels too")
     if len(set(sizes.values())) > 1:
         raise DataError(f"modalities of one Augment must agree on (height, width), and here are {sizes}")
     return next(iter(sizes.values()))
@@ -347,8 +348,8 @@ def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[st
         codes = torch.as_tensor(factors[name]).cpu().numpy()
         if codes.shape != axes[:-1]:
             raise DataError(
-                f"codes of {name!r} are those of slots, {codes.shape}, and the images here are {axes[:-1]}: leave Only "
-                "to images with slots"
+                f"codes of {name!r} have positions, {codes.shape}, and the images here have none, {axes[:-1]}: apply "
+                "ForLevels to images with positions"
             )
         found[name] = np.broadcast_to(codes[..., None], axes).reshape(-1)
     return found

@@ -7,30 +7,22 @@ and the images that it changes. Consecutive moves are one, so that an image is r
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import checked_probability
+from setsup.loading.transforms.operations.amounts import Photometric
+from setsup.loading.transforms.operations.arguments import check_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["ForLevels", "Move", "OneOf", "Paint", "Photometric", "RandomApply", "factors_of", "moves", "steps_of"]
+__all__ = ["ForLevels", "Move", "OneOf", "Paint", "RandomApply", "factors_of", "moves", "steps_of"]
 
 Size = tuple[int, int]
 Chosen = npt.NDArray[np.bool_]
-
-
-class Photometric(Protocol):
-    """What changes values and no places: a callable of images (n, C, H, W) and their slots."""
-
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Images of the same shape, in 0 … 1."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class OneOf:
 
     def __post_init__(self) -> None:
         """Check the operations."""
-        object.__setattr__(self, "operations", checked_operations(self.operations, "OneOf"))
+        object.__setattr__(self, "operations", check_operations(self.operations, "OneOf"))
         if not self.operations:
             raise SetsupError("OneOf needs at least one operation")
 
@@ -88,8 +80,8 @@ class RandomApply:
 
     def __post_init__(self) -> None:
         """Check the operation and the probability."""
-        checked_operations([self.operation], "RandomApply")
-        checked_probability(self.p, "RandomApply")
+        check_operations([self.operation], "RandomApply")
+        check_probability(self.p, "RandomApply: p")
 
 
 @dataclass(frozen=True)
@@ -119,11 +111,11 @@ class ForLevels:
 
     def __post_init__(self) -> None:
         """Check the operation, the factor and the codes."""
-        checked_operations([self.operation], "ForLevels")
+        check_operations([self.operation], "ForLevels")
         levels = (self.levels,) if isinstance(self.levels, int | np.integer) else self.levels
         whole = isinstance(levels, tuple | list) and all(isinstance(code, int | np.integer) for code in levels)
         if not isinstance(self.factor, str) or not whole or not levels:
-            raise SetsupError(f"Only takes the name of a factor and codes of its levels, not {self.levels!r}")
+            raise SetsupError(f"ForLevels takes the name of a factor and codes of its levels, not {self.levels!r}")
         object.__setattr__(self, "levels", tuple(int(code) for code in levels))
 
 
@@ -147,7 +139,7 @@ class Paint:
 Steps = list[Move | Paint]
 
 
-def checked_operations(operations: Any, of: str) -> tuple[Any, ...]:
+def check_operations(operations: Any, of: str) -> tuple[Any, ...]:
     """Operations as a tuple; SetsupError when one is none."""
     if isinstance(operations, str) or not isinstance(operations, Iterable):
         raise SetsupError(f"{of} takes a list of operations, not {operations!r}")
@@ -160,7 +152,7 @@ def checked_operations(operations: Any, of: str) -> tuple[Any, ...]:
         if not isinstance(operation, OneOf | RandomApply | ForLevels | Geometric) and not _takes_two(operation):
             raise SetsupError(
                 f"{of} takes operations, callables of (images, slots), and {operation!r:.80} is none: transforms of "
-                "batches, such as recipes, stand side by side in a Compose"
+                "batches, such as recipes, belong in a Compose"
             )
     return found
 
@@ -257,4 +249,4 @@ def _restricted(step: Move | Paint, chosen: Chosen, size: Size, operation: Any) 
 
 def _other_sizes(operation: Any, sizes: list[Size]) -> SetsupError:
     shown = " and ".join(dict.fromkeys(f"{height} × {width}" for height, width in sizes))
-    return SetsupError(f"{operation} gives images of different sizes, {shown}: bring all images to one size beside it")
+    return SetsupError(f"{operation} gives images of different sizes, {shown}: bring all images to one size first")

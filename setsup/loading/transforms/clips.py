@@ -17,9 +17,10 @@ from dataclasses import KW_ONLY, dataclass
 
 import torch
 
+from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, check_whole, keyed, tensor_of
+from setsup.loading.transforms.modalities import add_views, check_names, keyed_slots, tensor_of
 from setsup.random import stream_key
 
 __all__ = ["FrameTriples"]
@@ -83,8 +84,8 @@ class FrameTriples:
 
     def __post_init__(self) -> None:
         """Refuse numbers of frames below 1, and seeds out of range."""
-        check_whole("later", self.later)
-        check_whole("flow", self.flow)
+        check_integer(self.later, "later", SetsupError, 1)
+        check_integer(self.flow, "flow", SetsupError, 1)
         check_names(self.names, 3)
         stream_key(self.seed, self.stream)
 
@@ -99,13 +100,13 @@ class FrameTriples:
                 f"no frame of clips of {frames} frames and {motions} flow fields has a frame {self.later} later and "
                 f"{self.flow} flow fields around it: take longer clips, or smaller later and flow"
             )
-        times = before + keyed(batch, self.seed, self.stream, lead).below(last - before + 1)
+        times = before + keyed_slots(batch, self.seed, self.stream, lead).below(last - before + 1)
         time = torch.from_numpy(times).to(video.device)
         clip = torch.arange(len(time), device=video.device)
         stack = (time - before)[:, None] + torch.arange(self.flow, device=video.device)
         flat, motion = video.flatten(0, 1), fields.flatten(0, 1)
         triple = flat[clip, time], flat[clip, time + self.later], motion[clip[:, None], stack].flatten(1, 2)
-        return added(batch, self.names, triple, lead)
+        return add_views(batch, self.names, triple, lead)
 
     def _clips(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         video, fields = tensor_of(batch, self.video), tensor_of(batch, self.fields)
@@ -115,7 +116,7 @@ class FrameTriples:
             )
         if fields.ndim != 6 or fields.shape[3] != 2 or fields.shape[:2] != video.shape[:2]:
             raise DataError(
-                f"{self.fields!r} must be (sets, size, fields, 2, height, width) with the sets and slots of "
+                f"{self.fields!r} must be (sets, size, fields, 2, height, width) with the sets and positions of "
                 f"{self.video!r}, {tuple(video.shape[:2])}, not {tuple(fields.shape)}"
             )
         return video, fields

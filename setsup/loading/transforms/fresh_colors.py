@@ -1,4 +1,4 @@
-"""Labels and colours of Colored MNIST, drawn anew whenever an image is drawn."""
+"""Labels and colours of Colored MNIST, drawn again whenever an image is drawn."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -9,8 +9,8 @@ import torch
 from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE, zeroed
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import images_of, keyed
-from setsup.loading.transforms.operations.arguments import checked_probability
+from setsup.loading.transforms.modalities import images_of, keyed_slots
+from setsup.loading.transforms.operations.arguments import check_probability
 from setsup.random import stream_key
 
 __all__ = ["FreshColors"]
@@ -18,26 +18,26 @@ __all__ = ["FreshColors"]
 
 @dataclass(frozen=True)
 class FreshColors:
-    """New labels and colours for the images of Colored MNIST, by the law by which the data set drew its own.
+    """New labels and colours for the images of Colored MNIST, from the distribution of the dataset.
 
     The label is the clean label, flipped with probability ``label_noise``; the colour is the new label, flipped with
-    the probability of the image's environment. What is drawn is a function of (seed, stream, step, set, slot). The
-    published code of single-pixel contrast [1]_ draws anew in this way at every access, so that no image has a label
-    of its own. Put it before what else changes images.
+    the probability of the image's environment. The random numbers are a function of (seed, stream, step, set,
+    slot). The published code of single-pixel contrast [1]_ draws labels and colours at every access, so that images
+    have no fixed label. Apply it before other transforms of images.
 
     Parameters
     ----------
     noise : tuple of float
-        0 … 1: for each level of the factor ``environment`` the share of the colours that are not what the label says.
+        0 … 1: for each level of the factor ``environment`` the share of colours that differ from the label.
     label_noise : float
-        0 … 1: share of the labels that are not what the digit says.
+        0 … 1: share of labels that differ from the digit.
     image : str
         Modality to colour, with 2 or 3 channels of which one is empty, see
         :func:`setsup.datasets.benchmarks.colored_mnist.zeroed`; of any type.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two with one seed draw the same flips unless this differs.
+        Transforms with one seed draw the same flips unless their streams differ.
 
     Returns
     -------
@@ -48,11 +48,11 @@ class FreshColors:
     Raises
     ------
     SetsupError
-        When the batch has no such modality, no step, not the factors of Colored MNIST, or holds the label or the
-        colour, which would be held no longer.
+        If the batch has no such modality, no step or not the factors of Colored MNIST, or its sets fix the label or
+        the colour, which would change.
     DataError
-        When the images have other axes or channels, a clean label or environment is unknown, or there are more
-        environments than ``noise`` tells of.
+        If the images have other axes or channels, a clean label or environment is unknown, or there are more
+        environments than entries of ``noise``.
 
     References
     ----------
@@ -83,8 +83,8 @@ class FreshColors:
         """Check the arguments."""
         object.__setattr__(self, "noise", tuple(self.noise))
         for share in self.noise:
-            checked_probability(share, "FreshColors", "noise")
-        checked_probability(self.label_noise, "FreshColors", "label_noise")
+            check_probability(share, "FreshColors: noise")
+        check_probability(self.label_noise, "FreshColors: label_noise")
         stream_key(self.seed, self.stream)
 
     def __call__(self, batch: Batch) -> Batch:
@@ -97,7 +97,7 @@ class FreshColors:
         clean = _codes(batch, "clean_label", lead, 2)
         environment = _codes(batch, "environment", lead, len(self.noise))
         _check_free(batch)
-        slots = keyed(batch, self.seed, self.stream, lead)
+        slots = keyed_slots(batch, self.seed, self.stream, lead)
         shares = np.asarray(self.noise, np.float64)[environment]
         label = clean ^ (slots.uniform(0, 1, 0).reshape(lead) < self.label_noise)
         color = label ^ (slots.uniform(0, 1, 1).reshape(lead) < shares)
@@ -126,10 +126,10 @@ def _codes(batch: Batch, name: str, lead: tuple[int, ...], levels: int) -> npt.N
 
 
 def _check_free(batch: Batch) -> None:
-    held = [name for name in ("label", "color") if name in batch.get("inactive", {})]
-    if held:
+    fixed = [name for name in ("label", "color") if name in batch.get("inactive", {})]
+    if fixed:
         raise SetsupError(
-            f"the sets hold {' and '.join(held)}, which FreshColors draws anew for each image: hold clean_label, digit "
+            f"the sets fix {' and '.join(fixed)}, which FreshColors draws again per image: fix clean_label, digit "
             "or environment, or leave the transform out"
         )
 
@@ -137,7 +137,7 @@ def _check_free(batch: Batch) -> None:
 def _colored(images: torch.Tensor, color: torch.Tensor) -> torch.Tensor:
     """Images (sets, size, …, channels, height, width) in other colours, (sets, size)."""
     channels = images.shape[-3]
-    # one channel is empty and all others are the grey picture
+    # one channel is empty and all others are the grey image
     grey = images.amax(dim=-3, keepdim=True)
     kept = torch.arange(channels, device=images.device) != zeroed(color, channels)[..., None]
     shape = (*color.shape, *[1] * (images.ndim - 5), channels, 1, 1)

@@ -13,12 +13,11 @@ from setsup.random import stream_key
 
 __all__ = [
     "KINDS",
-    "added",
+    "add_views",
     "check_names",
-    "check_whole",
     "has_slots",
     "images_of",
-    "keyed",
+    "keyed_slots",
     "leads_of",
     "planes_of",
     "tensor_of",
@@ -39,7 +38,7 @@ KINDS: Mapping[str, tuple[tuple[int, ...], str]] = MappingProxyType(
 """Kinds of modalities: how many axes follow those of sets and slots, and all in words."""
 
 _LAST = {"normal": 3, "points": 2}  # lengths of last axes
-_CHANNELS = 4  # of a picture, at most
+_CHANNELS = 4  # of an image, at most
 _CANONICAL = "canonical_"  # what names of modalities of canonical rows begin with, one row a set
 
 
@@ -57,7 +56,7 @@ def has_slots(batch: Batch, name: str, kind: str, found: torch.Tensor) -> bool |
     """Whether a modality has an axis of slots after that of sets; None where its number of axes must tell.
 
     Those of canonical rows have none, and all have one in a batch without ``indices``. What begins as ``indices`` do
-    has one; but of pictures it may be that of channels, and points and normals have one number of axes.
+    has one; but of images it may be that of channels, and points and normals have one number of axes.
     """
     if name.startswith(_CANONICAL):
         return False
@@ -92,7 +91,7 @@ def _flows(shape: tuple[int, ...]) -> bool:
 
 
 def images_of(batch: Batch, name: str) -> torch.Tensor:
-    """A modality that holds pictures, (sets, size, channels, height, width).
+    """A modality that holds images, (sets, size, channels, height, width).
 
     Copies may stand before the channels; what has one image a set, such as ``canonical_image``, has no slots.
     """
@@ -113,8 +112,8 @@ def planes_of(
     Returns `planes` (n, channels, height, width).
 
     `kind`: ``color`` as in :func:`images_of`; ``label`` and ``depth``, (sets, size, height, width); ``normal``,
-    (sets, size, height, width, 3): with copies after the slots, or without slots, as pictures may be. A label or
-    depth (…, height, width, k) is refused; what has copies is told from it by pictures, or ``homographies``, of
+    (sets, size, height, width, 3): with copies after the slots, or without slots, as images may be. A label or
+    depth (…, height, width, k) is refused; what has copies is told from it by images, or ``homographies``, of
     as many.
     """
     if kind == "color":
@@ -139,7 +138,7 @@ def planes_of(
 
 
 def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor) -> bool:
-    """Whether the last axis of a lead is that of copies: those of matrices, or of pictures of the same size."""
+    """Whether the last axis of a lead is that of copies: those of matrices, or of images of the same size."""
     matrices = batch.get("homographies", {}).get(name)
     if matrices is not None and tuple(matrices.shape[:-2]) == lead:
         return True
@@ -148,7 +147,7 @@ def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor)
     return any(tuple(one.shape[: len(lead)]) == lead and tuple(one.shape[-2:]) == size for one in tensors)
 
 
-def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
+def keyed_slots(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
     """Keys of the images of a batch, flat.
 
     `lead` (sets,), (sets, size) or (sets, size, copies).
@@ -156,14 +155,14 @@ def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int
     step = batch.get("step")
     if not is_integer(step):
         raise SetsupError(
-            f"the batch needs the number of its draw as batch['step'], a whole number, not {step!r}: "
+            f"the batch needs the number of its draw as batch['step'], an integer, not {step!r}: "
             "it comes from setsup.loader"
         )
     many = lead[2] if len(lead) > 2 else copies
     return Slots(slots_of(stream_key(seed, stream), int(step), tuple(lead[:2]), many).reshape(-1))
 
 
-def added(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lead: Sequence[int]) -> Batch:
+def add_views(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lead: Sequence[int]) -> Batch:
     """The batch with views under their names, their first axis folded out to sets, slots and perhaps copies."""
     for name in names:
         if name in batch:
@@ -171,14 +170,8 @@ def added(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lea
     return {**batch, **{name: view.reshape(*lead, *view.shape[1:]) for name, view in zip(names, views, strict=True)}}
 
 
-def check_whole(name: str, value: int, least: int = 1) -> None:
-    """Refuse what is no whole number from ``least`` on."""
-    if not is_integer(value) or value < least:
-        raise SetsupError(f"{name} must be a whole number from {least} on, not {value!r}")
-
-
 def check_names(names: tuple[str, ...], count: int) -> None:
     """Refuse what is no tuple of so many different texts."""
     texts = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
     if not texts or not len(names) == len(set(names)) == count:
-        raise SetsupError(f"names must be {count} different texts in a tuple, not {names!r}")
+        raise SetsupError(f"names must be {count} different strings in a tuple, not {names!r}")

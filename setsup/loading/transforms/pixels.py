@@ -5,12 +5,13 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 import torch
 
+from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.pairs import affine_pairs
-from setsup.errors import DataError
+from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
-from setsup.loading.transforms.operations.arguments import Size, checked_probability, checked_size, pair
+from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
+from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
 from setsup.loading.transforms.resampling.warp import warp
 from setsup.random import stream_key
 
@@ -24,7 +25,7 @@ class PlanarPairs:
     View 1 is the image warped about a random centre: turned by any angle, with noise of standard deviation 0.1 on
     every entry of the 2 × 2 matrix. View 2 is cut out at a centre shifted by whole pixels. An image with no room for
     both is resized first: with ``size=32``, a digit becomes 49 × 49 pixels. Resampling is bilinear, and colours stay
-    as they are. The law is that of :func:`setsup.correspondence.pairs.affine_pairs`, after [1]_.
+    as they are. The distribution is that of :func:`setsup.correspondence.pairs.affine_pairs`, after [1]_.
 
     Put what else moves pixels before this. On the two views only photometric operations may follow.
 
@@ -94,10 +95,10 @@ class PlanarPairs:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "size", checked_size(self.size, "PlanarPairs"))
-        checked_probability(self.keep, "PlanarPairs", "keep")
+        object.__setattr__(self, "size", check_box(self.size, "PlanarPairs"))
+        check_probability(self.keep, "PlanarPairs: keep")
         if self.shift is not None:
-            check_whole("shift", self.shift, 0)
+            check_integer(self.shift, "shift", SetsupError)
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)
 
@@ -107,12 +108,12 @@ class PlanarPairs:
         if images.dtype not in (torch.uint8, torch.float32):
             raise DataError(f"{self.image!r} must be uint8 or float32 in 0 … 1, not {images.dtype}")
         *lead, _, height, width = images.shape
-        keys = keyed(batch, self.seed, self.stream, lead).keys
+        keys = keyed_slots(batch, self.seed, self.stream, lead).keys
         drawn = affine_pairs(keys, (height, width), size, shift=self.shift, keep=self.keep)
-        pictures = images.flatten(0, -4)
+        stack = images.flatten(0, -4)
         if drawn.source != (height, width):
             larger = planar.resize(height, width, *drawn.source)
-            pictures = warp(pictures, np.broadcast_to(larger, (len(keys), 3, 3)), drawn.source)
-        views = [warp(pictures, matrices, size) for matrices in (drawn.to_view_1, drawn.to_view_2)]
+            stack = warp(stack, np.broadcast_to(larger, (len(keys), 3, 3)), drawn.source)
+        views = [warp(stack, matrices, size) for matrices in (drawn.to_view_1, drawn.to_view_2)]
         maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
-        return added(batch, self.names, (*views, *maps), lead)
+        return add_views(batch, self.names, (*views, *maps), lead)

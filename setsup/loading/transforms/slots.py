@@ -27,7 +27,7 @@ class Slots:
     keys : (n,) uint64
         One an image.
     eight_bit : bool
-        Whether images hold whole numbers of 1/255 before and after every operation, as pictures of 8 bits do.
+        Whether images hold integers of 1/255 before and after every operation, as images of 8 bits do.
     factors : mapping of str to (n,) array
         Codes of each image's levels; values of continuous factors.
 
@@ -61,7 +61,7 @@ class Slots:
         return low + (high - low) * random.uniform(self.bits(parameter))
 
     def below(self, n: int | npt.NDArray[Any], parameter: int = 0) -> npt.NDArray[np.int64]:
-        """One whole number an image, uniform in 0 … n − 1; a second one needs another ``parameter``."""
+        """One integer an image, uniform in 0 … n − 1; a second one needs another ``parameter``."""
         return random.below(self.bits(parameter), n)
 
     def at(self, operation: int) -> "Slots":

@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, partners
 from setsup.correspondence.view_pairs import Match, cameras_of, descriptor_pairs, traced
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
-from setsup.loading.transforms.operations.arguments import Size, checked_probability, checked_size, pair
+from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
+from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
 from setsup.random import below, fold, stream_key
 
 __all__ = ["SpatialDescriptors", "SpatialPairs"]
@@ -33,47 +34,46 @@ class SpatialPairs:
     positive; every other pixel has a random partner, as [1]_ describes it (the published loader draws none). Where
     view 2 was moved before and shows nothing, no partner is drawn.
 
-    Partners follow what an :class:`Augment` did to the pictures before, by ``homographies`` of the batch: pixels of the
-    pictures as they were drawn are matched, and both ends go where the matrices take them, to the nearest pixel. So
+    Partners follow what an :class:`Augment` did to the images before, by ``homographies`` of the batch: pixels of the
+    images as rendered are matched, and the matrices move both ends, to the nearest pixel. So
     ``Compose([recipe("oxels-3d"), SpatialPairs(rooms)])`` has partners in the recipe's windows. Nothing else may move
-    or resize pictures before; on the two views only photometric operations may follow.
+    or resize images before; on the two views only photometric operations may follow.
 
     Parameters
     ----------
     dataset : RenderedDataset or RenderedFolder
-        The one that the loader is given, selections included: it knows the cameras of rows, and their scenes or
-        partners.
+        The dataset of the loader, which may be a selection: it has the cameras of rows, and their scenes or partners.
     size : int or (height, width), optional
-        Cuts a window of so many pixels out of both views; published is 256 of 480 × 640. Without it, the whole views.
+        Size of a window that is cut out of both views, as published 256 of 480 × 640; the whole views by default.
     keep : float
-        0 … 1: share of the pixels that is traced; 1/8 as published. Where pictures were resized or turned before, of
-        the pixels as they were drawn.
+        0 … 1: share of the pixels that is traced; 1/8 as published. If images were resized or turned before, of
+        the pixels as rendered.
     independent : bool
-        The windows of the two views are drawn independently; else they are one and the same, as published.
+        Whether the windows of the two views are independent; by default they are the same, as published.
     match : callable
-        What finds pairs: rays by default; :func:`setsup.correspondence.stored` looks them up in a folder of pairs.
+        Function that finds pairs, by default with rays; :func:`setsup.correspondence.stored` reads them from a folder.
     image : str
-        Modality of which views are made.
+        Modality to make views of.
     names : tuple of five str
-        What is added.
+        Names of the new modalities.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two with one seed draw alike unless this differs.
+        Transforms with one seed draw the same numbers unless their streams differ.
 
     Returns
     -------
     batch
         With ``view_1`` and ``view_2``, (pairs, channels, h, w) as the images are; and for the pixels of view 1, row
         after row, (pairs, h·w) each: ``partner``, int64, a pixel y · w + x of view 2; ``positive``, bool, whether the
-        partner shows the same point; ``valid``, bool, false where a picture that was moved before shows nothing.
+        partner shows the same point; ``valid``, bool, false where an image that was moved before shows nothing.
         :class:`PlanarPairs` adds the same of single images.
 
     Raises
     ------
     SetsupError
-        When sets are no pairs, rows show different scenes or are of another data set, the window is larger than the
-        views, or pictures have another size than the views and no ``homographies`` say why.
+        When sets are no pairs, rows show different scenes or are of another dataset, the window is larger than the
+        views, or images have another size than the views and no ``homographies`` say why.
 
     References
     ----------
@@ -110,8 +110,8 @@ class SpatialPairs:
     def __post_init__(self) -> None:
         """Check the arguments."""
         if self.size is not None:
-            object.__setattr__(self, "size", checked_size(self.size, "SpatialPairs"))
-        checked_probability(self.keep, "SpatialPairs", "keep")
+            object.__setattr__(self, "size", check_box(self.size, "SpatialPairs"))
+        check_probability(self.keep, "SpatialPairs: keep")
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)
 
@@ -119,7 +119,7 @@ class SpatialPairs:
         """Add the views and what belongs to their pixels."""
         images, rows = _pairs_of(batch, self.dataset, self.image)
         matrices = _matrices(batch, self.dataset, self.image, rows)
-        keys = keyed(batch, self.seed, self.stream, (len(rows), 1)).keys
+        keys = keyed_slots(batch, self.seed, self.stream, (len(rows), 1)).keys
         size = (int(images.shape[-2]), int(images.shape[-1]))
         if self.size is not None:
             windows = _windows(keys, size, pair(self.size), self.independent)
@@ -133,7 +133,7 @@ class SpatialPairs:
             one = partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1])
             found.append([one.partner, one.positive, one.valid])
         maps = [torch.from_numpy(np.stack(part)).to(images.device) for part in zip(*found, strict=True)]
-        return added(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
+        return add_views(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,15 +148,15 @@ class SpatialDescriptors:
         n, matches a pair of views; each has a non-match on the same object, on another one, and on the background.
     background : tuple of str
         Names of instances that are no objects, such as ``("floor", "wall")``; where no instance is seen is background
-        too, but not what a picture that was moved before leaves blank.
+        too, but not what an image that was moved before leaves blank.
     match : callable
         What finds pairs, as of :class:`SpatialPairs`.
     names : tuple of five str
-        What is added.
+        Names of the new modalities.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two with one seed draw alike unless this differs.
+        Transforms with one seed draw the same numbers unless their streams differ.
 
     Returns
     -------
@@ -169,7 +169,7 @@ class SpatialDescriptors:
     Raises
     ------
     SetsupError
-        When sets are no pairs, rows are of another data set, the batch has no ``instances``, or these were moved and
+        When sets are no pairs, rows are of another dataset, the batch has no ``instances``, or these were moved and
         ``image`` was not, or otherwise.
 
     References
@@ -190,7 +190,7 @@ class SpatialDescriptors:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        check_whole("count", self.count)
+        check_integer(self.count, "count", SetsupError, 1)
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)
 
@@ -208,20 +208,20 @@ class SpatialDescriptors:
             rows.tolist(),
             matrices,
             instances[:, 1].cpu().numpy(),
-            keyed(batch, self.seed, self.stream, (len(rows), 1)).keys,
+            keyed_slots(batch, self.seed, self.stream, (len(rows), 1)).keys,
             strict=True,
         ):
             ground = [number for number, name in self.dataset.names(views[0]).items() if name in self.background]
             pairs, shown = _followed(self.dataset, views, by, size, self.match, 1.0, 0)
-            picture = np.where(shown[1], seen.astype(np.int64), -2)  # nothing, whatever an Augment filled it with
-            drawn = descriptor_pairs(pairs, picture, size, self.count, int(key), background=ground)
+            visible = np.where(shown[1], seen.astype(np.int64), -2)  # nothing, whatever an Augment filled it with
+            drawn = descriptor_pairs(pairs, visible, size, self.count, int(key), background=ground)
             found.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])
         maps = [torch.from_numpy(np.stack(part)).to(instances.device) for part in zip(*found, strict=True)]
-        return added(batch, self.names, maps, (len(rows),))
+        return add_views(batch, self.names, maps, (len(rows),))
 
 
 def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
-    """A modality of pairs of views, and their rows (pairs, 2) of the data set, whose factors are the batch's."""
+    """A modality of pairs of views, and their rows (pairs, 2) of the dataset, whose factors are the batch's."""
     images = images_of(batch, name) if axes == 5 else batch.get(name)
     rows = np.asarray(batch["indices"])
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
@@ -232,7 +232,7 @@ def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[tor
     for factor, codes in batch.get("factors", {}).items():
         known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None
         if known is None or not np.array_equal(np.asarray(codes), known, equal_nan=np.asarray(codes).dtype.kind == "f"):
-            raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the data set of the loader")
+            raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the dataset of the loader")
     return images, rows
 
 

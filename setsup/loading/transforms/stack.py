@@ -1,4 +1,4 @@
-"""What steps do to a stack of pictures, a few at a time."""
+"""What steps do to a stack of images, a few at a time."""
 
 import math
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from torch import Tensor
 
 from setsup.errors import SetsupError
 from setsup.loading.transforms.choices import Move, Paint, Steps
-from setsup.loading.transforms.resampling.pictures import finished, real
+from setsup.loading.transforms.resampling.images import finish, real
 from setsup.loading.transforms.resampling.warp import take, warp
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["mapped", "processed", "repeated"]
+__all__ = ["apply_steps", "mapped", "repeat_steps"]
 
 Rows = npt.NDArray[np.int64]
 Size = tuple[int, int]
@@ -24,8 +24,8 @@ Size = tuple[int, int]
 _CHUNK = 1 << 21  # bytes of float32 a thread: a chain of operations then works in the cores' caches, not in memory
 
 
-def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit: bool) -> Tensor:
-    """Apply steps to pictures.
+def apply_steps(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit: bool) -> Tensor:
+    """Apply steps to images.
 
     `images` (n, C, H, W); returns (n · copies, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared
     with the images.
@@ -38,21 +38,21 @@ def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit:
         for start in range(0, len(rows), together):
             chunk = rows[start : start + together]
             part = take(images, torch.from_numpy(chunk // copies).to(images.device))
-            part = finished(part, eight_bit) if eight_bit else part
+            part = finish(part, eight_bit) if eight_bit else part
             for step in some:
                 if isinstance(step, Move):
                     part = warp(part, step.matrices[chunk], step.size, "color", fill, eight_bit)
                 else:
                     part = _called(step.operation, real(part), step.slots.take(chunk))
-            part = finished(part, eight_bit)
+            part = finish(part, eight_bit)
             if found is None:
                 found = torch.empty((len(images) * copies, *part.shape[1:]), dtype=part.dtype, device=part.device)
             _put(part, found, chunk)
-    return finished(images.new_empty((0, images.shape[1], *sizes[-1])), eight_bit) if found is None else found
+    return finish(images.new_empty((0, images.shape[1], *sizes[-1])), eight_bit) if found is None else found
 
 
-def repeated(steps: Steps, frames: int) -> Steps:
-    """The steps of n pictures for n · frames, the frames of one next to each other: all frames change alike."""
+def repeat_steps(steps: Steps, frames: int) -> Steps:
+    """The steps of n images for n · frames, the frames of one next to each other: all frames change alike."""
     found: Steps = []
     for step in steps:
         if isinstance(step, Move):
@@ -64,7 +64,7 @@ def repeated(steps: Steps, frames: int) -> Steps:
 
 
 def _groups(steps: Steps, count: int, size: Size) -> Iterator[tuple[Rows, Steps]]:
-    """Pictures that the same steps change, and these steps: nobody pays for a step that is not for its picture."""
+    """Images that the same steps change, and these steps: nobody pays for a step that is not for its image."""
     active = np.ones((len(steps), count), dtype=bool)
     for changes, step in zip(active, steps, strict=True):
         if isinstance(step, Paint):
@@ -78,7 +78,7 @@ def _groups(steps: Steps, count: int, size: Size) -> Iterator[tuple[Rows, Steps]
 
 
 def _put(part: Tensor, found: Tensor, rows: Rows) -> None:
-    """Write pictures where they belong."""
+    """Write images where they belong."""
     if part.shape[1] != found.shape[1]:
         made = f"{found.shape[1]} and {part.shape[1]}"
         raise SetsupError(f"an operation changes the channels of some images only ({made}): apply it to all")
@@ -91,7 +91,7 @@ def _put(part: Tensor, found: Tensor, rows: Rows) -> None:
 
 
 def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> Tensor:
-    """Anything but pictures (n, H, W, …) moved; (n · copies, H′, W′, …), the copies of one next to each other."""
+    """Anything but images (n, H, W, …) moved; (n · copies, H′, W′, …), the copies of one next to each other."""
     pixels = max(math.prod(move.size), math.prod(values.shape[1:3]))
     together = _together(values, pixels * math.prod(values.shape[3:]) * copies)
     parts = []

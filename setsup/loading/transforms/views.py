@@ -20,10 +20,11 @@ from dataclasses import KW_ONLY, dataclass
 
 import torch
 
+from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.colors import color_space, in_color_space
-from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed, planes_of
+from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots, planes_of
 from setsup.random import stream_key
 
 __all__ = ["ColorViews", "PatchPairs", "Patches"]
@@ -98,7 +99,7 @@ class ColorViews:
             converted = self._converted(some)
             one.copy_(converted[:, :1])
             two.copy_(converted[:, 1:])
-        return added(batch, self.names or color_space(self.space).views, (first, others), lead)
+        return add_views(batch, self.names or color_space(self.space).views, (first, others), lead)
 
     def _converted(self, images: torch.Tensor) -> torch.Tensor:
         try:
@@ -124,7 +125,7 @@ class Patches:
     into : str
         Modality to add.
     kind : str
-        What it is: ``color``, pictures; ``label`` or ``depth``, (sets, size, height, width), not (…, k); ``normal``,
+        What it is: ``color``, images; ``label`` or ``depth``, (sets, size, height, width), not (…, k); ``normal``,
         (sets, size, height, width, 3).
 
     Returns
@@ -156,8 +157,8 @@ class Patches:
 
     def __post_init__(self) -> None:
         """Refuse sizes below 1, and kinds that are none."""
-        check_whole("size", self.size)
-        check_whole("stride", self.stride)
+        check_integer(self.size, "size", SetsupError, 1)
+        check_integer(self.stride, "stride", SetsupError, 1)
         _check_kind(self.kind)
 
     def __call__(self, batch: Batch) -> Batch:
@@ -166,7 +167,7 @@ class Patches:
         _check_room(planes, self.image, self.size, f"patches of {self.size} pixels")
         # (images, channels, rows, columns, size, size)
         grid = planes.unfold(-2, self.size, self.stride).unfold(-2, self.size, self.stride)
-        return added(batch, (self.into,), (restored(grid.movedim(1, 3).flatten(1, 2)),), lead)
+        return add_views(batch, (self.into,), (restored(grid.movedim(1, 3).flatten(1, 2)),), lead)
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ class PatchPairs:
     size : int
         Pixels of a patch's side.
     offset : int
-        Pixels, in x and in y: 64 … 384 in [1]_, on pictures 2,000 pixels wide.
+        Pixels, in x and in y: 64 … 384 in [1]_, on images 2,000 pixels wide.
     image : str
         Modality to cut, of any type.
     names : (str, str)
@@ -224,8 +225,8 @@ class PatchPairs:
 
     def __post_init__(self) -> None:
         """Refuse sizes below 1, offsets below 0, kinds that are none, and seeds out of range."""
-        check_whole("size", self.size)
-        check_whole("offset", self.offset, 0)
+        check_integer(self.size, "size", SetsupError, 1)
+        check_integer(self.offset, "offset", SetsupError)
         check_names(self.names, 2)
         _check_kind(self.kind)
         stream_key(self.seed, self.stream)
@@ -236,19 +237,19 @@ class PatchPairs:
         what = f"two patches of {self.size} pixels with an offset of {self.offset}"
         _check_room(flat, self.image, self.size + self.offset, what)
         height, width = flat.shape[-2:]
-        slots = keyed(batch, self.seed, self.stream, lead)
+        slots = keyed_slots(batch, self.seed, self.stream, lead)
         x = torch.from_numpy(slots.below(width - self.size - self.offset + 1, 0)).to(flat.device)
         y = torch.from_numpy(slots.below(height - self.size - self.offset + 1, 1)).to(flat.device)
         number = torch.arange(len(flat), device=flat.device)
         # every place a patch may have, as a view: (images, channels, places in y, places in x, size, size)
         places = flat.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
         pair = [restored(places[number, :, y + shift, x + shift]) for shift in (0, self.offset)]
-        return added(batch, self.names, pair, lead)
+        return add_views(batch, self.names, pair, lead)
 
 
 def _check_kind(kind: str) -> None:
     if kind not in _CUT:
-        raise SetsupError(f"what is cut is of no known kind, {kind!r}{near(kind, _CUT)}")
+        raise SetsupError(f"the kind of the cut is unknown, {kind!r}{near(kind, _CUT)}")
 
 
 def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None:

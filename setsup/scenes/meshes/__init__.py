@@ -1,1 +1,1 @@
-"""Meshes: made, read from files, stored, and repaired where surfaces coincide."""
+"""Meshes: primitives, files, materials and textures."""

@@ -1,4 +1,4 @@
-"""Meshes from files and from trimesh, with their materials and textures; and a word on meshes in the wrong unit.
+"""Meshes from files and from trimesh, with their materials and textures.
 
 Colours become those of :mod:`setsup.scenes.color`: Kd of an MTL file, vertex and face colours are taken as sRGB; base
 colour factors and vertex colours of glTF are linear light, as its specification has them ([1]_, 3.7.2.1 and 3.9.2).
@@ -11,9 +11,8 @@ References
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +24,17 @@ from setsup.errors import DataError, SetsupError, imported
 from setsup.files.archives.names import shown
 from setsup.files.archives.plain_files import read_file
 from setsup.scenes.color import to_bytes
+from setsup.scenes.meshes.materials import WHITE, Pixels, Textures, read_material
 from setsup.scenes.meshes.mesh import Material, Mesh
-from setsup.scenes.meshes.mesh_files import LARGEST_MESH, MOST_PIXELS, FileAssets, read_mesh, unread, why
+from setsup.scenes.meshes.mesh_files import LARGEST_MESH, FileAssets, read_mesh, unread
 from setsup.scenes.portable import product
-from setsup.scenes.scene import Scene
 
-__all__ = ["check_size", "load_mesh", "mesh_from_trimesh"]
+__all__ = ["load_mesh", "mesh_from_trimesh"]
 
 Array = npt.NDArray[Any]
 Reals = npt.NDArray[np.float64]
-Picture = npt.NDArray[np.uint8]
 
-_WHITE = (255, 255, 255)
-_STAND_IN, _STAND_IN_PICTURE = 102, 100  # what trimesh paints where nothing was asked for
 _MOST_UV = 1e6  # turns of a texture, beyond which float32 has lost its place anyway
-
-_BLEND = "alpha mode BLEND is not rendered: such surfaces are opaque (OPAQUE and MASK are); said once"
-_DISSOLVED = "transparency of OBJ materials (d, map_d) is not rendered: such surfaces are opaque; said once"
-_EMISSION = "emission of glTF materials is not rendered: such surfaces only reflect light; said once"
 
 _log = logging.getLogger("setsup")
 
@@ -102,9 +94,9 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
     try:
         mesh = _mesh(found, missing, scale)
     except SetsupError as error:
-        raise DataError(f"{label} holds no sound mesh: {error}") from error
+        raise DataError(f"{label} is not a valid mesh: {error}") from error
     except Exception as error:
-        # the library's arrays and pictures are made on demand, and raise whatever they stumble over
+        # the library's arrays and images are made on demand, and raise whatever they stumble over
         raise unread(label, error) from error
     if missing:
         _log.warning("%s: %s", label, "; ".join(missing))
@@ -147,43 +139,6 @@ def mesh_from_trimesh(found: Any) -> Mesh:
     return mesh
 
 
-def check_size(thing: Mesh | Scene, what: str, expected: tuple[float, float] = (0.01, 100.0)) -> None:
-    """Log a warning where something is so large or small that its unit will be a mistake.
-
-    Parameters
-    ----------
-    thing : Mesh or Scene
-        Whose longest side is looked at.
-    what : str
-        What the warning calls it: ``"the room sofa.ply"``.
-    expected : (least, most), metres
-        Between which the longest side should be.
-
-    Examples
-    --------
-    >>> check_size(Mesh([[0, 0, 0], [4, 0, 0], [0, 3, 0]], [[0, 1, 2]]), "the triangle")
-
-    """
-    check_arguments(check_size, locals(), DataError)
-    sides = np.ptp(thing.bounds, axis=0)
-    longest = float(sides.max())
-    least, most = expected
-    if least <= longest <= most or (isinstance(thing, Scene) and not thing.placements):
-        return
-    # what is in millimetres, centimetres, inches or feet; and what is in metres, but was scaled as if it were not
-    fits = [
-        f"{factor:g}" for factor in (0.001, 0.01, 0.0254, 0.3048, 1000.0, 100.0) if least <= longest * factor <= most
-    ]
-    _log.warning(
-        "%s measures %s m, but its longest side should be %g … %g m: is its unit the metre?%s",
-        what,
-        " × ".join(f"{side:.4g}" for side in sides),
-        least,
-        most,
-        f" A scale of {' or '.join(fits)} would do" if fits else "",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
     """One geometry; what it lacks is None."""
@@ -193,43 +148,7 @@ class _Part:
     material: Material
     normals: Reals | None = None
     uv: Array | None = None
-    colors: Picture | None = None
-
-
-class _Textures:
-    """Pictures as arrays; those that materials share are decoded once."""
-
-    def __init__(self, missing: list[str]) -> None:
-        self._missing = missing
-        self._known: dict[int, tuple[Any, Picture | None]] = {}
-
-    def get(self, image: Any) -> Picture | None:
-        """(h, w, 3) uint8; None where there is no picture, or none that can be read."""
-        if not hasattr(image, "convert"):
-            return None
-        if id(image) not in self._known:
-            # the picture is kept too, so that its id stays its own
-            self._known[id(image)] = image, self._decoded(image)
-        return self._known[id(image)][1]
-
-    def opacity(self, image: Any) -> Picture | None:
-        """Alpha of a picture that :meth:`get` gives, (h, w) uint8; None where it has none."""
-        return np.asarray(image.convert("RGBA").getchannel("A")) if image.has_transparency_data else None
-
-    def _decoded(self, image: Any) -> Picture | None:
-        try:
-            if image.width * image.height > MOST_PIXELS:
-                raise DataError(f"{image.width} × {image.height} pixels, more than {MOST_PIXELS:,}")
-            if image.mode.startswith("I;16"):
-                pixels = np.repeat((np.asarray(image) >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
-            else:
-                # palettes with alpha want a detour; what an alpha of 0 hides is shown
-                pixels = np.asarray((image.convert("RGBA") if image.mode == "P" else image).convert("RGB"))
-        except Exception as error:
-            # Pillow decodes here, and its readers raise whatever they stumble over
-            self._missing.append(f"a texture cannot be read ({why(error)})")
-            return None
-        return None if pixels.shape == (2, 2, 3) and (pixels == _STAND_IN_PICTURE).all() else pixels
+    colors: Pixels | None = None
 
 
 def _mesh(found: Any, missing: list[str], scale: float = 1.0) -> Mesh:
@@ -247,13 +166,13 @@ def _parts(found: Any, missing: list[str]) -> Iterator[_Part]:
         placed = [(np.asarray(matrix, np.float64), found.geometry[name]) for matrix, name in at]
     else:
         raise SetsupError(f"a mesh is made of a trimesh.Scene or trimesh.Trimesh, not of {type(found).__name__}")
-    textures = _Textures(missing)
+    textures = Textures(missing)
     for matrix, geometry in placed:
         if isinstance(geometry, trimesh.Trimesh) and len(geometry.faces):
             yield _moved(_part(geometry, textures), matrix)
 
 
-def _part(geometry: Any, textures: _Textures) -> _Part:
+def _part(geometry: Any, textures: Textures) -> _Part:
     """A geometry in its own frame."""
     vertices, faces = np.array(geometry.vertices, np.float64), np.array(geometry.faces)
     if faces.min() < 0 or faces.max() >= len(vertices):
@@ -264,10 +183,10 @@ def _part(geometry: Any, textures: _Textures) -> _Part:
     if visual.kind == "texture":
         uv = np.asarray(visual.uv if visual.uv is not None else [], np.float64)
         uv = uv[:, :2] if uv.ndim == 2 and len(uv) == len(vertices) and uv.shape[1] >= 2 else None
-        material = _material(visual.material, uv is not None, textures)
+        material = read_material(visual.material, uv is not None, textures)
         colors = visual.vertex_attributes["color"] if "color" in visual.vertex_attributes else None
     else:
-        material = Material(_WHITE) if visual.kind else Material()
+        material = Material(WHITE) if visual.kind else Material()
         colors = visual.vertex_colors if visual.kind == "vertex" else None
     part = _Part(vertices, faces, material, normals)
     if material.mask is not None and uv is None:
@@ -282,61 +201,10 @@ def _part(geometry: Any, textures: _Textures) -> _Part:
     return part
 
 
-def _material(material: Any, mapped: bool, textures: _Textures) -> Material:
-    """Make a material of trimesh's; its texture counts only where there are texture coordinates."""
-    if hasattr(material, "baseColorFactor"):
-        factor = material.baseColorFactor
-        color = _WHITE if factor is None else _triple(to_bytes(np.asarray(factor)[:3] / 255))
-        texture = textures.get(material.baseColorTexture) if mapped else None
-        if material.alphaMode == "BLEND":
-            _warn_once(_BLEND)
-        if np.any(material.emissiveFactor if material.emissiveFactor is not None else 0):
-            _warn_once(_EMISSION)
-        return Material(color, texture, _mask(material, texture, textures))
-    texture = textures.get(getattr(material, "image", None)) if mapped else None
-    if _is_dissolved(getattr(material, "kwargs", {})):
-        _warn_once(_DISSOLVED)
-    if texture is not None:
-        return Material(_WHITE, texture)
-    diffuse = np.asarray(getattr(material, "diffuse", ()))
-    stated = "kd" in getattr(material, "kwargs", {}) or (diffuse[:3] != _STAND_IN).any()
-    return Material(_triple(diffuse)) if diffuse.shape == (4,) and stated else Material()
-
-
-def _mask(material: Any, texture: Picture | None, textures: _Textures) -> npt.NDArray[np.bool_] | None:
-    """Where a material of glTF's alpha mode MASK is."""
-    if material.alphaMode != "MASK":
-        return None
-    factor, cutoff = material.baseColorFactor, material.alphaCutoff
-    share = 1.0 if factor is None or len(factor) < 4 else factor[3] / 255
-    alpha = None if texture is None else textures.opacity(material.baseColorTexture)
-    if alpha is None:
-        alpha = np.full((1, 1) if texture is None else texture.shape[:2], 255, np.uint8)
-    return np.asarray(share * (alpha / 255) >= (0.5 if cutoff is None else cutoff))
-
-
-def _is_dissolved(options: Mapping[str, Any]) -> bool:
-    """Whether a material of an OBJ file is transparent anywhere."""
-    try:
-        return "map_d" in options or float(options.get("d", [1])[-1]) < 1
-    except (ValueError, IndexError, TypeError):
-        return False
-
-
-def _triple(color: Array) -> tuple[int, int, int]:
-    red, green, blue = (int(channel) for channel in color[:3])
-    return red, green, blue
-
-
-def _color_bytes(colors: Array, light: bool) -> Picture:
-    """SRGB bytes of vertex colours: whole numbers up to their type's largest, or floats 0 … 1."""
+def _color_bytes(colors: Array, light: bool) -> Pixels:
+    """SRGB bytes of vertex colours: integers up to their type's largest, or floats 0 … 1."""
     parts = colors / np.iinfo(colors.dtype).max if colors.dtype.kind in "iu" else np.nan_to_num(colors)
     return to_bytes(parts) if light else np.floor(np.clip(parts, 0, 1) * 255 + 0.5).astype(np.uint8)
-
-
-@cache
-def _warn_once(what: str) -> None:
-    _log.warning(what)
 
 
 def _unshared(part: _Part) -> _Part:

@@ -3,7 +3,7 @@
 Convention
 ----------
 Lengths are metres. Colours are sRGB bytes: of materials, vertices and textures alike. Texture coordinates have their
-origin at the lower left corner of the picture, and repeat outside 0 … 1. Winding has no meaning: both sides of a
+origin at the lower left corner of the image, and repeat outside 0 … 1. Winding has no meaning: both sides of a
 triangle are seen, and its normal is turned towards whoever looks.
 """
 
@@ -18,14 +18,14 @@ import numpy.typing as npt
 
 from setsup.checks import check_array
 from setsup.errors import SetsupError
-from setsup.scenes.checks import checked_color
+from setsup.scenes.checks import check_color
 
 __all__ = ["FARTHEST", "Material", "Mesh"]
 
 Array = npt.NDArray[Any]
 Reals = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
-Picture = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 
 FARTHEST = 1e6
@@ -57,12 +57,12 @@ class Material:
     """
 
     color: tuple[int, int, int] = _GREY
-    texture: Picture | None = None
+    texture: Pixels | None = None
     mask: Bools | None = None
 
     def __post_init__(self) -> None:
         """Check the colour, the texture and the mask."""
-        object.__setattr__(self, "color", checked_color(self.color, "the colour of a material"))
+        object.__setattr__(self, "color", check_color(self.color, "the colour of a material"))
         if self.texture is not None:
             texture = _kept(self.texture, np.uint8, "the texture of a material")
             if texture.ndim != 3 or texture.shape[2] != 3 or 0 in texture.shape:
@@ -129,7 +129,7 @@ class Mesh:
     faces: npt.NDArray[np.int32]
     normals: Floats | None = None
     uv: Floats | None = None
-    colors: Picture | None = None
+    colors: Pixels | None = None
     materials: tuple[Material, ...] = field(default_factory=lambda: (Material(),))
     material: npt.NDArray[np.uint16] | None = None
 
@@ -153,7 +153,7 @@ class Mesh:
         if self.material is not None:
             which = check_array(self.material, "material of a mesh", SetsupError)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
-                raise SetsupError(f"material of a mesh is one whole number a triangle, not {which.dtype} {which.shape}")
+                raise SetsupError(f"material of a mesh is one integer per triangle, not {which.dtype} {which.shape}")
             most = min(len(self.materials), 1 << 16) - 1
             if which.min() < 0 or which.max() > most:
                 raise SetsupError(f"material of a mesh must be 0 … {most}, not {which.min()} or {which.max()}")
@@ -202,9 +202,9 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
     found = check_array(values, "faces of a mesh", SetsupError)
     if found.ndim != 2 or found.shape[1] != 3 or not len(found):
-        raise SetsupError(f"faces of a mesh must be (f, 3) whole numbers, f at least 1, not {found.shape}")
+        raise SetsupError(f"faces of a mesh must be (f, 3) integers, f at least 1, not {found.shape}")
     if found.dtype.kind not in "iu":
-        raise SetsupError(f"faces of a mesh must be whole numbers, not {found.dtype}")
+        raise SetsupError(f"faces of a mesh must be integers, not {found.dtype}")
     bad = np.flatnonzero(((found < 0) | (found >= vertices)).any(axis=1))
     if len(bad):
         raise SetsupError(f"faces of a mesh: triangle {bad[0]} is {found[bad[0]].tolist()} of {vertices} vertices")

@@ -39,7 +39,7 @@ Read = Callable[[str, int], bytes | None]
 _LARGEST_ASSET = 1 << 30
 _ABOVE = "; name a folder that holds both the mesh and that file (top=, or --top on the command line)"
 _OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
-_PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+_IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 _LONGEST_HEAD = 1 << 14
 _TOP = "model"  # what the folder that no name may leave is called here
 _OPTIONS = re.compile(r"(?:-[A-Za-z_]+(?:[ \t]+(?:on|off|[-+.0-9eE]+))*[ \t]+)*")
@@ -65,18 +65,18 @@ class Assets:
         hint: str = "",
     ) -> None:
         self._read, self._folder, self._top, self._hint = read, folder, top, hint
-        self._check = check or _check_picture
+        self._check = check or _check_image
         self.missing: list[str] = []
 
     def __getitem__(self, name: str) -> bytes:
-        """Give a list of materials, or the numbers or a picture of a glTF file."""
-        if name.lower().endswith(_PICTURES):
+        """Give a list of materials, or the numbers or an image of a glTF file."""
+        if name.lower().endswith(_IMAGES):
             return self.get(name)
         content = self._content(name)
         return _mended(content) if name.lower().endswith(".mtl") else content
 
     def get(self, name: str) -> bytes:
-        """Give a texture, which must be a picture."""
+        """Give a texture, which must be an image."""
         content = self._content(name)
         try:
             self._check(content, f"the texture {name!r}")
@@ -175,7 +175,9 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
     trimesh = imported("trimesh", "meshes")
     known = trimesh.exchange.load.mesh_formats()
     if kind not in known:
-        raise DataError(f"{label} is of no format that is read: {', '.join(sorted(known))}; convert it, or unpack it")
+        raise DataError(
+            f"{label} has an unsupported format: supported are {', '.join(sorted(known))}; convert it, or unpack it"
+        )
     if kind == "obj":
         text, least = checked_obj(content, label)
         content = text.encode()
@@ -219,8 +221,8 @@ def _faces_told(content: bytes, kind: str) -> int:
     return 0
 
 
-def _check_picture(content: bytes, label: str) -> None:
-    """Have Pillow decode a picture."""
+def _check_image(content: bytes, label: str) -> None:
+    """Have Pillow decode an image."""
     from PIL import Image
 
     try:
@@ -232,7 +234,7 @@ def _check_picture(content: bytes, label: str) -> None:
     except DataError:
         raise
     except Exception as error:
-        raise DataError(f"{label} is no image that can be read ({why(error)})") from error
+        raise DataError(f"{label} is not a readable image ({why(error)})") from error
 
 
 def _mended(content: bytes) -> bytes:

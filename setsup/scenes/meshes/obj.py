@@ -20,7 +20,7 @@ _FORMS = (b"d", b"d/d", b"d//d", b"d/d/d")
 def checked_obj(content: bytes, label: str) -> tuple[str, int]:
     r"""Check an OBJ file."""
     if b"\0" in content:
-        refuse(label, "holds zero bytes, so it is no OBJ text")
+        refuse(label, "holds zero bytes, so it is not an OBJ file")
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\\\n", b" ")
     counts = [_vectors(content, name, least, label) for name, least in ((b"v", 3), (b"vt", 1), (b"vn", 3))]
     if not counts[0]:
@@ -31,7 +31,7 @@ def checked_obj(content: bytes, label: str) -> tuple[str, int]:
     forms = _forms(faces, label)
     first = re.search(rb"^[ \t]*f[ \t]", content, re.MULTILINE)
     if b"-" in faces and first and re.search(rb"^[ \t]*v[ \t]", content[first.start() :], re.MULTILINE):
-        refuse(label, "counts vertices backwards while more follow, which is not read")
+        refuse(label, "counts vertices backwards before the last one, which is not supported")
     for place, (count, what) in enumerate(zip(counts, ("vertex", "texture coordinate", "normal"), strict=True)):
         _check_range(_indices(faces, place, label), count, what, label)
     corners = np.array([len(face.split()) for face in faces.split(b"\n")])
@@ -54,7 +54,7 @@ def _vectors(content: bytes, name: bytes, least: int, label: str) -> int:
 
 def _forms(faces: bytes, label: str) -> set[bytes]:
     if faces.translate(None, b"0123456789+-/ \t\n"):
-        refuse(label, "has a face that does not consist of whole numbers")
+        refuse(label, "has a face that does not consist of integers")
     forms = set(re.sub(rb"[-+]?[0-9]+", b"d", faces).split())
     if not forms <= set(_FORMS):
         refuse(label, f"has a face with a corner like {min(forms - set(_FORMS))[:20]!r}, where d stands for a number")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.portable import sin_cos
@@ -100,7 +101,9 @@ def sphere(radius: float = 0.5, *, segments: int = 64, material: Material | None
 
     """
     (radius,) = _positive([radius], 1, "the radius of a sphere")
-    angle = np.linspace(-np.pi / 2, np.pi / 2, max(2, _checked(segments) // 2) + 1)
+    angle = np.linspace(
+        -np.pi / 2, np.pi / 2, max(2, check_integer(segments, "segments", SetsupError, 3, _MOST_SEGMENTS) // 2) + 1
+    )
     return _joined([_revolved(radius * _unit(angle), _unit(angle), segments)], material)
 
 
@@ -158,7 +161,9 @@ def capsule(
 
     """
     radius, straight = _positive([radius, straight], 2, "radius and straight part of a capsule")
-    half = np.linspace(0, np.pi / 2, max(1, _checked(segments) // 4) + 1)
+    half = np.linspace(
+        0, np.pi / 2, max(1, check_integer(segments, "segments", SetsupError, 3, _MOST_SEGMENTS) // 4) + 1
+    )
     normals = _unit(np.concatenate([-half[::-1], half]))
     middle = np.repeat([[0, -straight / 2], [0, straight / 2]], len(half), axis=0)
     return _joined([_revolved(radius * normals + middle, normals, segments)], material)
@@ -166,7 +171,7 @@ def capsule(
 
 def _revolved(profile: Reals, normals: Reals, segments: int, lid: bool = False) -> Surface:
     """Surface of (distance from the axis, height) turned around z; the profile runs upwards on the outside."""
-    turns = np.arange(_checked(segments) + 1)
+    turns = np.arange(check_integer(segments, "segments", SetsupError, 3, _MOST_SEGMENTS) + 1)
     angle = 2 * np.pi * (turns % segments) / segments  # the last column stands exactly on the first
     around = _unit(angle)
 
@@ -216,9 +221,3 @@ def _positive(values: Sequence[float], count: int, what: str) -> list[float]:
     if found.shape != (count,) or not ((found > 0) & (found < np.inf)).all():
         raise SetsupError(f"{what} must be {count} positive lengths in metres, not {values!r}")
     return [float(value) for value in found]
-
-
-def _checked(segments: int) -> int:
-    if isinstance(segments, bool) or not isinstance(segments, int | np.integer) or not 3 <= segments <= _MOST_SEGMENTS:
-        raise SetsupError(f"segments of a round body must be a whole number, 3 … {_MOST_SEGMENTS:,}, not {segments!r}")
-    return int(segments)

@@ -1,4 +1,4 @@
-"""Recipes by name: what rendered data sets draw."""
+"""Recipes by name: what rendered datasets draw."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from setsup.checks import check_image_size
 from setsup.errors import SetsupError, near
 from setsup.factors.factor import Factor
 from setsup.scenes.camera import Camera
-from setsup.scenes.recipes.values import checked_size
+from setsup.scenes.recipes.values import LARGEST
 from setsup.scenes.scene import Scene
 
 __all__ = ["FunctionRecipe"]
@@ -35,7 +36,7 @@ class FunctionRecipe:
     size : (height, width)
         Pixels of the cameras that ``look`` gives.
     version : str, optional
-        Tells pictures of one version of the functions from those of another. By default a digest of the functions'
+        Tells images of one version of the functions from those of another. By default a digest of the functions'
         source, in which what they call or read from elsewhere does not count: where that changes, give a version.
 
     Raises
@@ -78,12 +79,14 @@ class FunctionRecipe:
             raise SetsupError(f"factors of recipe {self.name!r} are of the class Factor, not {self.factors!r:.100}")
         if not (callable(self.build) and callable(self.look)):
             raise SetsupError(f"build and look of recipe {self.name!r} are functions: of values, of values and a scene")
-        object.__setattr__(self, "size", checked_size(self.size))
+        object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
         names = tuple(factor.name for factor in self.factors)
         chosen = names if self.scene_factors is None else tuple(self.scene_factors)
         for name in chosen:
             if name not in names:
-                raise SetsupError(f"the scene factor {name!r} of recipe {self.name!r} is no factor{near(name, names)}")
+                raise SetsupError(
+                    f"the scene factor {name!r} of recipe {self.name!r} is not a factor{near(name, names)}"
+                )
         object.__setattr__(self, "scene_factors", chosen)
         if self.version is None:
             object.__setattr__(self, "version", _source_digest(self.name, self.build, self.look))
@@ -118,7 +121,7 @@ class FunctionRecipe:
             )
         if (found.height, found.width) != self.size:
             raise SetsupError(
-                f"recipe {self.name!r} says its pictures are {self.size} pixels (height, width), "
+                f"recipe {self.name!r} says its images are {self.size} pixels (height, width), "
                 f"but its camera has {(found.height, found.width)}"
             )
         return found

@@ -14,7 +14,7 @@ from setsup.scenes.meshes.asset_names import asset_names
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.meshes.mesh_files import LARGEST_MESH, FileAssets
 
-__all__ = ["Model", "checked_models", "identities", "identity", "loaded", "named_models"]
+__all__ = ["Model", "check_models", "identities", "identity", "loaded", "named_models"]
 
 Model = Mesh | str | Path | Callable[[], Any]
 """A mesh, a file of one, or a function that gives a mesh or what trimesh holds."""
@@ -39,7 +39,7 @@ def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     return dict(zip(names, files, strict=True))
 
 
-def checked_models(models: Any, what: str) -> dict[str, Model]:
+def check_models(models: Any, what: str) -> dict[str, Model]:
     """Check models by name."""
     if not isinstance(models, Mapping) or not models:
         raise SetsupError(f"{what} must map names to meshes, files or functions, not {models!r:.100}")
@@ -101,7 +101,7 @@ def _add(digest: Any, path: Path) -> None:
     """Add the length of a file and its bytes, block by block."""
     try:
         if not path.is_file():
-            raise DataError(f"the mesh file {shown(str(path))} cannot be read: it is not there, or is no file")
+            raise DataError(f"the mesh file {shown(str(path))} cannot be read: it does not exist, or is not a file")
         with path.open("rb") as file:
             size = left = os.fstat(file.fileno()).st_size
             if size > LARGEST_MESH:

@@ -5,13 +5,13 @@ Convention
 Azimuth and elevation are degrees: at azimuth a and elevation e a camera stands in the direction (cos e · cos a,
 cos e · sin a, sin e) of the world, whose z is up. The world is that of the published renderings, into which y-up models
 are turned by (x, y, z) → (x, −z, y): azimuth 0 sees the side at the model's +x, azimuth 90 that at its −z, as in
-:mod:`setsup.datasets.benchmarks.shapenet_renderings.poses`. At the poles, too, the picture turns with the azimuth.
+:mod:`setsup.datasets.benchmarks.shapenet_renderings.poses`. At the poles, too, the image turns with the azimuth.
 
 What is published [2]_ holds here by default. The box of a model is centred, and its longest side 2 long. The camera
 stands 30 from the middle, with a field of view of 5°; it is turned towards the middle, and then moved by up to 0.2 on
 each axis, never below z = 0: so models are seen up to 10 pixels off the middle, and tall ones may lose a pixel or two.
 Light falls from a hemisphere above: 1 on what faces up, ½ on what stands upright. The background is transparent;
-pictures have 128 × 128 pixels. What differs: ½ falls on whatever faces down, too, where theirs fades to 0; and
+images have 128 × 128 pixels. What differs: ½ falls on whatever faces down, too, where theirs fades to 0; and
 triangles are flat unless their mesh has normals.
 
 References
@@ -33,14 +33,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from setsup.checks import check_image_size
 from setsup.errors import SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
 from setsup.scenes.portable import product, sin_cos
-from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
-from setsup.scenes.recipes.values import checked_size, level, number
+from setsup.scenes.recipes.models import Model, check_models, identities, loaded
+from setsup.scenes.recipes.values import LARGEST, level, number
 from setsup.scenes.scene import Ambient, Directional, Light, Placement, Scene
 
 __all__ = ["HEMISPHERE", "ObjectView"]
@@ -65,12 +66,12 @@ class ObjectView:
     models : mapping of str to Model
         Meshes by name: the levels of the factor ``model``. Files are loaded by :func:`setsup.scenes.load_mesh` when
         they are first drawn. A function, such as ``partial(load_mesh, path, top=folder)``, gives a
-        :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh; it is called anew from time to time, and must be
+        :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh; it is called again from time to time, and must be
         picklable if the recipe is to be. Where it has an attribute ``key``, that text stands for what it gives.
     azimuths, elevations : tuple of float, degrees
         Levels of the grid.
     size : (height, width)
-        Of a picture, in pixels.
+        Of an image, in pixels.
     distance : float
         Of the camera from the middle of a model, whose longest side is 2.
     jitter : float
@@ -121,7 +122,7 @@ class ObjectView:
 
     def __post_init__(self) -> None:
         """Check all options."""
-        object.__setattr__(self, "models", checked_models(self.models, "models"))
+        object.__setattr__(self, "models", check_models(self.models, "models"))
         options: dict[str, Any] = {name: getattr(self, name) for name in ("distance", "jitter", "field_of_view")}
         object.__setattr__(self, "distance", number(options, "distance", 1e-6, 1e6))
         object.__setattr__(self, "jitter", number(options, "jitter", 0, 1e6))
@@ -136,7 +137,7 @@ class ObjectView:
             raise SetsupError("azimuths 0 and 360 are the same; leave out one of them")
         if self.up not in _TURNED:
             raise SetsupError(f"up must be 'y' or 'z', not {self.up!r}")
-        object.__setattr__(self, "size", checked_size(self.size))
+        object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
         empty = Scene((), self.lights, self.background)  # raises where they are none
         object.__setattr__(self, "lights", empty.lights)
         object.__setattr__(self, "background", empty.background)
@@ -157,7 +158,7 @@ class ObjectView:
         """Name, options and digests of all models.
 
         A file counts with its bytes, and with those of the materials and textures that it names; a function with its
-        attribute ``key``, else it is called. The levels of the grid do not count: they change no picture.
+        attribute ``key``, else it is called. The levels of the grid do not count: they change no image.
         """
         names = ("size", "distance", "jitter", "field_of_view", "up", "lights", "background", "seed")
         options = " ".join(f"{name}={getattr(self, name)!r}" for name in names)
@@ -251,7 +252,7 @@ class ObjectView:
         right = np.array([-sine, cosine, 0.0])
         flat = np.array([cosine, sine, 0.0])
         outwards = flattened * flat + [0, 0, rising]
-        # downwards in the picture is where the direction goes as the elevation falls: so it is known at the poles, too
+        # downwards in the image is where the direction goes as the elevation falls: so it is known at the poles, too
         down = rising * flat - [0, 0, flattened]
         rotation = np.stack([right, down, -outwards])
         eye = self.distance * outwards
@@ -268,7 +269,7 @@ class ObjectView:
         """By how much a camera is moved, (3,) float64."""
         key = stream_key(self.seed, f"object jitter of {name}")
         for angle in (azimuth, elevation):
-            # as a table stores numbers that are no levels, so that either gives the same picture
+            # as a table stores numbers that are no levels, so that either gives the same image
             key = int(fold(key, *struct.unpack("<I", struct.pack("<f", angle))))
         parts = uniform(fold(key, np.arange(3, dtype=np.uint64)))
         lowest = np.full(3, -self.jitter)

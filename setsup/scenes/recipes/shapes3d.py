@@ -7,13 +7,13 @@ As in :mod:`setsup.scenes.shapes3d`: levels and framing are those of the set, on
 
 Light
 -----
-The ray caster of ``shapes3d-procedural`` was fitted to the published pictures, whose law it states in displayed values:
+The ray caster of ``shapes3d-procedural`` was fitted to the published images, whose light it states in displayed values:
 ``byte = colour · (ambient + camera + lamp) + gloss``. Renderers add light up in linear light and have no gloss, so the
 strengths here are others: fitted to the caster's pixels of all 480 states (least absolute differences, over channels
 as full as hues have them), then rounded. The lamp's exponent is 16 instead of 10, since linear light falls faster than
 displayed values. What is left, in bytes of 255 where a pixel sees one surface: 0.8 on the floor, 2.8 on walls, 9.6 on
 the object, 2.3 in all with the sky. On the object 6.6 of these are the gloss. On walls light of the camera and from
-everywhere do not add up alike in the two laws: no sum of lamps falls off as displayed values do. That colours are
+everywhere do not add up alike in the two models: no sum of lamps falls off as displayed values do. That colours are
 multiplied in linear light makes 0.3 at most. Edges, where a pixel's samples are averaged, differ by 22.
 """
 
@@ -26,11 +26,13 @@ from typing import Any
 
 import numpy as np
 
+from setsup.checks import check_image_size
+from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.meshes.primitives import box, capsule, cylinder, plane, sphere
 from setsup.scenes.portable import sin_cos
-from setsup.scenes.recipes.values import checked_size, level, number
+from setsup.scenes.recipes.values import LARGEST, level, number
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
 from setsup.scenes.shapes3d import FRAMING, SHAPES, factors
 
@@ -57,7 +59,7 @@ class Shapes3D:
     Parameters
     ----------
     size : (height, width)
-        Of a picture, in pixels; from its left to its right it shows what those of the set show.
+        Of an image, in pixels; from its left to its right it shows what those of the set show.
 
     Raises
     ------
@@ -84,7 +86,7 @@ class Shapes3D:
 
     def __post_init__(self) -> None:
         """Check the size."""
-        object.__setattr__(self, "size", checked_size(self.size))
+        object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
 
     @property
     def key(self) -> str:

@@ -1,15 +1,16 @@
-"""What recipes ask of the values of a row: that they are there, and are numbers in their range."""
+"""Checked values of a row for recipes."""
 
 import math
 from collections.abc import Collection, Mapping
 from numbers import Real
 from typing import Any
 
-from setsup.errors import FactorError, SetsupError, near
+from setsup.errors import FactorError, near
 
-__all__ = ["checked_size", "level", "number"]
+__all__ = ["LARGEST", "level", "number"]
 
-_LARGEST = 1 << 15
+LARGEST = 1 << 15
+"""Pixels per side of an image."""
 
 
 def number(
@@ -32,15 +33,6 @@ def level(values: Mapping[str, Any], name: str, levels: Collection[str]) -> str:
     if not isinstance(value, str) or value not in levels:
         raise FactorError(f"{name} has no level {value!r}{near(value, levels)}")
     return value
-
-
-def checked_size(size: Any) -> tuple[int, int]:
-    """Check (height, width) in pixels."""
-    given = tuple(size) if isinstance(size, tuple | list) else ()
-    whole = all(isinstance(side, int) and not isinstance(side, bool) and 1 <= side <= _LARGEST for side in given)
-    if len(given) != 2 or not whole:
-        raise SetsupError(f"size must be (height, width), whole numbers of pixels, 1 … {_LARGEST:,}, not {size!r}")
-    return given[0], given[1]
 
 
 def _found(values: Mapping[str, Any], name: str) -> Any:

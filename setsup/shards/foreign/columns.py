@@ -28,7 +28,7 @@ CLASSES = ("cls", "cls2", "class", "id")
 """Last parts of extensions whose members hold a class as text."""
 
 TEXTS, NUMBERS, FRACTIONS = "texts", "numbers", "fractions"
-_FAMILIES = {str: TEXTS, bool: "truth values", int: NUMBERS, float: NUMBERS, dict: "objects", list: "lists"}
+_FAMILIES = {str: TEXTS, bool: "booleans", int: NUMBERS, float: NUMBERS, dict: "objects", list: "lists"}
 
 _FIELDS, _INNER = 1024, 128  # at most, in all and of one object within
 _LONGEST = 4096  # bytes of a class
@@ -159,7 +159,7 @@ class _Reader:
 
         if name in self.found.arrays or not name.isprintable() or not name.strip("."):
             self.found.left_out[shown(name) or "''"] = (
-                "the name stands for another field" if name in self.found.arrays else "no name"
+                "the name is used by another field" if name in self.found.arrays else "no name"
             )
             return
         kinds = set(map(type, values)) - {type(None)}
@@ -182,7 +182,7 @@ class _Reader:
             except (OverflowError, UnicodeEncodeError, pa.ArrowException) as error:
                 why = " ".join(str(error).split())[:100]
                 self.found.left_out[name] = (
-                    f"it holds what no factor can be ({why}), such as {next(iter(sights.values()))}"
+                    f"it has values that no factor can have ({why}), such as {next(iter(sights.values()))}"
                 )
             else:
                 self.found.arrays[name] = array

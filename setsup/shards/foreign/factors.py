@@ -189,7 +189,7 @@ def _fits(blocks: Iterable[Any], column: str, factor: Factor, written: bool) -> 
         _inferred(blocks, {factor.name: column}, [factor], written)
     except FactorError as error:
         _log.warning(
-            "the factor %r is described anew, since the older description does not hold: %s", factor.name, error
+            "the factor %r is described again, since the older description does not hold: %s", factor.name, error
         )
         return False
     return True

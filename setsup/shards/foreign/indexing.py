@@ -1,6 +1,6 @@
-"""Index WebDataset tars that others wrote, so that they are a data set with factors and random access.
+"""Index WebDataset tars that others wrote, so that they are a dataset with factors and random access.
 
-The headers of all tars are walked once, and their json and class members read; pictures and arrays stay where they
+The headers of all tars are walked once, and their json and class members read; images and arrays stay where they
 are. What is found goes to ``index.parquet`` and ``shards.json``, beside the tars or elsewhere.
 """
 
@@ -25,10 +25,9 @@ from setsup.files.disk import need_regular
 from setsup.files.expand_user import expanded
 from setsup.progress import progress
 from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
-from setsup.shards.foreign.restoring import restore, written_here
+from setsup.shards.foreign.restoring import is_own, restore
 from setsup.shards.foreign.spill_buffer import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
-from setsup.shards.foreign.walking import AT_ONCE, in_order
 from setsup.shards.index import SHARD, write_index
 from setsup.shards.layout import (
     BACKUP,
@@ -44,7 +43,9 @@ from setsup.shards.layout import (
     Shard,
 )
 from setsup.shards.stores.addresses import split_address, tar_names
-from setsup.shards.stores.store import Store, joined, open_store
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Store, join_address
+from setsup.shards.walking import AT_ONCE, in_order
 from setsup.shards.writing.parts import scratch
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Indexed:
     left_out : mapping of str to str
         Why a field of the json members is no factor, or members are no modality.
     not_fetched : tuple of str
-        Extensions of members that are neither pictures, arrays nor factors.
+        Extensions of members that are neither images, arrays nor factors.
     restored : tuple of str
         Files of a set that setsup wrote which were made from its tars as they had been; nothing else was done then.
     notes : tuple of str
@@ -101,7 +102,7 @@ def index_shards(
 ) -> "ShardedDataset":
     """Index WebDataset tars once, and open them.
 
-    Members are put together to samples as the webdataset library does. Pictures and ``.npy`` arrays are modalities, the
+    Members are put together to samples as the webdataset library does. Images and ``.npy`` arrays are modalities, the
     fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys are factors; where there is none of them,
     the tar is. Lists and fields that mix types are no factors, nor are texts with more than 4,096 values of which more
     than half differ, such as captions; the log names what is left out. Texts, films and pickles are never opened.
@@ -123,7 +124,7 @@ def index_shards(
     storage_options : mapping, optional
         For fsspec, such as ``{"endpoint_url": …}``.
     name : str, optional
-        Name of the data set; by default that of the folder.
+        Name of the dataset; by default that of the folder.
 
     Returns
     -------
@@ -154,7 +155,7 @@ def index_shards(
 
     """
     check_arguments(index_shards, locals(), DataError)
-    from setsup.shards.dataset import open_shards
+    from setsup.shards.opening import open_shards
 
     found = write_foreign_index(url, out, storage_options=storage_options, name=name)
     if found.restored:
@@ -190,7 +191,7 @@ def write_foreign_index(
     older = whole_catalogue(about)
     if older is not None and out is None:
         _need_foreign(about, older)
-    ours = out is None and older is None and bool(tars) and written_here(store, tars)
+    ours = out is None and older is None and bool(tars) and is_own(store, tars)
     if older is not None and (out is not None or wanted is not None):
         _need_own(about, older, tars, wanted is not None)
     if older is None and about is not store:
@@ -242,7 +243,7 @@ def _need_no_inner_set(store: Store, tars: list[str]) -> None:
     """Refuse a folder above a set: a second catalogue would leave out what the first one tells."""
     inner = posixpath.commonpath([posixpath.dirname(tar) for tar in tars]) if tars else ""
     if inner and store.size(posixpath.join(inner, CATALOGUE)) is not None:
-        folder = joined(store.url, inner)
+        folder = join_address(store.url, inner)
         raise DataError(f"the tars of {store.url} are those of the set {folder}; give `setsup index {folder}`")
 
 
@@ -276,7 +277,7 @@ def _need_writable(about: Store, out: object) -> None:
     """Refuse a place that cannot be written, before all tars are walked."""
     mend = "" if out is not None else "; choose another place for the index with out= (--out)"
     if about.size(PLAN) is not None:
-        raise DataError(f"{about.url} is being written by `setsup shard`; give that command again, and it goes on")
+        raise DataError(f"{about.url} is being written by `setsup shard`; run the same command again to resume")
     if about.folder is None:
         try:
             about.put_bytes(f"{WORK}/index", b"")
@@ -317,7 +318,7 @@ def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..
                 most = max(catalogue.factors, key=len)
                 raise DataError(
                     f"the levels of the factors would take {readable_size(len(content))} of {CATALOGUE}, more than is "
-                    f"read; {most.name!r} has {len(most):,}: index a copy of the tars without it"
+                    f"supported; {most.name!r} has {len(most):,}: index a copy of the tars without it"
                 )
             about.put(INDEX, fresh)
         about.put_bytes(CATALOGUE, content)

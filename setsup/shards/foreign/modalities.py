@@ -9,7 +9,7 @@ from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import deep_size
 from setsup.datasets.images import header
 from setsup.errors import DataError
-from setsup.shards.decoding import PICTURES
+from setsup.shards.decoding import IMAGES
 from setsup.shards.layout import Member
 
 __all__ = ["HEAD", "LOOKED_AT", "is_fetched", "modality_names", "stored_member"]
@@ -18,14 +18,14 @@ LOOKED_AT = 16
 """Members of a modality whose headers are read, evenly spread over the samples."""
 
 HEAD = {"npy": 16 << 10}
-"""Bytes in which a header ends, by the last part of the extension; of pictures all is read."""
+"""Bytes in which a header ends, by the last part of the extension; of images all is read."""
 
 _NUMBERS, _AXES = "biufc", 8  # kinds of dtypes, and the most axes, that a modality may have
 _COLORS: dict[int, str] = {1: "grey", 3: "srgb", 4: "srgb"}
 
 
 def is_fetched(extension: str) -> bool:
-    """Whether members of an extension are pictures or arrays, rather than texts, films, pickles or what else there is.
+    """Whether members of an extension are images or arrays, rather than texts, films, pickles or what else there is.
 
     Examples
     --------
@@ -34,13 +34,13 @@ def is_fetched(extension: str) -> bool:
 
     """
     last = extension.rpartition(".")[2]
-    return last in PICTURES or last == "npy"
+    return last in IMAGES or last == "npy"
 
 
 def modality_names(extensions: Sequence[str], together: Collection[frozenset[str]] = ()) -> dict[str, tuple[str, ...]]:
-    """Name the modalities: ``image`` for bare pictures and arrays, all else by what stands before the last dot.
+    """Name the modalities: ``image`` for bare images and arrays, all else by what stands before the last dot.
 
-    Bare pictures of several kinds (``0.jpg``, ``1.png``) are one modality, unless a sample has two of them.
+    Bare images of several kinds (``0.jpg``, ``1.png``) are one modality, unless a sample has two of them.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def modality_names(extensions: Sequence[str], together: Collection[frozenset[str
         stem, _, last = extension.rpartition(".")
         name = stem or "image"
         known = found.get(name, ())
-        joins = not stem and known and not any("." in one for one in known) and {last, *known} <= PICTURES
+        joins = not stem and known and not any("." in one for one in known) and {last, *known} <= IMAGES
         if joins and not any(frozenset((one, last)) in together for one in known):
             found[name] = (*known, extension)
         else:
@@ -76,7 +76,7 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
     Modality(shape=(48, 64), dtype='float32', unit='', color='')
 
     """
-    read = _array if extension.rpartition(".")[2] == "npy" else _picture
+    read = _array if extension.rpartition(".")[2] == "npy" else _image
     found: list[Modality] = []
     failed: list[DataError] = []
     for label, content in heads.items():
@@ -93,8 +93,8 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
     lengths = [set(axis) for axis in zip(*(one.shape for one in found), strict=True)]
     shape = [axis.pop() if len(axis) == 1 else None for axis in lengths]
     dtype, color = found[0].dtype, ""
-    if read is _picture and dtype == "uint8":
-        # as pictures are decoded together: in colour where one is
+    if read is _image and dtype == "uint8":
+        # as images are decoded together: in colour where one is
         counts = {one.shape[2] for one in found}
         shape[2] = counts.pop() if len(counts) == 1 else 3
         color = _COLORS[shape[2] or 3]
@@ -103,7 +103,7 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
     return Member(Modality(tuple(shape), dtype, color=color), extension)
 
 
-def _picture(content: bytes, label: str) -> Modality:
+def _image(content: bytes, label: str) -> Modality:
     deep = deep_size(content)
     if deep is not None:  # depth, as nearly all who store it in images do
         return Modality(deep, "uint16")
@@ -120,7 +120,7 @@ def _array(content: bytes, label: str) -> Modality:
         shape, _, dtype = read(head)
     except Exception as error:  # numpy lets what ast and struct raise through
         why = " ".join(str(error).split())[:100]
-        raise DataError(f"{label} is no .npy that can be read ({why})") from None
+        raise DataError(f"{label} is not a readable .npy file ({why})") from None
     if dtype.kind not in _NUMBERS or len(shape) > _AXES:
-        raise DataError(f"{label} holds {str(dtype)[:40]} of {len(shape)} axes, which is not read; plain numbers are")
+        raise DataError(f"{label} holds {str(dtype)[:40]} of {len(shape)} axes, which is not supported; numbers are")
     return Modality(tuple(size or None for size in shape), dtype.name)

@@ -28,17 +28,16 @@ from setsup.shards.backup import Backup, read_backup, write_backup
 from setsup.shards.finding import is_whole, whole_catalogue
 from setsup.shards.index import SOURCE_ROW, Spans, part, write_index
 from setsup.shards.layout import BACKUP, CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Shard, split_name
-from setsup.shards.stores.store import Range, Store
-from setsup.shards.stores.store import joined as address
+from setsup.shards.stores.store import Range, Store, join_address
 from setsup.shards.writing.parts import scratch
 from setsup.shards.writing.tar import headers
 
-__all__ = ["Restored", "restore", "written_here"]
+__all__ = ["Restored", "is_own", "restore"]
 
 Array = npt.NDArray[Any]
 
 LOST = (
-    "the rows of the data set that was written (source rows) are lost: they stood in the index alone, since this set "
+    "the rows of the dataset that was written (source rows) are lost: only the index had them, since this set "
     f"has no {BACKUP}"
 )
 OTHER_BYTES = f"{INDEX} has the same content in other bytes, since another version of pyarrow wrote it"
@@ -88,7 +87,7 @@ def restore(store: Store) -> Restored | None:
     return None
 
 
-def written_here(store: Store, tars: list[str]) -> bool:
+def is_own(store: Store, tars: list[str]) -> bool:
     """Whether the first of some tars begins with a header as setsup writes it, and no other program."""
     if (store.size(tars[0]) or 0) < BLOCK:
         return False
@@ -121,14 +120,14 @@ def _described(store: Store, there: Catalogue | None, backup: Backup | None) -> 
         _log.warning(
             "%s differs from its copy in %s: where nobody has edited it, remove it, and give the same `setsup index` "
             "again to restore it",
-            address(store.url, CATALOGUE),
+            join_address(store.url, CATALOGUE),
             BACKUP,
         )
         return found
     if fitting == found[1:]:
-        _log.warning("%s is of other tars, and is not used", address(store.url, CATALOGUE))
+        _log.warning("%s is of other tars, and is not used", join_address(store.url, CATALOGUE))
         return fitting
-    _log.warning("%s is of another set, and is not used", address(store.url, BACKUP))
+    _log.warning("%s is of another set, and is not used", join_address(store.url, BACKUP))
     return found[:1]
 
 
@@ -206,7 +205,7 @@ def _parts(store: Store, catalogue: Catalogue, source: npt.NDArray[np.int64] | N
         for factor in catalogue.factors
         if factor.levels is not None
     }
-    start, label = 0, address(store.url, CATALOGUE)
+    start, label = 0, join_address(store.url, CATALOGUE)
     with progress(sum(shard.size for shard in catalogue.shards), f"restoring {catalogue.name}", "B") as advance:
         for number, shard in enumerate(catalogue.shards):
             keys, documents, spans = _read(store, shard, catalogue)
@@ -224,7 +223,7 @@ def _read(store: Store, shard: Shard, catalogue: Catalogue) -> tuple[list[str], 
     """Keys, values and places of a tar, which is read once, and must be the very one that was written."""
     from google_crc32c import value
 
-    label = address(store.url, shard.name)
+    label = join_address(store.url, shard.name)
     with _local(store, shard.name) as path:
         content = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
         if len(content) != shard.size:
@@ -249,7 +248,7 @@ def _read(store: Store, shard: Shard, catalogue: Catalogue) -> tuple[list[str], 
             if extension == "json":
                 documents.append(json.loads(content[start:stop].tobytes()))
             elif extension not in ends:
-                raise _other(label, f"{address(store.url, CATALOGUE)} does not tell of its members .{extension}")
+                raise _other(label, f"{join_address(store.url, CATALOGUE)} does not list its members .{extension}")
             else:
                 places[ends[extension]].append((row, start, stop - start, check))
     if not len(keys) == len(documents) == shard.rows:

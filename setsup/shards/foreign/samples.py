@@ -19,8 +19,9 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.files.archives.listing import SPARSE, Listing, as_numpy, find_matches
 from setsup.files.archives.names import shown
+from setsup.shards.walking import text_bytes
 
-__all__ = ["Grouped", "grouped", "text_bytes"]
+__all__ = ["Grouped", "group_samples"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -58,7 +59,7 @@ class Grouped:
         return len(self.keys)
 
 
-def grouped(listing: Listing, source: str) -> Grouped:
+def group_samples(listing: Listing, source: str) -> Grouped:
     """Put the members of a tar together to samples."""
     starts, slash, dot, ends = _cuts(listing.names)
     named = (dot > slash + 1) & (dot + 1 < ends)
@@ -102,14 +103,6 @@ def _pieces(names: Any, starts: Integers, ends: Integers) -> Any:
     return pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(taken))
 
 
-def text_bytes(names: Any) -> tuple[npt.NDArray[np.uint8], Integers]:
-    """Bytes of texts, and where each begins and the last ends."""
-    _, offsets, content = names.buffers()
-    if not len(names) or content is None:
-        return np.zeros(0, np.uint8), np.zeros(len(names) + 1, np.int64)
-    return np.frombuffer(content, np.uint8), np.frombuffer(offsets, np.int64, len(names) + 1, 8 * names.offset)
-
-
 def _extensions(
     listing: Listing, rows: Integers, starts: Integers, ends: Integers, source: str
 ) -> tuple[tuple[str, ...], Integers]:
@@ -131,8 +124,8 @@ def _refuse_sparse(listing: Listing, rows: Integers, source: str) -> None:
     holes = rows[listing.methods[rows] == SPARSE]
     if len(holes):
         raise DataError(
-            f"{source}: {_name(listing, holes[0])} is stored with holes that are left out, so it cannot be read where "
-            "it lies; pack the tar again without --sparse"
+            f"{source}: {_name(listing, holes[0])} is stored with holes that are left out, so it cannot be read in "
+            "place; pack the tar again without --sparse"
         )
 
 
@@ -142,7 +135,7 @@ def _refuse_scattered(listing: Listing, rows: Integers, sample: Integers, source
         later, first = int(again[0]) + 1, int(np.argmax(sample == sample[again[0] + 1]))
         raise DataError(
             f"{source}: {_name(listing, rows[later])} has the key of {_name(listing, rows[first])}, with other samples "
-            "between them; members of a sample lie one after the other: pack the tar again in the order of the names "
+            "between them; the members of a sample must be adjacent: pack the tar again in the order of the names "
             "(tar --sort=name)"
         )
 

@@ -15,17 +15,17 @@ from setsup.files.archives.names import shown
 from setsup.shards.foreign.columns import CLASSES, JSON, Found, found_columns
 from setsup.shards.foreign.factors import Columns
 from setsup.shards.foreign.modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
-from setsup.shards.foreign.samples import Grouped, grouped
+from setsup.shards.foreign.samples import Grouped, group_samples
 from setsup.shards.foreign.spill_buffer import Spool
-from setsup.shards.foreign.walking import listing_digest, walked
 from setsup.shards.index import GROUP, KEY, SHARD, SOURCE_ROW, Spans, part
 from setsup.shards.layout import CAMERA, VIEW, Catalogue, Member, Shard, member_name
 from setsup.shards.stores.store import Range, Store
+from setsup.shards.walking import listing_digest, walk_tar
 
 __all__ = ["FoundSet", "FoundTar", "read_tar"]
 
-_MOST = 64  # kinds of pictures and arrays in a set
-_PICTURE = 64 << 20  # bytes of a picture whose header is looked at
+_MOST = 64  # kinds of images and arrays in a set
+_PICTURE = 64 << 20  # bytes of an image whose header is looked at
 _TEXT = 16 << 20  # bytes of a json member
 _OWN = {KEY, SHARD, SOURCE_ROW}
 
@@ -51,8 +51,8 @@ _ENDINGS = tuple(f".{one}".encode() for one in (JSON, *CLASSES))
 def read_tar(store: Store, name: str, views: bool = False) -> FoundTar:
     """Walk over a tar, and read its json and class members; with `views` the cameras in it are known for such."""
     source = f"{store.url.rstrip('/')}/{name}"
-    with walked(store, name, _ENDINGS) as tar:
-        samples = grouped(tar.listing, source)
+    with walk_tar(store, name, _ENDINGS) as tar:
+        samples = group_samples(tar.listing, source)
         members: dict[str, Sequence[bytes | None]] = {}
         for column, extension in enumerate(samples.extensions):
             if _is_read(extension) and not (views and extension == VIEW.extension):

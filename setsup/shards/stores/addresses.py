@@ -40,12 +40,12 @@ def tar_names(store: Store, wanted: tuple[str, ...] | None) -> tuple[list[str], 
     packed = [name for name in names if _PACKED.search(name)]
     if not tars and packed:
         raise DataError(
-            f"{store.url}: {packed[0]} is packed as a whole, so nothing in it can be read alone; unpack it to a plain "
-            "tar (gunzip)"
+            f"{store.url}: {packed[0]} is compressed as a whole, which prevents random access; decompress it to a "
+            "plain tar (gunzip)"
         )
     if not tars:
         web = (
-            "; the web lists no files, so name them, as in data-{000000..000099}.tar"
+            "; web servers list no files, so name them, as in data-{000000..000099}.tar"
             if store.url.startswith("http")
             else ""
         )
@@ -64,12 +64,10 @@ def _expanded(pattern: str, address: str) -> tuple[str, ...]:
     parts = _NUMBERS.split(pattern)
     plain, bounds = parts[::3], list(zip(parts[1::3], parts[2::3], strict=True))
     if any(sign in part for part in plain for sign in "{}"):
-        raise DataError(f"{address}: braces stand for numbers between two, as in data-{{000000..000099}}.tar")
+        raise DataError(f"{address}: braces must contain a range of numbers, as in data-{{000000..000099}}.tar")
     counts = [int(last) - int(first) + 1 for first, last in bounds]
     if min(counts) < 1 or math.prod(counts) > _MOST:
-        raise DataError(
-            f"{address} stands for {max(0, math.prod(counts)):,} tars; 1 to {_MOST:,} can be indexed together"
-        )
+        raise DataError(f"{address} means {max(0, math.prod(counts)):,} tars; 1 to {_MOST:,} can be indexed together")
     found = []
     for numbers in product(*(range(int(first), int(last) + 1) for first, last in bounds)):
         text = plain[0]

@@ -1,16 +1,16 @@
-"""Local copies of what was read from shards in a store: bounded, shared by all processes of this user.
+"""Local copies of ranges of shards in a store: bounded, shared by all processes of the user.
 
 Convention
 ----------
-A shard has one sparse file, ``<key>`` in the folder ``shards`` of the cache: as long as the shard, then a byte for each
-of its blocks of 512 bytes, 1 where the block is there. A tar is made of such blocks (POSIX ``pax``, *ustar interchange
-format*), so that a member which is read together with the rest of its last block is there as a whole, and nothing has
-to be known of the members. A block is marked after it was written: whoever reads it in between sees that it is not
-there. Nothing is locked; two that fetch the same block write the same bytes.
+A shard has one sparse file, ``<key>`` in the folder ``shards`` of the cache: the bytes of the shard, followed by a byte
+for each of its blocks of 512 bytes, 1 if the block is present. A tar consists of such blocks (POSIX ``pax``, *ustar
+interchange format*), so a member read with the rest of its last block is present as a whole, without knowledge of the
+members. A block is marked after it was written, so readers never see a partial block. There are no locks; two processes
+that fetch the same block write the same bytes.
 
-When more than the bound is allocated on the disk, whole files are removed, those first that were not used for longest.
-Who has such a file open can read it on, and writes no more to it; the disk has its room back once each process that
-writes has closed it, which it does when it looks for room itself.
+If more than the bound is allocated on the disk, whole files are removed, the least recently used first. A process that
+has such a file open can still read it, and writes no more to it; the space is free once all processes have closed it,
+which they do when they look for space themselves.
 """
 
 import errno
@@ -27,54 +27,54 @@ from setsup.files import readable_size
 __all__ = ["BLOCK", "DEFAULT_BYTES", "Copy", "ShardCache"]
 
 BLOCK = 512
-"""Bytes that are kept together."""
+"""Bytes per block."""
 
 DEFAULT_BYTES = 16 << 30
-"""Bytes of all copies at most, where nothing else is said."""
+"""Default bound on the bytes of all copies."""
 
-_OPEN = 128  # copies, each with a descriptor, of which a process has 1,024 on many systems
-_SHARE = 64  # a process looks at what all have written each time it has written this part of the bound
-_TOUCHED = 30.0  # seconds after which a use is noted anew
+_OPEN = 128  # open copies, each with a descriptor; many systems allow 1,024 per process
+_SHARE = 64  # a process checks the total each time it has written this fraction of the bound
+_TOUCHED = 30.0  # seconds between updates of the time of use
 _log = logging.getLogger("setsup")
 
 
 class ShardCache:
     """Copies of shards in a folder.
 
-    A disk that is full or read-only is no error: what cannot be kept is not kept, which is said once in the log.
+    A full or read-only disk is no error: nothing more is cached, which is logged once.
     """
 
     def __init__(self, folder: Path, bound: int) -> None:
         self.folder, self.bound = folder, bound
         self._copies: dict[str, Copy] = {}
-        # less what this process and others write before they look again
+        # minus what processes write between checks
         self._room = bound - bound // _SHARE - bound // 16
-        self._unseen = bound  # bytes written since the folder was looked at: it is before anything is written
+        self._unseen = bound  # bytes written since the last check; the first is before the first write
         self._writes = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.folder, self.bound)
 
     def open(self, key: str, size: int) -> "Copy | None":
-        """Open the copy of a shard; it is made where there is none."""
-        copy = self._copies.pop(key, None)  # and back at the end: the first in order are those not used for longest
+        """Open the copy of a shard; create it if there is none."""
+        copy = self._copies.pop(key, None)  # and back at the end: the least recently used come first
         if copy is None or copy.gone:
             copy = self._opened(key, size)
         if copy is not None:
             copy.touch()
             self._copies[key] = copy
             for first in list(self._copies)[:-_OPEN]:
-                self._copies.pop(first, None)  # its file is closed when nobody reads it any more
+                self._copies.pop(first, None)  # its file is closed after the last read
         return copy
 
     def keep(self, copy: "Copy", start: int, content: bytes | memoryview) -> None:
-        """Keep bytes of a shard; those of blocks that are there in part only are not."""
+        """Store bytes of a shard, except those of partial blocks."""
         if not self._writes or not copy.writable or len(content) > self._room:
             return
         if self._unseen + len(content) > self.bound // _SHARE:
             self._evict(len(content))
             self._unseen = 0
-        if copy.gone:  # just now, to make room, or by another process
+        if copy.gone:  # removed just now, or by another process
             return
         try:
             self._unseen += copy.write(start, content)
@@ -94,7 +94,7 @@ class ShardCache:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 try:
                     return Copy(path, size, os.O_RDWR | os.O_CREAT)
-                except ValueError:  # another program's, or cut off
+                except ValueError:  # of another program, or truncated
                     self.drop(key)
                     return Copy(path, size, os.O_RDWR | os.O_CREAT)
         except OSError as error:
@@ -104,39 +104,39 @@ class ShardCache:
             self._stop(error)
         except ValueError:
             return None
-        try:  # in a folder that somebody else fills
+        try:  # in a folder that is read-only
             return Copy(path, size, os.O_RDONLY)
         except (OSError, ValueError):
             return None
 
     def _stop(self, error: OSError) -> None:
-        """Write no more."""
+        """Stop writing, with a warning."""
         if self._writes:
             self._writes = False
             _log.warning(
-                "%s cannot be written (%s): what is read from stores is not kept there any more; free some space, or "
+                "%s cannot be written (%s): ranges of stores are no longer cached; free some space, or "
                 "name another folder with SETSUP_CACHE=/path/to/folder",
                 self.folder,
                 error.strerror or error,
             )
 
     def _evict(self, coming: int) -> None:
-        """Remove copies until there is room; every process may do so at once."""
+        """Remove copies until there is space; safe in several processes at once."""
         found = sorted(self._listed())
-        held = sum(size for _, size, _ in found)
+        total = sum(size for _, size, _ in found)
         for _, size, path in found:
-            if held + coming <= self._room:
+            if total + coming <= self._room:
                 break
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-            held -= size
+            total -= size
             _log.info("%s was removed (%s) to make room", path, readable_size(size))
         for key, copy in list(self._copies.items()):
-            if copy.gone:  # by this process or another; as long as it is open, the disk does without its room
+            if copy.gone:  # its space is free only when it is closed
                 self._copies.pop(key, None)
 
     def _listed(self) -> Iterator[tuple[float, int, Path]]:
-        """When each copy was used last, what it takes on the disk, and where it is."""
+        """Time of last use, bytes on disk and path of each copy."""
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
                 with suppress(OSError):
@@ -146,7 +146,7 @@ class ShardCache:
 
 
 class Copy:
-    """What is there of one shard."""
+    """The cached blocks of one shard."""
 
     __slots__ = ("_file", "_touched", "size", "writable")
 
@@ -156,14 +156,14 @@ class Copy:
         whole = size + _blocks(size)
         found = os.fstat(self._file).st_size
         if not found and self.writable:
-            os.ftruncate(self._file, whole)  # as whoever makes it at the same moment does
+            os.ftruncate(self._file, whole)  # like any process that creates it at the same time
         elif found != whole:
             raise ValueError
 
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when this is called
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone at shutdown
         try:
             close(self._file)
-        except (AttributeError, OSError):  # it was never opened; the system ends
+        except (AttributeError, OSError):  # it was never opened, or at shutdown
             pass
 
     @property
@@ -172,7 +172,7 @@ class Copy:
         return os.fstat(self._file).st_nlink == 0
 
     def touch(self) -> None:
-        """Note that it is used."""
+        """Update the time of use."""
         now = time.monotonic()
         if self.writable and now - self._touched > _TOUCHED:
             self._touched = now
@@ -180,34 +180,34 @@ class Copy:
                 os.utime(self._file)
 
     def read(self, start: int, stop: int) -> bytes | None:
-        """Bytes ``start … stop − 1`` of the shard, None where they are not all there."""
+        """Bytes ``start … stop − 1`` of the shard; None unless all are present."""
         first, last = start // BLOCK, _blocks(stop)
         try:
             if os.pread(self._file, last - first, self.size + first).count(1) < last - first:
                 return None
             content = os.pread(self._file, stop - start, start)
-        except OSError:  # a disk that fails is as good as none
+        except OSError:  # a failing disk counts as a miss
             return None
         return content if len(content) == stop - start else None
 
     def write(self, start: int, content: bytes | memoryview) -> int:
-        """Keep the whole blocks of some bytes; how many bytes were written."""
+        """Store the whole blocks of some bytes; returns the number of bytes written."""
         stop = start + len(content)
         first, last = _blocks(start), _blocks(stop) if stop == self.size else stop // BLOCK
         if last <= first:
             return 0
         view = memoryview(content)[first * BLOCK - start : last * BLOCK - start]
-        _written(self._file, view, first * BLOCK)
-        _written(self._file, memoryview(bytes([1]) * (last - first)), self.size + first)
+        _write_all(self._file, view, first * BLOCK)
+        _write_all(self._file, memoryview(bytes([1]) * (last - first)), self.size + first)
         return len(view)
 
 
 def _blocks(size: int) -> int:
-    """How many blocks so many bytes begin."""
+    """Number of blocks that some bytes occupy."""
     return -(-size // BLOCK)
 
 
-def _written(file: int, content: memoryview, start: int) -> None:
+def _write_all(file: int, content: memoryview, start: int) -> None:
     done = 0
-    while done < len(content):  # a disk that fills up takes a part, and then refuses
+    while done < len(content):  # a disk that fills up writes a part, then fails
         done += os.pwrite(file, content[done:], start + done)

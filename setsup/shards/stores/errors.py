@@ -1,8 +1,7 @@
-"""What the libraries of stores report, in one sentence each.
+"""Exceptions of the libraries of stores, each as one sentence.
 
-Every store has exceptions of its own (of botocore, aiohttp, gcsfs, huggingface_hub …), which fsspec passes on or
-turns into kinds of OSError. They are told apart by the status of HTTP that they carry, and else by their names, so that
-none of those libraries has to be imported for it.
+Every library has its own exceptions (botocore, aiohttp, gcsfs, huggingface_hub …), which fsspec passes on or converts
+to kinds of OSError. They are classified by their HTTP status, or else by their names, without importing the libraries.
 """
 
 import errno
@@ -13,13 +12,13 @@ from dataclasses import dataclass
 
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["CutShort", "Failure", "NoRanges", "NotThere", "ShortRead", "failure", "passes", "traced"]
+__all__ = ["CutShort", "Failure", "NoRanges", "NotThere", "ShortRead", "classify", "format_error", "is_temporary"]
 
-_PASSING = (408, 409, 425, 429, 500, 502, 503, 504)  # answers that may be another one in a moment
+_PASSING = (408, 409, 425, 429, 500, 502, 503, 504)  # temporary failures
 _LOCAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EMFILE, errno.ENFILE)
 _SILENT = ("TimeoutError", "Timeout", "TimeoutException")
 _UNREACHED = ("ConnectionError", "ClientConnectionError", "HTTPClientError", "TransportError", "NetworkError")
-_ABSENT = (  # nobody answers under that name and port
+_ABSENT = (  # no server at that name and port
     "ClientConnectorError",
     "EndpointConnectionError",
     "ConnectionRefusedError",
@@ -35,7 +34,7 @@ _DROPPED = (
     "ProtocolError",
     "ResponseParserError",
 )
-_LOST_WAY = (  # redirects that do not end, or end at no web address
+_LOST_WAY = (  # redirects in a loop, or to other protocols
     "TooManyRedirects",
     "InvalidUrlRedirectClientError",
     "NonHttpUrlRedirectClientError",
@@ -52,7 +51,7 @@ _UNKNOWN_USER = (
     "SSOTokenLoadError",
     "UnauthorizedSSOTokenError",
 )
-_NO_ANSWER = "cannot be had now: the store does not answer in time; check the network, or try later"
+_NO_ANSWER = "cannot be accessed now: the store does not answer in time; check the network, or try later"
 _SECRETS = re.compile(r"(://)[^\s/@'\"]*@|\?[^\s'\"]*=[^\s'\"]*")  # a user's name and password, a signed query
 _CREDENTIALS = {
     "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (FSSPEC_S3_ANON=true for a public bucket)",
@@ -63,80 +62,84 @@ _CREDENTIALS["s3a"], _CREDENTIALS["gcs"] = _CREDENTIALS["s3"], _CREDENTIALS["gs"
 
 
 class CutShort(DataError):
-    """A file ends before what was asked of it, or has not the size that was expected."""
+    """A file ends before the requested bytes, or differs in size."""
 
 
 class NoRanges(DataError):
-    """A server gives whole files only."""
+    """A server cannot send ranges."""
 
 
 class NotThere(DataError):
-    """A file is not there."""
+    """A file does not exist."""
 
 
 class ShortRead(Exception):
-    """Fewer bytes came than were asked for."""
+    """Fewer bytes arrived than requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong with a request."""
+    """Kind of a failure, and its sentence."""
 
-    said: str
-    again: bool = False
-    once: bool = False
+    text: str
+    retry: bool = False
+    retry_once: bool = False
     missing: bool = False
-    short: bool = False
-    taken: bool = False
-    silent: bool = False
+    truncated: bool = False
+    exists: bool = False
+    timeout: bool = False
     unknown: bool = False
 
 
-def failure(error: Exception, scheme: str) -> Failure:
-    """Tell what an exception of some store means."""
+def classify(error: Exception, scheme: str) -> Failure:
+    """Classify an exception of a store's library."""
     if isinstance(error, SetsupError) or (isinstance(error, OSError) and error.errno in _LOCAL):
         raise error
     if isinstance(error, ShortRead):
-        return Failure("ends before the bytes that were asked for", again=True, once=True, short=True)
-    mend = _CREDENTIALS.get(scheme, "check the credentials in the address or in the options")
+        return Failure("ends before the requested bytes", retry=True, retry_once=True, truncated=True)
+    remedy = _CREDENTIALS.get(scheme, "check the credentials in the address or in the options")
     names = _names(error)
     if "TooManyRedirects" in names:
-        return Failure("cannot be had: its server redirects in a loop; check the address")
+        return Failure("cannot be accessed: its server redirects in a loop; check the address")
     if names.intersection(_LOST_WAY):
-        return Failure(f"cannot be had: its server redirects to no web address ({_first(error)}); check the address")
+        return Failure(
+            f"cannot be accessed: its server redirects to no web address ({_first(error)}); check the address"
+        )
     status = _status(error)
     if names.intersection(_UNKNOWN_USER):
-        return Failure(f"cannot be reached without credentials ({_first(error)}); {mend}")
+        return Failure(f"cannot be reached without credentials ({_first(error)}); {remedy}")
     if _kinds(error).intersection(_SILENT):
-        return Failure(_NO_ANSWER, True, silent=True)
+        return Failure(_NO_ANSWER, True, timeout=True)
     if status == 416:
-        return Failure("ends before the bytes that were asked for", short=True)
+        return Failure("ends before the requested bytes", truncated=True)
     forbidden = "PermissionError" in names or str(error).startswith("Forbidden: ")  # the latter is gcsfs's
     if status in (401, 403, 407) or forbidden:
         code = f" (HTTP {status})" if status else ""
-        return Failure(f"is refused by the store{code}: {_first(error)}; {mend}, and see what they may do there")
+        return Failure(f"is refused by the store{code}: {_first(error)}; {remedy}, and check their permissions")
     if status == 412 or "FileExistsError" in names:
-        return Failure("is there already", taken=True)
+        return Failure("is there already", exists=True)
     if "NoSuchBucket" in _code(error) or "bucket does not exist" in str(error):
         return Failure("is not there: there is no such bucket; check the address")
     if status in (404, 410) or "FileNotFoundError" in names:
-        return Failure("is not there; check the address, or write it anew", missing=True)
+        return Failure("is not there; check the address, or write it again", missing=True)
     if status in _PASSING:
-        return Failure(f"cannot be had now: the store answers HTTP {status} ({_first(error)}); try again later", True)
+        return Failure(
+            f"cannot be accessed now: the store answers HTTP {status} ({_first(error)}); try again later", True
+        )
     if names.intersection(_SILENT):
-        return Failure(_NO_ANSWER, True, silent=True)
+        return Failure(_NO_ANSWER, True, timeout=True)
     if names.intersection(_DROPPED):
-        return Failure("cannot be had now: the connection dropped; try again later", True)
+        return Failure("cannot be accessed now: the connection dropped; try again later", True)
     if names.intersection(_UNREACHED):
-        once = bool(names.intersection(_ABSENT))
-        return Failure(f"cannot be reached ({_first(error)}); check the address and the network", True, once)
-    said = f"HTTP {status}, {_first(error)}" if status else _first(error)
-    said = f"cannot be had: the store reports {said}; check the address and the options"
-    return Failure(said, status is None, unknown=True)
+        retry_once = bool(names.intersection(_ABSENT))
+        return Failure(f"cannot be reached ({_first(error)}); check the address and the network", True, retry_once)
+    text = f"HTTP {status}, {_first(error)}" if status else _first(error)
+    text = f"cannot be accessed: the store reports {text}; check the address and the options"
+    return Failure(text, status is None, unknown=True)
 
 
-def passes(error: Exception) -> bool:
-    """Whether an error would be the same, or as passing, if the file were asked for in another way."""
+def is_temporary(error: Exception) -> bool:
+    """Whether another way of requesting the file would fail alike, or the error is temporary."""
     names, status = _names(error), _status(error)
     if names.intersection(("ClientSSLError", "NoRanges", *_LOST_WAY)):
         return False
@@ -147,13 +150,13 @@ def passes(error: Exception) -> bool:
     return bool(names.intersection((*_SILENT, *_UNREACHED, *_DROPPED)))
 
 
-def traced(error: BaseException) -> str:
-    """Traceback of an exception and of what led to it, without passwords and signatures."""
+def format_error(error: BaseException) -> str:
+    """Traceback of an exception and its causes, without passwords and signatures."""
     return _SECRETS.sub(r"\1", "".join(traceback.format_exception(error)))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and what led to it."""
+    """The exception and its causes."""
     seen: list[BaseException] = []
     one: BaseException | None = error
     while one is not None and one not in seen:
@@ -168,12 +171,12 @@ def _kinds(error: BaseException) -> set[str]:
 
 
 def _names(error: Exception) -> set[str]:
-    """Names of the classes of an exception and of what led to it."""
+    """Names of the classes of an exception and its causes."""
     return set().union(*(_kinds(one) for one in _chain(error)))
 
 
 def _status(error: Exception) -> int | None:
-    """Status of HTTP, wherever the library puts it."""
+    """HTTP status, in the place that the library uses."""
     for one in _chain(error):
         response = getattr(one, "response", None)
         if isinstance(response, dict):  # botocore
@@ -186,7 +189,7 @@ def _status(error: Exception) -> int | None:
 
 
 def _code(error: Exception) -> str:
-    """What S3 calls the error."""
+    """Error code of S3."""
     for one in _chain(error):
         response = getattr(one, "response", None)
         if isinstance(response, dict):
@@ -195,8 +198,8 @@ def _code(error: Exception) -> str:
 
 
 def _first(error: Exception) -> str:
-    """First line of what an exception says, short enough for a sentence."""
-    message = getattr(error, "message", None)  # aiohttp's text has the whole address beside it
+    """First line of an exception's message, shortened to fit a sentence."""
+    message = getattr(error, "message", None)  # aiohttp's text includes the whole address
     words = " ".join((message if isinstance(message, str) and message else str(error)).split()).rstrip(".;,: ")
-    words = _SECRETS.sub(r"\1", words).partition(" for url ")[0]  # which the sentence names already
+    words = _SECRETS.sub(r"\1", words).partition(" for url ")[0]  # the sentence names it already
     return (words if len(words) <= 160 else words[:159] + "…") or type(error).__name__

@@ -1,8 +1,4 @@
-"""The file systems of fsspec, each in one process.
-
-They are made where they are first needed, once a process: their event loop does not survive a fork, nor their
-connections a journey.
-"""
+"""The file systems of fsspec, one per process: neither their event loop nor their connections survive a fork."""
 
 import logging
 import os
@@ -16,18 +12,18 @@ from urllib.request import getproxies
 from setsup.shards.stores.ranges import AT_ONCE
 from setsup.shards.stores.signed import SignedReads
 
-__all__ = ["S3", "SECONDS", "WEB", "FileSystem", "file_system", "web_timeout"]
+__all__ = ["S3", "SECONDS", "WEB", "FileSystem", "open_file_system", "web_timeout"]
 
 WEB, S3 = ("http", "https"), ("s3", "s3a")
 
 SECONDS = 30.0
 """For which a store may send nothing."""
 
-_SHARED = ("hf",)  # no event loop, but safe in threads; all other libraries without one are used by a thread at a time
+_SHARED = ("hf",)  # thread-safe without an event loop; other libraries without one are used by one thread at a time
 _NOWHERE = logging.NullHandler()
 
-# A child process has copies of the parent's file systems. Were they collected there, they would close connections by
-# way of an event loop that both share, and the parent would wait for these for ever: so the child keeps them.
+# A forked child has copies of the parent's file systems. Collecting them would close connections through an event loop
+# that both processes share, and the parent would wait for these forever: so the child keeps them.
 _systems: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _inherited: list[Any] = []
 if hasattr(os, "register_at_fork"):
@@ -40,13 +36,13 @@ class FileSystem(NamedTuple):
     Attributes
     ----------
     process : int
-        The one in which it works.
+        The process that made it.
     system : fsspec file system
         For the scheme of the address.
     root : str
-        What the library calls the address.
+        The library's form of the address.
     turn : context manager or None
-        To be held while the library works, where only one thread may use it at a time.
+        To be held during calls, if only one thread may use the library at a time.
     signed : SignedReads or None
         Reads ranges of files in S3.
 
@@ -59,13 +55,13 @@ class FileSystem(NamedTuple):
     signed: SignedReads | None
 
 
-def file_system(address: str, scheme: str, options: Mapping[str, Any]) -> FileSystem:
+def open_file_system(address: str, scheme: str, options: Mapping[str, Any]) -> FileSystem:
     """Make the file system of an address."""
     import fsspec
 
-    if scheme in ("gs", "gcs"):  # which logs what it raises, onto the screen where nobody listens
+    if scheme in ("gs", "gcs"):  # gcsfs logs what it raises, to the screen without a handler
         logging.getLogger("gcsfs").addHandler(_NOWHERE)
-    # an instance of its own, since the options hold for it alone
+    # not cached, since the options are for this store alone
     system, root = fsspec.url_to_fs(address, **{**_options(scheme, options), "skip_instance_cache": True})
     _systems.add(system)
     turn = None if system.async_impl or scheme in _SHARED else threading.Lock()
@@ -85,7 +81,7 @@ def web_timeout(silent: float | None = SECONDS) -> Any:
 
 
 def _options(scheme: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a file system: for many small requests, of which each fails soon, below what the user says."""
+    """Options of a file system: defaults for many small requests that fail early, and the user's."""
     from fsspec.config import conf
 
     own: dict[str, Any] = {}
@@ -93,13 +89,13 @@ def _options(scheme: str, given: Mapping[str, Any]) -> dict[str, Any]:
         own["config_kwargs"] = {
             "max_pool_connections": AT_ONCE,
             "retries": {"mode": "standard", "max_attempts": 2},
-            "signature_version": "s3v4",  # else addresses would be signed by the one before, which few servers know
+            "signature_version": "s3v4",  # addresses would be signed by an older version, which few servers know
         }
     elif scheme in WEB:
         own["client_kwargs"] = {
-            # of all that follows, the time is kept by who asks: a timer a request, not three
+            # requests are timed by setsup.shards.stores.attempts: one timer each, not three
             "timeout": web_timeout(None),
-            # asked for proxies, aiohttp looks for them, and for passwords in files, anew with each request
+            # with trust_env, aiohttp looks for proxies and netrc files at each request
             "trust_env": bool(getproxies()),
         }
     if scheme in (*S3, "gs", "gcs"):

@@ -34,7 +34,7 @@ class LocalStore:
         return f"LocalStore({self.url!r})"
 
     def read(self, name: str, limit: int) -> bytes:
-        """Content of a file of at most so many bytes."""
+        """Content of a file of at most `limit` bytes."""
         path = self._path(name)
         with _readable(path), path.open("rb") as file:
             # no more than there is: room is made at once for as much as is asked for
@@ -56,11 +56,11 @@ class LocalStore:
                 file.seek(one.start)
                 found[place] = file.read(one.stop - one.start)
             if len(found[place]) != one.stop - one.start:
-                raise DataError(f"{path} ends before byte {one.stop:,}: it is cut off; fetch or write it anew")
+                raise DataError(f"{path} ends before byte {one.stop:,}: it is cut off; fetch or write it again")
         return found
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file, None where there is none."""
+        """Size of a file in bytes; None if it does not exist."""
         path = self._path(name)
         try:
             # os.path, since Path.is_file raises where a folder may not be entered
@@ -108,7 +108,7 @@ class LocalStore:
             path.unlink()
 
     def put_bytes(self, name: str, content: bytes, *, fresh: bool = False) -> bool:
-        """Write a small file at once; with `fresh` only where there is none. Whether it was written."""
+        """Write a small file; with `fresh` only if there is none. Returns whether it was written."""
         target = self._path(name)
         if not fresh:
             with written(target) as part:
@@ -178,6 +178,6 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise NotThere(f"{path} is not there; fetch or write it anew") from None
+        raise NotThere(f"{path} is not there; fetch or write it again") from None
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AT_ONCE", "GAP", "MOST", "Reads", "merged"]
+__all__ = ["AT_ONCE", "GAP", "MOST", "Reads", "merge_ranges"]
 
 AT_ONCE = 64
 """Requests under way."""
@@ -49,7 +49,9 @@ class Reads(NamedTuple):
     offset: Integers
 
 
-def merged(file: npt.ArrayLike, start: npt.ArrayLike, stop: npt.ArrayLike, gap: int = GAP, most: int = MOST) -> Reads:
+def merge_ranges(
+    file: npt.ArrayLike, start: npt.ArrayLike, stop: npt.ArrayLike, gap: int = GAP, most: int = MOST
+) -> Reads:
     """Join ranges that lie near each other.
 
     Parameters
@@ -66,7 +68,7 @@ def merged(file: npt.ArrayLike, start: npt.ArrayLike, stop: npt.ArrayLike, gap: 
 
     Examples
     --------
-    >>> reads = merged([0, 1, 0], [100, 5, 0], [110, 10, 40], gap=64)
+    >>> reads = merge_ranges([0, 1, 0], [100, 5, 0], [110, 10, 40], gap=64)
     >>> reads.file, reads.start, reads.stop
     (array([0, 1]), array([0, 5]), array([110,  10]))
     >>> reads.read, reads.offset
@@ -77,16 +79,16 @@ def merged(file: npt.ArrayLike, start: npt.ArrayLike, stop: npt.ArrayLike, gap: 
     order = np.lexsort((stops, starts, files))
     firsts: list[int] = []  # of each read, its place in the order
     ends: list[int] = []
-    begun = end = current = -1
+    begin = end = current = -1
     for place, one in enumerate(zip(files[order].tolist(), starts[order].tolist(), stops[order].tolist(), strict=True)):
         number, low, high = one
-        near = number == current and low <= end + gap and max(high, end) - begun <= most
+        near = number == current and low <= end + gap and max(high, end) - begin <= most
         if near or (number == current and low < end):
             end = ends[-1] = max(end, high)
         else:
             firsts.append(place)
             ends.append(high)
-            current, begun, end = number, low, high
+            current, begin, end = number, low, high
     first = np.array(firsts, np.int64)
     chosen = order[first]
     read = np.empty(len(order), np.int64)

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.files import cache_folder
 from setsup.shards.layout import CRC32C, Catalogue, Shard
-from setsup.shards.reading import mend
+from setsup.shards.reading import remedy
 from setsup.shards.stores.cache import BLOCK, Copy, ShardCache
 from setsup.shards.stores.errors import CutShort
-from setsup.shards.stores.ranges import merged
-from setsup.shards.stores.store import Range, Store, joined
+from setsup.shards.stores.ranges import merge_ranges
+from setsup.shards.stores.store import Range, Store, join_address
 
 __all__ = ["FOLDER", "RemoteReader"]
 
@@ -27,7 +27,7 @@ Integers = npt.NDArray[np.int64]
 class RemoteReader:
     r"""Reads ranges of shards that lie in a store.
 
-    What is asked for in one call becomes as few requests as pay (:func:`setsup.shards.stores.ranges.merged`), which are
+    The ranges of one call are merged (:func:`setsup.shards.stores.ranges.merge_ranges`) into requests that are
     under way at once; so ask for whole batches. What came is kept on the disk, in blocks
     (:mod:`setsup.shards.stores.cache`), before anybody has checked it: who finds that the content is not what the index
     says calls :meth:`drop` with the number of the shard, and reads again; what is wrong then is wrong in the store.
@@ -85,7 +85,7 @@ class RemoteReader:
         if self._cache is not None:  # whole blocks, since only these can be kept
             whole = np.array([shards[one].size for one in number.tolist()], np.int64)
             low, high = low // BLOCK * BLOCK, np.minimum(-(-high // BLOCK) * BLOCK, whole)
-        reads = merged(number, low, high)
+        reads = merge_ranges(number, low, high)
         wanted = [
             Range(shards[one].name, first, last, shards[one].size)
             for one, first, last in zip(reads.file.tolist(), reads.start.tolist(), reads.stop.tolist(), strict=True)
@@ -111,8 +111,8 @@ class RemoteReader:
             if size != shard.size:
                 has = "is not there any more" if size is None else f"has {size:,} bytes, not {shard.size:,}"
                 return DataError(
-                    f"{joined(self.store.url, shard.name)} has changed since it was indexed: it {has}; "
-                    f"{mend(self.catalogue.check)}"
+                    f"{join_address(self.store.url, shard.name)} has changed since it was indexed: it {has}; "
+                    f"{remedy(self.catalogue.check)}"
                 )
         return error
 

@@ -1,17 +1,14 @@
 """Files under an address of a store, through fsspec: S3, Google Cloud Storage, the web, the Hugging Face Hub, memory ….
 
-What a store refuses or fails to do becomes one sentence (:mod:`setsup.shards.stores.errors`); what may pass is tried
-again, after waits that grow.
+Failures become one sentence (:mod:`setsup.shards.stores.errors`); temporary ones are retried
+(:mod:`setsup.shards.stores.attempts`).
 """
 
-import asyncio
-import logging
 import os
 import re
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,26 +17,19 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from setsup.errors import DataError, need
 from setsup.files import readable_size, written
 from setsup.progress import progress
-from setsup.shards.stores.errors import CutShort, Failure, NoRanges, NotThere, ShortRead, failure, traced
-from setsup.shards.stores.file_system import S3, SECONDS, WEB, FileSystem, file_system, web_timeout
+from setsup.shards.stores.attempts import Attempts, Request
+from setsup.shards.stores.errors import CutShort, NoRanges, NotThere, ShortRead
+from setsup.shards.stores.file_system import S3, WEB, FileSystem, open_file_system, web_timeout
 from setsup.shards.stores.local import below
-from setsup.shards.stores.ranges import AT_ONCE
-from setsup.shards.stores.store import Range, joined
+from setsup.shards.stores.store import Range, join_address
 from setsup.shards.stores.web import web_links, web_range, web_size
 
-__all__ = ["WAITS", "RemoteStore", "without_secrets"]
+__all__ = ["RemoteStore", "without_secrets"]
 
 Result = TypeVar("Result")
 
-WAITS = (0.5, 2.0, 6.0)
-"""Seconds before the second, third and fourth attempt; there are but two at a store that has never answered."""
-
-SILENCE = 10.0
-"""Seconds without an answer after which the log says so."""
-
 _PIECE = 8 << 20  # bytes that are copied at a time
 _PIECES = 4  # of them under way
-_RATE = 50_000.0  # bytes a second: a request may take so much longer for what it brings
 _DEPTH, _LINKS = 8, 1_000_000  # of a web server's lists: folders within folders, and files
 _UNLISTED = "index a copy on a disk with `setsup index FOLDER --out INDEX`, and open the address with that index"
 _WHOLE = (
@@ -55,11 +45,9 @@ _WHOLE = (
     "hf",
     "memory",
 )  # written: a file is there as a whole or not at all
-_ONCE = ("gs", "gcs", "hf", "memory")  # asked once: their libraries try again by themselves, or nothing can pass
 _THREADS = 16
 _LIBRARIES = {"gcs": ("gcsfs",), "gs": ("gcsfs",), "hf": ("huggingface_hub",)}
 _LIBRARIES |= dict.fromkeys(S3, ("s3fs",)) | dict.fromkeys(WEB, ("aiohttp",))
-_log = logging.getLogger("setsup")
 
 
 class RemoteStore:
@@ -71,8 +59,8 @@ class RemoteStore:
         self._address, self._options = address, dict(options or {})
         self._scheme = address.partition("::")[0].partition("://")[0].lower()
         self._opened: FileSystem | None = None
-        self._answered = 0  # requests so far
         self.url = without_secrets(address)
+        self._attempts = Attempts(self.url, self._scheme)
         need(f"{self.url} needs", "fsspec", *_LIBRARIES.get(self._scheme, ()))
         import fsspec
 
@@ -80,7 +68,8 @@ class RemoteStore:
             fsspec.get_filesystem_class(self._scheme)
         except ValueError as error:
             raise DataError(
-                f"{self.url} is no address that can be opened ({error}): a folder, s3://…, gs://…, https://… or hf://… "
+                f"{self.url} is not an address that can be opened ({error}): a folder, s3://…, gs://…, https://… or "
+                "hf://… "
                 "was expected"
             ) from None
         except ImportError as error:
@@ -100,41 +89,41 @@ class RemoteStore:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def read(self, name: str, limit: int) -> bytes:
-        """Content of a file of at most so many bytes."""
+        """Content of a file of at most `limit` bytes."""
         size = self._need_size(name)
         if size > limit:
             raise DataError(
-                f"{self._said(name)} has {readable_size(size)}, more than the {readable_size(limit)} that such a file "
+                f"{self._at(name)} has {readable_size(size)}, more than the {readable_size(limit)} that such a file "
                 "may have: it is another file, or damaged"
             )
         return self.ranges([Range(name, 0, size)])[0]
 
     def ranges(self, wanted: Sequence[Range]) -> list[bytes]:
         """Bytes of files, in the order asked for, several at once."""
-        asked = [one for one in wanted if one.stop > one.start]
+        nonempty = [one for one in wanted if one.stop > one.start]
         opened = self._open()
         if opened.system.async_impl:
-            paths = {name: self._path(opened, name) for name in {one.name for one in asked}}
-            requests = [partial(self._part, opened, paths[one.name], one) for one in asked]
-            found = self._at_once(
-                [(one.name, one.stop - one.start, request) for one, request in zip(asked, requests, strict=True)]
-            )
-        elif opened.turn is None and len(asked) > 1:
-            with ThreadPoolExecutor(min(_THREADS, len(asked))) as pool:
-                found = list(pool.map(self._part_by_itself, asked))
+            paths = {name: self._path(opened, name) for name in {one.name for one in nonempty}}
+            parts = [(one, partial(self._part, opened, paths[one.name], one)) for one in nonempty]
+            found = self._gather([Request(one.name, one.stop - one.start, start) for one, start in parts])
+        elif opened.turn is None and len(nonempty) > 1:
+            with ThreadPoolExecutor(min(_THREADS, len(nonempty))) as pool:
+                found = list(pool.map(self._part_by_itself, nonempty))
         else:
-            found = [self._part_by_itself(one) for one in asked]
+            found = [self._part_by_itself(one) for one in nonempty]
         contents = iter(found)
         return [next(contents) if one.stop > one.start else b"" for one in wanted]
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file, None where there is none."""
+        """Size of a file in bytes; None if it does not exist."""
         opened = self._open()
         path = self._path(opened, name)
         if self._scheme in WEB:
-            found: int | None = self._at_once([(name, 0, partial(web_size, opened.system, path, self._said(name)))])[0]
+            found: int | None = self._gather(
+                [Request(name, 0, partial(web_size, opened.system, path, self._at(name)))]
+            )[0]
             return found
-        about = self._tried(name, lambda: self._anew(opened, path).info(path), missing=True)
+        about = self._call(name, lambda: self._refreshed(opened, path).info(path), missing=True)
         return None if about is None or about["type"] != "file" else int(about["size"])
 
     def names(self) -> list[str]:
@@ -156,9 +145,9 @@ class RemoteStore:
             except NoRanges:
                 opened = self._open()
                 how = {"timeout": web_timeout()} if self._scheme in WEB else {}
-                self._tried(name, lambda: opened.system.get_file(self._path(opened, name), str(fresh), **how))
+                self._call(name, lambda: opened.system.get_file(self._path(opened, name), str(fresh), **how))
                 if fresh.stat().st_size != size:
-                    raise CutShort(f"{self._said(name)} came with fewer bytes than it has; fetch it again") from None
+                    raise CutShort(f"{self._at(name)} came with fewer bytes than it has; fetch it again") from None
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -169,39 +158,39 @@ class RemoteStore:
         if self._scheme == "memory":  # which shows a file that grows
             opened.system.pipe_file(target, path.read_bytes())
         else:
-            self._tried(name, lambda: opened.system.put_file(str(path), target))
+            self._call(name, lambda: opened.system.put_file(str(path), target))
         path.unlink()
 
     def put_bytes(self, name: str, content: bytes, *, fresh: bool = False) -> bool:
-        """Write a small file at once; with `fresh` only where there is none. Whether it was written."""
+        """Write a small file; with `fresh` only if there is none. Returns whether it was written."""
         opened = self._open()
         target = self._writable(opened, name)
         if not fresh:
-            self._tried(name, lambda: opened.system.pipe_file(target, content))
+            self._call(name, lambda: opened.system.pipe_file(target, content))
             return True
         # asked first too, since there are stores that know no such condition, and write
         if self.size(name) is not None:
             return False
-        return self._tried(name, lambda: _created(opened.system, target, content), taken=True) is not None
+        return self._call(name, lambda: _create(opened.system, target, content), exists=True) is not None
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove files; those that are not there do not matter."""
         opened = self._open()
         paths = {name: self._writable(opened, name) for name in names}
         if opened.system.async_impl:
-            self._at_once([(name, 0, partial(_removed, opened.system, path)) for name, path in paths.items()])
+            self._gather([Request(name, 0, partial(_remove, opened.system, path)) for name, path in paths.items()])
         else:
             for name, path in paths.items():
-                self._tried(name, partial(opened.system.rm_file, path), missing=True)
+                self._call(name, partial(opened.system.rm_file, path), missing=True)
 
     # -- one request ---------------------------------------------------------------------------------------------------
 
     async def _part(self, opened: FileSystem, path: str, one: Range) -> bytes:
         """Bytes of a file, asked for once."""
         if self._scheme in WEB:
-            return await web_range(opened.system, path, one, self._said(one.name))
+            return await web_range(opened.system, path, one, self._at(one.name))
         if opened.signed is not None:
-            content: bytes = await opened.signed.read(path, one, self._said(one.name))
+            content: bytes = await opened.signed.read(path, one, self._at(one.name))
         else:
             content = await opened.system._cat_file(path, start=one.start, end=one.stop)
         return self._whole(content, one)
@@ -213,123 +202,27 @@ class RemoteStore:
         # the Hub's files would read ahead
         how = {"cache_type": "none"} if self._scheme == "hf" else {}
         request = partial(opened.system.cat_file, path, start=one.start, end=one.stop, **how)
-        return self._tried(one.name, lambda: self._whole(request(), one)) or b""
+        return self._call(one.name, lambda: self._whole(request(), one)) or b""
 
     def _whole(self, content: bytes, one: Range) -> bytes:
         expected = one.stop - one.start
         if len(content) < expected:
             raise ShortRead
         if len(content) > expected:
-            raise NoRanges(f"{self._said(one.name)} cannot be read in parts: the store sends more than it is asked for")
+            raise NoRanges(f"{self._at(one.name)} cannot be read in parts: the store sends more bytes than requested")
         return content
-
-    # -- many requests, and again --------------------------------------------------------------------------------------
-
-    def _at_once(self, requests: Sequence[tuple[str, int, Callable[[], Awaitable[Any]]]]) -> list[Any]:
-        """Outcomes of requests, in order: the name of the file, the bytes to come, and what asks for them.
-
-        No more than :data:`AT_ONCE` are under way. The first that fails for good ends all.
-        """
-        found: list[Any] = [None] * len(requests)
-        waiting = iter(range(len(requests)))
-
-        async def work() -> None:
-            for place in waiting:
-                name, size, request = requests[place]
-                found[place] = await self._tried_async(name, size, request)
-
-        async def all_of_them() -> None:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(AT_ONCE, len(requests))):
-                    group.create_task(work())
-
-        running = asyncio.run_coroutine_threadsafe(all_of_them(), self._open().system.loop)
-        try:
-            self._wait(running)
-        except BaseExceptionGroup as errors:  # of which the first is as good as any
-            raise errors.exceptions[0] from errors.exceptions[0].__cause__
-        except BaseException:
-            running.cancel()
-            raise
-        return found
-
-    def _wait(self, running: Future[None]) -> None:
-        """Wait for requests; where none is answered for a while, say so."""
-        said = False
-        while True:
-            before = self._answered
-            try:
-                return running.result(None if said else SILENCE)
-            except TimeoutError:
-                if running.done():
-                    raise
-            if self._answered == before:
-                said = True
-                _log.warning(
-                    "%s has not answered for %.0f s; it is given up after about %.0f s",
-                    *(self.url, SILENCE, (len(WAITS) + 1 if before else 2) * SECONDS),
-                )
-
-    async def _tried_async(self, name: str, size: int, request: Callable[[], Awaitable[Result]]) -> Result:
-        for wait in self._waits():
-            try:
-                async with asyncio.timeout(SECONDS + size / _RATE):
-                    found = await request()
-                self._answered += 1
-                return found
-            except Exception as error:
-                seconds = self._again(name, failure(error, self._scheme), wait, error)
-            await asyncio.sleep(seconds)
-        raise AssertionError  # pragma: no cover - the last wait is None
-
-    def _tried(
-        self, name: str, request: Callable[[], Result], missing: bool = False, taken: bool = False
-    ) -> Result | None:
-        """Outcome of a request to the library; None where a file is missing, or there, and that is an answer."""
-        turn = self._open().turn
-        for wait in self._waits():
-            try:
-                with turn or nullcontext():
-                    done = request()
-                self._answered += 1
-                return done
-            except Exception as error:
-                found = failure(error, self._scheme)
-                if (missing and found.missing) or (taken and found.taken):
-                    return None
-                seconds = self._again(name, found, wait, error)
-            time.sleep(seconds)
-        raise AssertionError  # pragma: no cover - the last wait is None
-
-    def _again(self, name: str, found: Failure, wait: float | None, error: Exception) -> float:
-        """Seconds after which a request is tried again; or the error, where that is of no use."""
-        once = found.once or (found.silent and not self._answered)
-        if wait is None or not found.again or (once and wait != WAITS[0]):
-            raise self._refused(name, found, error) from (error if found.unknown else None)
-        _log.info("%s %s; trying again in %.1f s", self._said(name), found.said, wait)
-        return wait
-
-    def _waits(self) -> Iterator[float | None]:
-        yield from () if self._scheme in _ONCE else WAITS
-        yield None
-
-    def _refused(self, name: str, found: Failure, error: Exception) -> DataError:
-        if _log.isEnabledFor(logging.DEBUG):  # the sentence says it all, but not to who looks for a fault in a library
-            _log.debug("%s: %s", self._said(name), traced(error))
-        kind = CutShort if found.short else NotThere if found.missing else DataError
-        return kind(f"{self._said(name)} {found.said}")
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
     def _listed(self) -> list[str]:
         opened = self._open()
-        listed = self._tried("", lambda: self._anew(opened, opened.root).find(opened.root), missing=True) or []
+        listed = self._call("", lambda: self._refreshed(opened, opened.root).find(opened.root), missing=True) or []
         top = opened.root.rstrip("/") + "/"
         return [path.removeprefix(top) for path in listed if path.startswith(top) and not path.endswith("/")]
 
-    def _anew(self, opened: FileSystem, path: str) -> Any:
-        """The library, having forgotten what it knew of a folder: others may have changed it."""
-        if self._scheme == "hf":  # all others were told to remember nothing
+    def _refreshed(self, opened: FileSystem, path: str) -> Any:
+        """The library's file system without its cache of a folder, which others may have changed."""
+        if self._scheme == "hf":  # all others cache nothing
             opened.system.invalidate_cache(path)
         return opened.system
 
@@ -340,7 +233,8 @@ class RemoteStore:
         while waiting:
             folder = waiting.pop()
             page = self._join(opened.root, folder)
-            for name in self._at_once([(folder, 0, partial(web_links, opened.system, page, self._said(folder)))])[0]:
+            request = Request(folder, 0, partial(web_links, opened.system, page, self._at(folder)))
+            for name in self._gather([request])[0]:
                 found = folder + name
                 if found in seen:
                     continue
@@ -355,6 +249,14 @@ class RemoteStore:
             raise DataError(f"{self.url} has no list of its files; {_UNLISTED}")
         return files
 
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    def _call(self, name: str, request: Callable[[], Result], **answers: bool) -> Result | None:
+        return self._attempts.call(name, request, self._open().turn, **answers)
+
+    def _gather(self, requests: Sequence[Request]) -> list[Any]:
+        return self._attempts.gather(requests, self._open().system.loop)
+
     # -- addresses -----------------------------------------------------------------------------------------------------
 
     def _open(self) -> FileSystem:
@@ -362,10 +264,9 @@ class RemoteStore:
         opened = self._opened
         if opened is None or opened.process != os.getpid():
             try:
-                opened = file_system(self._address, self._scheme, self._options)
+                opened = open_file_system(self._address, self._scheme, self._options)
             except Exception as error:
-                found = failure(error, self._scheme)
-                raise self._refused("", found, error) from (error if found.unknown else None)
+                self._attempts.refuse("", error)
             self._opened = opened
         return opened
 
@@ -382,18 +283,18 @@ class RemoteStore:
     def _writable(self, opened: FileSystem, name: str) -> str:
         if self._scheme not in _WHOLE:
             raise DataError(
-                f"{self._said(name)} cannot be written: {self._scheme} is for reading; write to a folder or a bucket"
+                f"{self._at(name)} cannot be written: {self._scheme} is for reading; write to a folder or a bucket"
             )
         return self._path(opened, name)
 
     def _need_size(self, name: str) -> int:
         size = self.size(name)
         if size is None:
-            raise NotThere(f"{self._said(name)} is not there; check the address, or write it anew")
+            raise NotThere(f"{self._at(name)} is not there; check the address, or write it again")
         return size
 
-    def _said(self, name: str) -> str:
-        return joined(self.url, name) if name else self.url
+    def _at(self, name: str) -> str:
+        return join_address(self.url, name) if name else self.url
 
 
 def without_secrets(address: str) -> str:
@@ -412,14 +313,14 @@ def _bare(address: str) -> str:
     try:
         urlsplit(address)
     except ValueError as error:
-        raise DataError(f"{address.partition('?')[0].rpartition('@')[2]} is no address: {error}") from None
+        raise DataError(f"{address.partition('?')[0].rpartition('@')[2]} is not an address: {error}") from None
     # by hand: put together again from its parts, an address without a server would be another one
     scheme, marks, rest = re.sub(r"[?#].*|[\t\r\n]", "", address, flags=re.DOTALL).rpartition("://")
     server, slash, path = rest.partition("/")
     return f"{scheme}{marks}{server.rpartition('@')[2]}{slash}{path}"
 
 
-def _created(system: Any, path: str, content: bytes) -> bool:
+def _create(system: Any, path: str, content: bytes) -> bool:
     """Write a file where there is none; FileExistsError where there is."""
     try:
         system.pipe_file(path, content, mode="create")
@@ -428,6 +329,6 @@ def _created(system: Any, path: str, content: bytes) -> bool:
     return True
 
 
-async def _removed(system: Any, path: str) -> None:
+async def _remove(system: Any, path: str) -> None:
     with suppress(FileNotFoundError):
         await system._rm_file(path)

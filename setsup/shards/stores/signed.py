@@ -1,12 +1,12 @@
 """Ranges of files in S3 by signed addresses.
 
-Nearly all that a request to S3 costs here is botocore's work: 1.1 ms of a core to build, sign and parse one, where the
-request itself takes 0.15 ms. A *presigned* address of a file serves for any of its ranges, since the ``Range`` header
-need not be signed; so a file is signed for once in a while, and its ranges are read like those of a web server, whose
-answers tell the size of the file too.
+Most of the cost of a request to S3 is botocore's: 1.1 ms of a core to build, sign and parse one, where the request
+itself takes 0.15 ms. A *presigned* address of a file is valid for any of its ranges, since the ``Range`` header
+need not be signed; so a file is signed now and then, and its ranges are read like those of a web server, whose
+answers include the size of the file.
 
-What is refused that way is asked for again through the library, which knows other regions, redirections and keys, and
-says what is wrong in S3's own words.
+A refused request is repeated through the library, which handles other regions, redirections and keys, and has S3's own
+error messages.
 
 Source: Amazon S3, API Reference, "Authenticating Requests: Using Query Parameters (AWS Signature Version 4)".
 """
@@ -14,15 +14,15 @@ Source: Amazon S3, API Reference, "Authenticating Requests: Using Query Paramete
 import time
 from typing import Any
 
-from setsup.shards.stores.errors import passes
+from setsup.shards.stores.errors import is_temporary
 from setsup.shards.stores.store import Range
 from setsup.shards.stores.web import web_range
 
 __all__ = ["SignedReads"]
 
-_VALID, _RENEWED = 3600, 900.0  # seconds for which an address is signed, and after which it is signed anew
-_MANY = 4096  # addresses that are kept
-_MISSES = 4  # reads that only the library could do, after which it is asked at once
+_VALID, _RENEWED = 3600, 900.0  # seconds for which an address is valid, and after which it is signed again
+_MANY = 4096  # addresses kept
+_MISSES = 4  # reads that only the library could do, after which it is used at once
 
 
 class SignedReads:
@@ -31,17 +31,17 @@ class SignedReads:
     def __init__(self, system: Any, web: Any) -> None:
         self._system, self._web = system, web
         self._addresses: dict[str, tuple[float, str]] = {}
-        # keys of the user's own go with each request; express buckets have sessions; `verify` is not the web's to know
+        # customer keys are sent with each request; express buckets have sessions; `verify` is an option of botocore
         plain = not system.s3_additional_kwargs and "verify" not in system.client_kwargs and not system.version_aware
         self._misses = 0 if plain else _MISSES
 
-    async def read(self, path: str, wanted: Range, said: str) -> bytes:
-        """Bytes of a file; `said` is its name in messages."""
+    async def read(self, path: str, wanted: Range, label: str) -> bytes:
+        """Bytes of a file; `label` is its name in messages."""
         if self._misses < _MISSES:
             try:
-                return await web_range(self._web, await self._address(path), wanted, said)
+                return await web_range(self._web, await self._address(path), wanted, label)
             except Exception as error:
-                if passes(error):
+                if is_temporary(error):
                     raise
             self._addresses.pop(path, None)
         content: bytes = await self._system._cat_file(path, start=wanted.start, end=wanted.stop)

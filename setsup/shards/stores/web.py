@@ -1,7 +1,7 @@
 """Files of a web server: their ranges, their sizes, and which of them its pages list.
 
-Requests go through the connections of fsspec's file system. Its own functions are not used, since they read whatever
-comes: a server without ranges sends the whole file for each of them, and one that wants a log-in sends a page.
+Requests use the connections of fsspec's file system, but not its functions, which accept any answer: a server without
+ranges sends the whole file for each range, and one that requires a log-in sends a page.
 
 Source: RFC 9110, sections 14 (ranges) and 15 (status codes).
 """
@@ -23,7 +23,7 @@ _PAGE = 16 << 20  # bytes of a list
 _COPY = "copy the files to a disk and open that folder"
 
 
-async def web_range(system: Any, url: str, wanted: Range, said: str) -> bytes:
+async def web_range(system: Any, url: str, wanted: Range, label: str) -> bytes:
     """Bytes of a file."""
     start, stop = wanted.start, wanted.stop
     async with await _get(system, url, {"Range": f"bytes={start}-{stop - 1}"}) as response:
@@ -32,34 +32,34 @@ async def web_range(system: Any, url: str, wanted: Range, said: str) -> bytes:
                 r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", response.headers.get("Content-Range", "")
             )
             if found is None or int(found[1]) != start or int(found[2]) >= stop:
-                raise NoRanges(f"{said} cannot be read in parts: its server sends others than it is asked for; {_COPY}")
+                raise NoRanges(f"{label} cannot be read in parts: its server sends other bytes than requested; {_COPY}")
             if found[3] != "*":
-                _need_size(said, int(found[3]), wanted)
+                _need_size(label, int(found[3]), wanted)
         elif response.status == 200:
             size = response.content_length
             if start or size != stop:  # else the range is the whole file
                 if wanted.whole is not None and size is not None:
-                    _need_size(said, size, wanted)
-                raise NoRanges(f"{said} cannot be read in parts: its server has no ranges of bytes; {_COPY}")
+                    _need_size(label, size, wanted)
+                raise NoRanges(f"{label} cannot be read in parts: its server has no ranges of bytes; {_COPY}")
         elif response.status == 416 and wanted.whole is not None:
             total = re.fullmatch(r"bytes \*/(\d{1,18})", response.headers.get("Content-Range", ""))
             if total:
-                _need_size(said, int(total[1]), wanted)
+                _need_size(label, int(total[1]), wanted)
         response.raise_for_status()
         if response.status not in (200, 206):
-            raise NoRanges(f"{said} cannot be read: its server answers HTTP {response.status}; check the address")
+            raise NoRanges(f"{label} cannot be read: its server answers HTTP {response.status}; check the address")
         pieces, left = [], stop - start
         async for piece in response.content.iter_any():
             pieces.append(piece)
             left -= len(piece)
             if left < 0:  # and who knows how many more will come
-                raise NoRanges(f"{said} cannot be read in parts: its server sends more than it is asked for; {_COPY}")
+                raise NoRanges(f"{label} cannot be read in parts: its server sends more bytes than requested; {_COPY}")
     if left:
         raise ShortRead
     return b"".join(pieces)
 
 
-async def web_size(system: Any, url: str, said: str) -> int | None:
+async def web_size(system: Any, url: str, label: str) -> int | None:
     """Bytes of a file, None where there is none: by asking for its first byte, which no server forbids."""
     async with await _get(system, url, {"Range": "bytes=0-0"}) as response:
         if response.status in (404, 410):
@@ -73,10 +73,10 @@ async def web_size(system: Any, url: str, said: str) -> int | None:
         response.raise_for_status()
         if response.status == 200 and response.content_length is not None:
             return int(response.content_length)
-    raise DataError(f"{said} cannot be read: its server does not tell how long it is; {_COPY}")
+    raise DataError(f"{label} cannot be read: its server does not state its size; {_COPY}")
 
 
-async def web_links(system: Any, url: str, said: str) -> list[str]:
+async def web_links(system: Any, url: str, label: str) -> list[str]:
     """Names that a page links to and that lie directly or further below it, with ``/`` behind those of folders.
 
     A server's list of a folder has them, and much else: ways to sort it, the folder above, other places.
@@ -89,7 +89,7 @@ async def web_links(system: Any, url: str, said: str) -> list[str]:
         async for piece in response.content.iter_any():
             page += piece
             if len(page) > _PAGE:
-                raise DataError(f"{said} is no list of files: it has more than {readable_size(_PAGE)}")
+                raise DataError(f"{label} is not a list of files: it has more than {readable_size(_PAGE)}")
         base = str(response.url)
     links = _Links()
     links.feed(page.decode("utf-8", "replace"))
@@ -116,9 +116,9 @@ class _Links(HTMLParser):
         self.found += [value for name, value in attrs if tag == "a" and name == "href" and value]
 
 
-def _need_size(said: str, size: int, wanted: Range) -> None:
+def _need_size(label: str, size: int, wanted: Range) -> None:
     if wanted.whole is not None and size != wanted.whole:
-        raise CutShort(f"{said} has {size:,} bytes, not the {wanted.whole:,} expected")
+        raise CutShort(f"{label} has {size:,} bytes, not the {wanted.whole:,} expected")
 
 
 async def _get(system: Any, url: str, headers: dict[str, str]) -> Any:

@@ -26,7 +26,7 @@ __all__ = ["FORMATS", "Labels", "encoded", "stored"]
 Array = npt.NDArray[Any]
 
 FORMATS = {"png": "png", "webp": "webp", "jpeg": "jpg", "npy": "npy"}
-"""What pictures are stored as, and the last part of their members' extensions."""
+"""What images are stored as, and the last part of their members' extensions."""
 
 _QUALITY = 95  # of a JPEG
 _NUMBERS = {np.dtype(code).name for code in "?bhilqBHILQefdFD"}
@@ -37,7 +37,7 @@ _FEW = 1 << 16  # levels whose texts are kept
 def stored(name: str, modality: Modality, format: str) -> Member:
     """How a modality is stored.
 
-    Pictures, uint8 of three axes with a colour space, are stored in the format; all else, and pictures of two channels,
+    Images, uint8 of three axes with a colour space, are stored in the format; all else, and images of two channels,
     as npy. What a format has no place for is PNG: grey in WebP, alpha in JPEG.
     """
     if format not in FORMATS:
@@ -49,14 +49,14 @@ def stored(name: str, modality: Modality, format: str) -> Member:
         )
     if modality.dtype not in _NUMBERS:
         raise DataError(f"the modality {name!r} holds {modality.dtype}, which is no number; leave it out")
-    last = FORMATS[format] if _is_picture(modality) else "npy"
+    last = FORMATS[format] if _is_image(modality) else "npy"
     channels = modality.shape[-1] if modality.shape else None
     if (last == "webp" and channels == 1) or (last == "jpg" and channels == 4):
         last = "png"
     return Member(modality, last if name == "image" else f"{name}.{last}")
 
 
-def _is_picture(modality: Modality) -> bool:
+def _is_image(modality: Modality) -> bool:
     return (
         bool(modality.color) and modality.dtype == "uint8" and len(modality.shape) == 3 and modality.shape[2] in _MODES
     )
@@ -73,7 +73,7 @@ def encoded(arrays: Array | Sequence[Array], member: Member) -> list[bytes]:
         as_said = found == dtype and len(shape) == len(wanted)
         if not as_said or any(size not in (None, here) for size, here in zip(wanted, shape, strict=True)):
             raise DataError(
-                f"the data set gives {found} {shape} where its modality says {dtype} {wanted}; this is an error in it"
+                f"the dataset gives {found} {shape} where its modality says {dtype} {wanted}; this is an error in it"
             )
     if member.format == "npy":
         little = dtype.newbyteorder("<")
@@ -84,7 +84,7 @@ def encoded(arrays: Array | Sequence[Array], member: Member) -> list[bytes]:
     try:
         return [encode(np.ascontiguousarray(one)) for one in arrays]
     except (ValueError, OSError) as error:
-        raise DataError(f"a picture cannot be stored as {member.format}: {error}; choose another format") from error
+        raise DataError(f"an image cannot be stored as {member.format}: {error}; choose another format") from error
 
 
 def _npy_rows(rows: Array) -> list[bytes]:
@@ -97,21 +97,21 @@ def _npy_rows(rows: Array) -> list[bytes]:
 
 
 def _pillow(format: str, **options: Any) -> Callable[[Array], bytes]:
-    def encode(picture: Array) -> bytes:
+    def encode(image: Array) -> bytes:
         from PIL import Image
 
         stream = io.BytesIO()
-        Image.fromarray(picture[..., 0] if picture.shape[2] == 1 else picture).save(stream, format, **options)
+        Image.fromarray(image[..., 0] if image.shape[2] == 1 else image).save(stream, format, **options)
         return stream.getvalue()
 
     return encode
 
 
-def _jpeg(picture: Array) -> bytes:
+def _jpeg(image: Array) -> bytes:
     from simplejpeg import encode_jpeg
 
-    grey = picture.shape[2] == 1
-    found: bytes = encode_jpeg(picture, _QUALITY, "GRAY" if grey else "RGB", "Gray" if grey else "444", fastdct=False)
+    grey = image.shape[2] == 1
+    found: bytes = encode_jpeg(image, _QUALITY, "GRAY" if grey else "RGB", "Gray" if grey else "444", fastdct=False)
     return found
 
 

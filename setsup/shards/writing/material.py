@@ -1,4 +1,4 @@
-"""What of a data set goes into shards, and whether all of it can be stored, before anything is written."""
+"""What of a dataset goes into shards, and whether all of it can be stored, before anything is written."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,13 +11,13 @@ from setsup.datasets.dataset import Dataset, Selection
 from setsup.errors import DataError, FactorError, near
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part
-from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parsed
-from setsup.shards.views import tells_views, view_texts
+from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parse_catalogue
+from setsup.shards.views import encode_views, has_views
 from setsup.shards.writing.encoding import stored
 from setsup.shards.writing.plan import ShardPlan
 from setsup.shards.writing.resizing import Resized
 
-__all__ = ["catalogue_of", "check_catalogue", "looked_at", "stored_members"]
+__all__ = ["catalogue_of", "check_catalogue", "inspect_rows", "stored_members"]
 
 Rows = npt.NDArray[np.int64]
 
@@ -25,11 +25,11 @@ _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 
 
 def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
-    """How the modalities of a data set are stored, with pictures in a format."""
+    """How the modalities of a dataset are stored, with images in a format."""
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
     if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
+        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
     names = dict.fromkeys(dataset.modalities if modalities is None else modalities)
     for name in names:
         if name not in dataset.modalities:
@@ -37,7 +37,7 @@ def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: s
     if not names:
         raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}
-    if tells_views(dataset):
+    if has_views(dataset):
         members[CAMERA] = VIEW
     check_members(members, dataset.name)
     _check_factors(dataset, members)
@@ -50,10 +50,10 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
     try:
         part(dataset.factors.select(none), [], 0, {name: Spans(none, none, none) for name in names}, none)  # type: ignore[arg-type]
     except UnicodeEncodeError as error:
-        raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is no valid text; rename it") from None
+        raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is not valid text; rename it") from None
     except (ValueError, OverflowError) as error:
         raise FactorError(
-            f"the levels of a factor of {dataset.name} cannot stand in one column ({error}); give them as texts"
+            f"the levels of a factor of {dataset.name} cannot be stored in one column ({error}); give them as strings"
         ) from None
 
 
@@ -64,9 +64,9 @@ def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise DataError(
-            f"{wrong!r} is no valid text, and stands in the name {dataset.name!r} or a unit; rename it"
+            f"{wrong!r} is not valid text, and is part of the name {dataset.name!r} or a unit; rename it"
         ) from None
-    parsed(text, f"the catalogue of {dataset.name!r}")
+    parse_catalogue(text, f"the catalogue of {dataset.name!r}")
 
 
 def catalogue_of(
@@ -88,10 +88,10 @@ def catalogue_of(
     )
 
 
-def looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
-    """Look at a few rows: what cannot be fetched leaves nothing that was begun.
+def inspect_rows(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
+    """Fetch a few rows before anything is written, so that a failure leaves nothing.
 
-    Returns a digest of them, and of which rows of which data sets these are; and the bytes of a row's arrays.
+    Returns a digest of them, and of which rows of which datasets these are; and the bytes of a row's arrays.
     """
     digest = hashlib.sha256()
     arrays = [name for name, member in members.items() if member != VIEW]
@@ -105,7 +105,7 @@ def looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, flo
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
             size += array.nbytes
-        for text in view_texts(dataset, np.array([row])) if len(arrays) < len(members) else ():
+        for text in encode_views(dataset, np.array([row])) if len(arrays) < len(members) else ():
             digest.update(text)
             size += len(text)
     return digest.hexdigest(), size / most

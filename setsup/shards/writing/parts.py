@@ -24,7 +24,7 @@ from setsup.files import disk_errors
 from setsup.shards.index import Spans
 from setsup.shards.layout import PLAN, VIEW, WORK, Shard
 from setsup.shards.stores.store import Store
-from setsup.shards.views import view_texts
+from setsup.shards.views import encode_views
 from setsup.shards.writing.encoding import Labels, encoded
 from setsup.shards.writing.plan import Order, ShardPlan, keys
 from setsup.shards.writing.tar import Tar, checks
@@ -82,9 +82,9 @@ class WriteShard:
                 shard = Shard(name, piece.stop - piece.start, tar.size, tar.digest)
                 if expected is not None and shard != expected:
                     raise DataError(
-                        f"{store.url}/{name} was lost, and the data set gives other rows now, or they are compressed "
+                        f"{store.url}/{name} was lost, and the dataset gives other rows now, or they are compressed "
                         f"otherwise: {shard.size:,} bytes, not the {expected.size:,} of this SHA-256 "
-                        f"{expected.digest:.12}…; fetch that file again, or remove all of the set and write it anew"
+                        f"{expected.digest:.12}…; fetch that file again, or remove all shards and write them again"
                     )
                 store.put(name, path)
             finally:
@@ -106,7 +106,7 @@ class WriteShard:
             some = rows[at : at + self._block].astype(np.int64)
             arrays = self._fetch(some)
             columns = [
-                view_texts(self._dataset, some) if member == VIEW else encoded(arrays[name], member)
+                encode_views(self._dataset, some) if member == VIEW else encoded(arrays[name], member)
                 for name, member in plan.members.items()
             ]
             start = piece.start + at
@@ -176,6 +176,6 @@ def read_part(store: Store, plan: ShardPlan, number: int) -> tuple[Shard, dict[s
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(
             f"{store.url}/{name} is damaged ({' '.join(str(error).split())[:200]}); remove it and start again: its "
-            "shard will be written anew"
+            "shard will be written again"
         ) from None
     return shard, spans

@@ -1,7 +1,7 @@
 """What shards are to be, before one is written: the order of the rows, and where it is cut.
 
-A plan says everything that the bytes of the shards depend on, but for the arrays themselves. It stands beside shards
-that are not finished, so that the work goes on as it was begun, and its digest in the catalogue of those that are.
+A plan has everything that the bytes of the shards depend on, except the arrays. It is stored next to the shards
+while they are unfinished, so that the work resumes as it started, and its digest in the catalogue of finished ones.
 """
 
 import hashlib
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_integer
 from setsup.errors import DataError, FactorError
 from setsup.factors import FactorTable
 from setsup.factors.counting import counting_sort, number_cells
 from setsup.random import permute, stream_key
 from setsup.shards.layout import Member
 
-__all__ = ["Order", "ShardPlan", "cut", "keys", "ordered", "rows_a_shard"]
+__all__ = ["Order", "ShardPlan", "cut", "keys", "order_rows", "rows_a_shard"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -33,7 +34,7 @@ _FEWEST_DIGITS = 6
 
 @dataclass(frozen=True)
 class Order:
-    """Which row of a data set comes at which place; made by :func:`ordered`.
+    """Which row of a dataset comes at which place; made by :func:`order_rows`.
 
     `sorted` (rows,) integer array or None; `starts` (groups + 1,) int64 or None.
     """
@@ -57,7 +58,7 @@ class Order:
         return places
 
 
-def ordered(table: FactorTable, order: str, seed: int = 0) -> Order:
+def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
     """Order the rows of a table.
 
     `order`: ``"keep"``; ``"shuffle"``, a keyed permutation; or ``"by:"`` and names of factors with commas between
@@ -98,9 +99,7 @@ def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...
 
     `starts` (groups + 1,) int64, optional.
     """
-    if isinstance(per_shard, bool) or not isinstance(per_shard, int | np.integer) or per_shard < 1:
-        raise DataError(f"the rows of a shard must be a whole number from 1 on, not {per_shard!r}")
-    per_shard = int(per_shard)
+    per_shard = check_integer(per_shard, "the rows of a shard", DataError, 1)
     if starts is None:
         return (*range(0, rows, per_shard), rows)
     found = [0]
@@ -180,13 +179,13 @@ class ShardPlan:
 
 
 _DIFFERENCES = {
-    "name": "another data set",
-    "setsup": "another version of setsup, which may write otherwise",
+    "name": "another dataset",
+    "setsup": "another version of setsup, which may write differently",
     "order": "another order",
     "seed": "another seed",
     "members": "another format, or other modalities",
     "factors": "other rows, or other factors",
     "cuts": "another number of rows, in all or in a shard",
-    "content": "other arrays or other rows of the same data set",
+    "content": "other arrays or other rows of the same dataset",
 }
 _SHORT = ("name", "setsup", "order", "seed")

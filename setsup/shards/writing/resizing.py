@@ -1,4 +1,4 @@
-"""A data set with its pictures brought to one size, as they go into shards."""
+"""A dataset with its images brought to one size, as they go into shards."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.datasets.images import parallel
-from setsup.shards.decoding import resized_modalities, shrunk
+from setsup.shards.decoding import resize_image, resized_modalities
 from setsup.shards.layout import Member
 
 __all__ = ["Resized"]
@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 
 class Resized(Dataset):
-    """Another data set whose pictures, of whatever sizes, are resized and cropped as :func:`setsup.open_shards` does.
+    """Another dataset whose images, of whatever sizes, are resized and cropped as :func:`setsup.open_shards` does.
 
     `size` (height, width), pixels.
 
@@ -38,7 +38,7 @@ class Resized(Dataset):
         # the format is of no account here
         members = {name: Member(kind, "npy") for name, kind in source.modalities.items()}
         self.modalities = resized_modalities(members, size)
-        self._pictures = [name for name, kind in self.modalities.items() if kind is not source.modalities[name]]
+        self._images = [name for name, kind in self.modalities.items() if kind is not source.modalities[name]]
 
     def __repr__(self) -> str:
         """Show the source and the size."""
@@ -47,14 +47,14 @@ class Resized(Dataset):
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
         """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
         rows, names = fetch_request(self, indices, modalities)
-        pictures = [name for name in names if name in self._pictures]
-        others = [name for name in names if name not in self._pictures]
+        resized = [name for name in names if name in self._images]
+        others = [name for name in names if name not in self._images]
         found = dict(self.source.fetch(rows, others)) if others else {}
-        if not pictures:
+        if not resized:
             return found
         # row by row: those of different sizes cannot be fetched together, and many whole ones take much memory
-        each = parallel(lambda row: self._resized(row, pictures), rows.reshape(-1).tolist())
-        for name in pictures:
+        each = parallel(lambda row: self._resized(row, resized), rows.reshape(-1).tolist())
+        for name in resized:
             kind = self.modalities[name]
             stacked = np.empty((len(each), *(length or 0 for length in kind.shape)), kind.dtype)
             for place, arrays in enumerate(each):
@@ -63,4 +63,4 @@ class Resized(Dataset):
         return {name: found[name] for name in names}
 
     def _resized(self, row: int, names: list[str]) -> dict[str, Array]:
-        return {name: shrunk(array, self._size) for name, array in self.source.fetch(row, names).items()}
+        return {name: resize_image(array, self._size) for name, array in self.source.fetch(row, names).items()}

@@ -1,4 +1,4 @@
-"""Write any data set as shards: killed at any moment and started again, it goes on, to the same bytes."""
+"""Write a dataset as shards: an interrupted job resumes and produces identical output."""
 
 import math
 import shutil
@@ -23,12 +23,13 @@ from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
 from setsup.shards.backup import write_backup
 from setsup.shards.index import GROUP, Spans, part, write_index
-from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parsed
-from setsup.shards.stores.store import Store, open_store
+from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parse_catalogue
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Store
 from setsup.shards.writing.card import about, shards_card
-from setsup.shards.writing.material import catalogue_of, check_catalogue, looked_at, stored_members
+from setsup.shards.writing.material import catalogue_of, check_catalogue, inspect_rows, stored_members
 from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
-from setsup.shards.writing.plan import Order, ShardPlan, cut, keys, ordered, rows_a_shard
+from setsup.shards.writing.plan import Order, ShardPlan, cut, keys, order_rows, rows_a_shard
 from setsup.shards.writing.resizing import Resized
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ Rows = npt.NDArray[np.int64]
 
 _LARGEST = 1 << 30  # of a plan and a catalogue
 _TOGETHER = 1024  # parts of the index at most
-_ANEW = "fetch it again, or remove all of the set and write it anew"
+_ANEW = "fetch it again, or remove all shards and write them again"
 
 
 def write_shards(
@@ -57,67 +58,64 @@ def write_shards(
     processes: int = 1,
     on: Ray | None = None,
     storage_options: Mapping[str, Any] | None = None,
-    begun: Callable[[ShardPlan, int], object] | None = None,
+    on_start: Callable[[ShardPlan, int], object] | None = None,
 ) -> "ShardedDataset":
-    """Write a data set as WebDataset tars with a factor index; shards that are there already are not written again.
+    """Write a dataset as WebDataset tars with a factor index; existing shards are kept.
 
-    Equal arguments give equal bytes in all files, wherever they go and for any number of processes, however often the
-    work was stopped; what a kill loses is the shards that were being written. Another process that writes the same to
-    the same folder waits; in a store, where nobody can wait, both write the same files. Of a finished set those tars
-    are written again that are missing or have another size than the catalogue tells; contents are not compared, which
-    ``verify`` of the data set does: remove what it names, and write again.
+    Equal arguments give equal bytes in all files, for any destination, number of processes and interruptions; a kill
+    loses only the shards in progress. Another process that writes the same to the same folder waits; in a store, which
+    has no locks, both write the same files. Of finished shards, tars that are missing or whose size differs from the
+    catalogue are written again. Contents are not compared; ``verify`` of the dataset does that: remove the files that
+    it names, and write again.
 
-    Shards hold modalities and factors; and of renderings the cameras and the names of instances, whichever modalities
-    are kept (:mod:`setsup.shards.views`), unless their pictures are resized. What else a data set tells of its rows is
-    not in them.
+    Shards hold modalities and factors; those of renderings also cameras and the names of instances
+    (:mod:`setsup.shards.views`), unless their images are resized. Other properties of rows are not stored.
 
     Parameters
     ----------
     dataset : Dataset
         Any; choose rows with ``dataset.where`` or ``dataset.select``.
     url : str or Path
-        A folder, or an address that fsspec knows (``s3://…``, ``gs://…``): new, empty, or one in which this very work
-        was begun; :mod:`setsup.shards.layout` describes the files.
+        A folder, or an address that fsspec supports (``s3://…``, ``gs://…``); must be new, empty, or an unfinished run
+        of the same call. :mod:`setsup.shards.layout` describes the files.
     order : str
-        ``"keep"``; ``"shuffle"``; or ``"by:"`` and names of factors with commas between them, which puts rows that
-        share their values one after the other, so that a set is read in one piece.
+        ``"keep"``; ``"shuffle"``; or ``"by:"`` and comma-separated names of factors, which stores rows that share their
+        values next to each other, so that a set is read in one piece.
     per_shard : int, optional
-        Rows of a shard at most; by default those of 256 MiB of arrays, and 100,000 at most. Rows that ``by:`` puts
-        together are in one shard where they fit into one.
+        Maximum number of rows per shard; by default those of 256 MiB of arrays, and 100,000 at most. Groups of ``by:``
+        that fit into a shard are not split.
     format : str
-        Of pictures: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, colours of all
+        Of images: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, colours of all
         pixels) or ``"npy"``. All else is npy; grey in WebP and alpha in JPEG, which they do not know, are PNG.
     modalities : iterable of str, optional
-        What to keep; everything by default.
+        Modalities to store; all by default.
     size : (height, width), optional
-        Resize all pictures, antialiased, until they just cover this size, and cut out the centre; pictures of several
-        sizes are of one then. Arrays that are no pictures, such as depth, stay as they are.
+        Resize all images, antialiased, until they just cover this size, and crop the centre. Other arrays, such as
+        depth, stay as they are.
     seed : int
-        Of a shuffle.
+        Seed of the shuffle.
     processes : int
-        How many write.
+        Number of processes.
     on : Ray, optional
-        A cluster that writes in place of processes of this machine.
+        A cluster that writes instead of processes of this machine.
     storage_options : mapping, optional
-        For fsspec.
-    begun : callable of (plan, rows), optional
-        Called once nothing stands in the way, before anything else is written: with what is to be there, and how many
-        of its rows are.
+        Options of fsspec.
+    on_start : callable of (plan, rows), optional
+        Called once before writing starts, with the plan and the number of its finished rows.
 
     Returns
     -------
     ShardedDataset
-        Whose rows are in the order that was asked for; ``source_rows`` gives their numbers in the data set, for a
-        selection in the one that it was made of.
+        Its rows are in the requested order; ``source_rows`` gives their numbers in the dataset, or in the source of a
+        selection.
 
     Raises
     ------
     DataError
-        When something else lies there, the disk is full or the store fails (the same call goes on then), a row cannot
-        be fetched or stored, the cluster cannot be used, or the data set gives other rows now than those of a tar that
-        is missing.
+        If the address has other content, the disk is full or the store fails (the same call resumes later), a row
+        cannot be fetched or stored, the cluster cannot be used, or the rows of a missing tar have changed.
     FactorError
-        When there is no factor to order by, one has a name that the index uses itself, or values that it cannot hold.
+        If there is no factor to order by, or a factor has a reserved name or values that the index cannot store.
 
     References
     ----------
@@ -137,8 +135,8 @@ def write_shards(
     check_processes(processes, on)
     sized = dataset if size is None else Resized(dataset, check_size(size))
     members = stored_members(sized, modalities, format)
-    placed = ordered(dataset.factors, order, seed)
-    content, row_bytes = looked_at(sized, members)
+    placed = order_rows(dataset.factors, order, seed)
+    content, row_bytes = inspect_rows(sized, members)
     plan = ShardPlan(
         name=dataset.name,
         factors=dataset.factors.fingerprint,
@@ -152,11 +150,11 @@ def write_shards(
     check_catalogue(dataset, plan)
     store = open_store(url, storage_options)
     work = _Work(dataset, placed, plan, store)
-    if work.finished() is None:  # else at once what another job writes is refused, rather than waited for
+    if work.finished() is None:  # refuse another job's files at once, rather than wait for its lock
         work.check()
     with locked(store.folder) if store.folder is not None else nullcontext():
-        work.do(WriteShard(sized, store, plan, row_bytes), processes, on, begun)
-    from setsup.shards.dataset import open_shards
+        work.do(WriteShard(sized, store, plan, row_bytes), processes, on, on_start)
+    from setsup.shards.opening import open_shards
 
     return open_shards(url, storage_options=storage_options)
 
@@ -165,30 +163,30 @@ def write_shards(
 
 
 class _Work:
-    """What is done before, around and after the writing of shards."""
+    """The steps before, during and after the writing of shards."""
 
     def __init__(self, dataset: Dataset, order: Order, plan: ShardPlan, store: Store) -> None:
         self._dataset, self._order, self._plan, self._store = dataset, order, plan, store
 
     def do(
-        self, write: WriteShard, processes: int, on: Ray | None, begun: Callable[[ShardPlan, int], object] | None
+        self, write: WriteShard, processes: int, on: Ray | None, on_start: Callable[[ShardPlan, int], object] | None
     ) -> None:
         found = self.finished()
         lost = [] if found is None else self._lost(found)
         if found is not None and not lost:
             self._tidy()
-            if begun is not None:
-                begun(self._plan, self._plan.rows)
+            if on_start is not None:
+                on_start(self._plan, self._plan.rows)
             return
-        # connected before anything is written: where that fails, nothing was begun
+        # connected before anything is written, so that a failure leaves nothing
         with nullcontext() if on is None else Cluster(on) as cluster:
             if found is None:
-                self._write(write, self._begin(), processes, cluster, begun)
+                self._write(write, self._begin(), processes, cluster, on_start)
                 self._finish()
                 return
             try:
                 pieces = [self._piece(number, found.shards[number]) for number in lost]
-                self._write(write, pieces, processes, cluster, begun)
+                self._write(write, pieces, processes, cluster, on_start)
             finally:
                 self._tidy()
 
@@ -198,25 +196,25 @@ class _Work:
         pieces: list[Piece],
         processes: int,
         cluster: Cluster | None,
-        begun: Callable[[ShardPlan, int], object] | None,
+        on_start: Callable[[ShardPlan, int], object] | None,
     ) -> None:
         plan, folder = self._plan, self._store.folder
         units = [Unit(plan.shard_name(piece.number), piece, piece.stop - piece.start) for piece in pieces]
         missing = sum(unit.size for unit in units)
         self._need_space(missing)
-        if begun is not None:
-            begun(plan, plan.rows - missing)
+        if on_start is not None:
+            on_start(plan, plan.rows - missing)
         if folder is not None:
             make_folder(folder / WORK)
         place = folder if cluster is not None else None
         run(write, units, processes=processes, on=cluster, folder=place, what=f"writing {plan.name}", counted="rows")
 
     def finished(self) -> Catalogue | None:
-        """The catalogue of a set of which all was written; what another plan made is refused."""
+        """The catalogue of finished shards; raises if they are of another plan."""
         plan, store = self._plan, self._store
         if store.size(CATALOGUE) is None:
             return None
-        found = parsed(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
+        found = parse_catalogue(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
         if found.plan != plan.digest:
             raise DataError(
                 f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {_number(found)}, "
@@ -225,11 +223,11 @@ class _Work:
         return found
 
     def _lost(self, found: Catalogue) -> list[int]:
-        """Which tars of a finished set are missing, or of another size than when they were written."""
+        """Numbers of the tars that are missing or have changed in size."""
         plan, store = self._plan, self._store
         names = [plan.shard_name(number) for number in range(plan.shards)]
         if [shard.name for shard in found.shards] != names:
-            raise DataError(f"{store.url}/{CATALOGUE} is damaged: it tells of other tars; {_ANEW}")
+            raise DataError(f"{store.url}/{CATALOGUE} is damaged: it lists other tars; {_ANEW}")
         size = store.size(INDEX)
         if size != found.index.size:
             state = "is missing" if size is None else f"has {size:,} bytes, not {found.index.size:,}"
@@ -238,7 +236,7 @@ class _Work:
         return [number for number, shard in enumerate(found.shards) if sizes[number] != shard.size]
 
     def check(self) -> bool:
-        """Whether this work was begun; other work is refused."""
+        """Whether this work was started; raises if other work was."""
         plan, store = self._plan, self._store
         if store.size(PLAN) is None:
             return False
@@ -246,12 +244,12 @@ class _Work:
         if content == plan.to_json().encode():
             return True
         raise DataError(
-            f"{store.url} was begun with {plan.against(content, f'{store.url}/{PLAN}') or 'another plan'}; "
-            "give it that, choose another place, or remove what is there"
+            f"{store.url} was started with {plan.against(content, f'{store.url}/{PLAN}') or 'another plan'}; use the "
+            "same, choose another place, or remove what is there"
         )
 
     def _begin(self) -> list[Piece]:
-        """Take the place for this work; what is to be written."""
+        """Claim the address for this work; returns the shards to write."""
         plan, store = self._plan, self._store
         if store.folder is not None:
             if not self.check():
@@ -281,7 +279,7 @@ class _Work:
             size = store.size(plan.shard_name(number))
             if size is not None and read_part(store, plan, number)[0].size == size:
                 return True
-            store.remove([part_name(number)])  # else the shard would pass for finished
+            store.remove([part_name(number)])  # otherwise the shard would count as finished
             return False
 
         return {number for number, good in enumerate(parallel(whole, list(range(plan.shards)))) if good}
@@ -292,7 +290,7 @@ class _Work:
         return Piece(number, start, stop, None if rows is None else rows[start:stop], expected)
 
     def _need_space(self, rows: int) -> None:
-        """Refuse what a disk has no room for, as far as can be told: what is written as it is."""
+        """Check the free space of a disk for uncompressed members."""
         if self._store.folder is None:
             return
         plain = [one.modality for one in self._plan.members.values() if one.format == "npy"]
@@ -315,7 +313,7 @@ class _Work:
                 store.put(BACKUP, folder / BACKUP)
                 store.put(INDEX, folder / INDEX)
         except DataError:
-            if self.finished() is None:  # in a store another job may have been faster
+            if self.finished() is None:  # another job may have finished in a store
                 raise
             self._clear()
             return
@@ -324,7 +322,7 @@ class _Work:
         self._clear()
 
     def _parts(self, shards: list[Shard]) -> Iterator[Any]:
-        """The index, of several shards at once: each part has all levels of all factors."""
+        """Parts of the index, of several shards each, since each part has all levels of all factors."""
         plan, dataset = self._plan, self._dataset
         cuts, first = np.asarray(plan.cuts, np.int64), 0
         while first < plan.shards:
@@ -353,12 +351,12 @@ class _Work:
         return shard, spans
 
     def _tidy(self) -> None:
-        """Take away what is left beside a finished set."""
+        """Remove leftovers of finished shards."""
         if self._store.folder is not None or self._store.size(PLAN) is not None:  # the last to go
             self._clear()
 
     def _clear(self) -> None:
-        """Take away what tells that shards are missing."""
+        """Remove the files of unfinished work."""
         plan, store = self._plan, self._store
         if store.folder is None:
             store.remove([part_name(number) for number in range(plan.shards)])
@@ -371,11 +369,11 @@ class _Work:
 
 
 def _remove_left(folder: Path) -> None:
-    """Remove what processes left that were killed while they wrote a file."""
+    """Remove temporary files of killed processes."""
     plan = folder / PLAN
     for place in (folder, folder / WORK, folder / PARTS):
         for path in place.iterdir() if place.is_dir() else ():
-            # shards that are not finished lie beside the plan, under any name
+            # unfinished shards are next to the plan, under any name
             if is_temporary(path.name) or (place == plan.parent and path != plan and path.is_file()):
                 path.unlink(missing_ok=True)
 

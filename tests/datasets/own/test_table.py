@@ -369,8 +369,8 @@ def test_unreadable_images_name_file_and_row(photos):
     for content, sentence in [
         (whole[:-30], "cannot be read"),
         (whole[:20], "cannot be read|no image"),
-        (b"<html>not found</html>", "is no image that can be read"),
-        (b"", "is no image that can be read"),
+        (b"<html>not found</html>", "is not a readable image"),
+        (b"", "is not a readable image"),
     ]:
         image.write_bytes(content)
         with pytest.raises(DataError, match=rf"images/13\.png \(row 13\).*({sentence})"):
@@ -396,7 +396,7 @@ def test_decompression_bombs_are_refused(width, height):
 
 
 def test_formats_that_run_other_programs_are_no_images():
-    with pytest.raises(DataError, match="is no image that can be read"):
+    with pytest.raises(DataError, match="is not a readable image"):
         header(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n", "a.eps")
 
 

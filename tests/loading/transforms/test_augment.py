@@ -45,7 +45,7 @@ CLOSE = 1e-3  # pixels
 
 @dataclass(frozen=True)
 class Add:
-    """A photometric operation: adds a keyed amount, a whole number of 1/255 where images are of 8 bits."""
+    """A photometric operation: adds a keyed amount, an integer of 1/255 where images are of 8 bits."""
 
     most: float = 0.2
 
@@ -188,7 +188,7 @@ def test_the_two_views_of_a_pixel_are_partners() -> None:
     ],
     ids=str,
 )
-def test_flow_leads_where_the_moved_pictures_lead(operations, shape, copies) -> None:
+def test_flow_leads_where_the_moved_images_lead(operations, shape, copies) -> None:
     """Between two pictures of which one is moved by M, and both by H, lies the motion H M H⁻¹."""
     motions = [
         planar.about_centre(planar.compose(planar.rotation(4), planar.scaling(1.05, 0.9)), 60, 70),
@@ -258,7 +258,7 @@ def test_frames_of_a_clip_change_alike(copies, eight_bit) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 4])
-def test_pictures_of_sets_may_have_as_many_channels_as_a_set_has_slots(size) -> None:
+def test_images_of_sets_may_have_as_many_channels_as_a_set_has_slots(size) -> None:
     given = batch(3, size)
     mean = given["image"][:, 0, :1].expand(3, size, 20, 24)
     found = Augment([Flip(1.0)], modalities={"mean": "color"})({**given, "mean": mean})
@@ -352,7 +352,7 @@ def test_matrices_of_one_modality_are_in_memory_of_their_own(copies) -> None:
     assert torch.equal(moved["homographies"]["image"], moved["homography"])
 
 
-def test_one_of_several_copies_goes_on_with_its_matrices() -> None:
+def test_one_of_several_copies_resumes_with_its_matrices() -> None:
     copied = Augment([Flip(), Crop((50, 60))], copies=2)(coordinate_batch())
     chosen = {**copied, "image": copied["image"][:, :, 1]}
     more = Augment([Shift(0.1)], stream="second")
@@ -694,7 +694,7 @@ def test_nothing_given_is_written_to() -> None:
             assert torch.equal(given[name], before[name]), (operations, name)
 
 
-def test_grey_pictures_stay_grey() -> None:
+def test_grey_images_stay_grey() -> None:
     given = batch()
     found = Augment([Rotate((0, 90)), Add()])({**given, "image": given["image"][:, :, :1]})
     assert tuple(found["image"].shape) == (3, 5, 1, 20, 24)
@@ -760,11 +760,11 @@ class Wrong:
         (lambda: OneOf([]), "at least one"),
         (lambda: OneOf(Flip()), "list of operations"),
         (lambda: RandomApply(Flip, 0.5), "is none"),
-        (lambda: RandomApply(Flip(), 2), "RandomApply's p"),
+        (lambda: RandomApply(Flip(), 2), "RandomApply: p"),
         (lambda: ForLevels(Flip(), "part", []), "codes of its levels"),
         (lambda: ForLevels(Flip(), "part", "real"), "codes of its levels"),
-        (lambda: Augment([Flip(), Augment([Flip()])]), "stand side by side in a Compose"),
-        (lambda: Augment([Compose([])]), "stand side by side in a Compose"),
+        (lambda: Augment([Flip(), Augment([Flip()])]), "belong in a Compose"),
+        (lambda: Augment([Compose([])]), "belong in a Compose"),
         (lambda: RandomApply(lambda images: images), r"callables of \(images, slots\)"),
         (lambda: Compose(Augment([])), "list of callables"),
         (lambda: Compose([3]), "list of callables"),
@@ -808,12 +808,12 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         (
             {"canonical_image": torch.zeros(3, 3, 20, 24), "factors": {"part": torch.zeros(3, 5)}},
             Augment([ForLevels(Flip(), "part", 1)], modalities={"canonical_image": "color"}),
-            "are those of slots",
+            "apply ForLevels to images with positions",
         ),
         (
             {"canonical_image": torch.zeros(3, 3, 20, 24)},
             Augment([], modalities={"image": "color", "canonical_image": "color"}),
-            "or have sets and no slots",
+            "or have sets without positions",
         ),
         ({"c": torch.zeros(3, 5, 3, 20, 24)}, Augment([], modalities={"c": "clip"}), r"frames, channels, height"),
         (
@@ -859,7 +859,7 @@ def test_two_that_draw_the_same_numbers_are_refused() -> None:
         (torch.zeros(1, 2, 2, 3, 8, 8, dtype=torch.uint8), "goes into the same Augment"),
     ],
 )
-def test_pictures_that_are_none_are_refused(images: torch.Tensor, match: str) -> None:
+def test_images_that_are_none_are_refused(images: torch.Tensor, match: str) -> None:
     with pytest.raises(DataError, match=match):
         Augment([Gray()])({"image": images, "step": 0})
 

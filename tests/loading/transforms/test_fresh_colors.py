@@ -95,7 +95,7 @@ def test_what_is_drawn_is_a_function_of_seed_step_set_and_slot():
     assert torch.equal(FreshColors()(small)["factors"]["label"], one[:1, :9])
 
 
-def test_the_documented_law():
+def test_the_documented_distribution():
     """Bits folded from the key words (seed, stream, step, set, slot, copy 0) and the number of the draw."""
     batch = FreshColors(seed=3)(_batch(sets=2, size=50, environment=1, step=11))["factors"]
     for place in ((0, 0), (1, 49), (1, 3)):
@@ -124,7 +124,7 @@ def test_workers_and_resuming_change_nothing(folder, workers):
     assert not torch.equal(first[0]["factors"]["label"], first[1]["factors"]["label"])
 
 
-def test_an_image_is_coloured_anew_when_it_comes_again(folder):
+def test_an_image_is_coloured_again_when_it_comes_again(folder):
     """Of a digit that is drawn over and over, the label is wrong in a quarter of all draws."""
     colored = setsup.load("colored-mnist", folder, recipe="pixels", where="environment == 0.1").select([5])
     sampler = setsup.EpochSampler(colored.factors, 1, shuffle=False)
@@ -189,7 +189,7 @@ def test_the_batch_that_is_given_stays_as_it_was():
         (lambda batch: batch.update(image=torch.zeros(2, 500, 1, 4, 4)), "2 or 3 channels of Colored MNIST, not 1"),
         (lambda batch: batch.update(image=torch.zeros(2, 500, 4)), "must be"),
         (lambda batch: batch.update(image=np.zeros((2, 500, 3, 4, 4))), "must be a tensor"),
-        (lambda batch: batch.update(inactive={"label": torch.zeros(2)}), "the sets hold label, which"),
+        (lambda batch: batch.update(inactive={"label": torch.zeros(2)}), "the sets fix label, which"),
     ],
 )
 def test_batches_that_do_not_fit(change, sentence):
@@ -200,7 +200,7 @@ def test_batches_that_do_not_fit(change, sentence):
 
 
 def test_sets_that_hold_the_colour_are_refused(folder):
-    with pytest.raises(SetsupError, match="hold color, which FreshColors draws anew"):
+    with pytest.raises(SetsupError, match="fix color, which FreshColors draws again"):
         next(iter(_loader(folder, "pixels", inactive=["environment", "color"], transform=FreshColors())))
 
 

@@ -300,7 +300,7 @@ def test_options_of_pose_images_are_those_of_the_recipe_by_default() -> None:
     assert torch.equal(recipe("abc-pose", **options, **stated)(batch)["image"], found)
     with pytest.raises(SetsupError, match="noise"):
         recipe("abc-pose", nois=0.1)
-    with pytest.raises(SetsupError, match="Shift's fraction"):
+    with pytest.raises(SetsupError, match="Shift: fraction"):
         recipe("abc-pose", move=2)
 
 

@@ -45,7 +45,7 @@ def first_batch(shapes, transform, modalities=("image",), **options):
     return next(iter(setsup.loader(shapes, pairs, modalities=list(modalities), transform=transform, **options)))
 
 
-def test_views_are_the_two_pictures_and_positives_are_traced(shapes) -> None:
+def test_views_are_the_two_images_and_positives_are_traced(shapes) -> None:
     batch = first_batch(shapes, SpatialPairs(shapes, keep=1.0), workers=0)
     assert batch["view_1"].shape == (3, 3, SIZE, SIZE)
     for pair, (row1, row2) in enumerate(batch["indices"].tolist()):
@@ -117,7 +117,7 @@ def traced_by_hand(shapes, rows, pixels):
     ],
     ids=str,
 )
-def test_partners_follow_what_moved_the_pictures(shapes, coordinates, operations, geometry, size) -> None:
+def test_partners_follow_what_moved_the_images(shapes, coordinates, operations, geometry, size) -> None:
     """Both pixels of a pair show, on pictures of coordinates, the two ends that rays say: to 1e-3 px."""
     moving = Compose([Augment(operations, geometry=geometry), SpatialPairs(shapes, size=size, keep=1.0)])
     batch = moving(coordinates)
@@ -207,7 +207,7 @@ def test_colors_may_change_before_and_after(shapes) -> None:
         assert not torch.equal(batch["view_1"], plain["view_1"])
 
 
-def test_descriptors_of_smaller_pictures_do_not_repeat(shapes, coordinates) -> None:
+def test_descriptors_of_smaller_images_do_not_repeat(shapes, coordinates) -> None:
     smaller = Augment([Resize((20, 28))], modalities={"image": "color", "instances": "label"})
     batch = Compose([smaller, SpatialDescriptors(shapes, 200, ("floor", "wall", "walls", "sky"))])(coordinates)
     for first in batch["first"]:
@@ -215,7 +215,7 @@ def test_descriptors_of_smaller_pictures_do_not_repeat(shapes, coordinates) -> N
         assert 20 < len(found) == len(set(found))
 
 
-def test_descriptors_follow_what_moved_the_pictures(shapes, coordinates) -> None:
+def test_descriptors_follow_what_moved_the_images(shapes, coordinates) -> None:
     kinds, ground = {"image": "color", "instances": "label"}, ("floor", "wall", "walls", "sky")
     for operations in ([Flip(), VerticalFlip()], [Crop((30, 28)), Flip()]):
         moved = Augment(operations, modalities=kinds, fill={"instances": 0})
@@ -241,7 +241,7 @@ def test_descriptors_follow_what_moved_the_pictures(shapes, coordinates) -> None
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint16", "uint8"])
-def test_nothing_is_drawn_where_a_turned_picture_is_blank(shapes, coordinates, dtype) -> None:
+def test_nothing_is_drawn_where_a_turned_image_is_blank(shapes, coordinates, dtype) -> None:
     given = dict(coordinates)
     most = int(given["instances"].max())
     given["instances"] = torch.where(given["instances"] < 0, most, given["instances"]).to(getattr(torch, dtype))
@@ -265,7 +265,7 @@ def test_nothing_is_drawn_where_a_turned_picture_is_blank(shapes, coordinates, d
         assert len(np.unique(drawn)) > 0.5 * shown.sum()
 
 
-def test_pictures_that_were_changed_unseen_are_refused(shapes, coordinates) -> None:
+def test_images_that_were_changed_unseen_are_refused(shapes, coordinates) -> None:
     batch = coordinates
     smaller = {**batch, "image": batch["image"][..., :40, :40]}
     with pytest.raises(SetsupError, match="'image' is 40 × 40, and views of rendered shapes3d are 48 × 48: resize and"):
@@ -351,7 +351,7 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
     cubes = shapes.where("shape == 'cube'")
     some = first_batch(cubes, SpatialPairs(cubes), workers=0)
     del some["view_1"]
-    with pytest.raises(SetsupError, match="rows of the batch are not those of rendered shapes3d: give the data set of"):
+    with pytest.raises(SetsupError, match="rows of the batch are not those of rendered shapes3d: give the dataset of"):
         SpatialPairs(shapes)(some)
     other = setsup.SetSampler(shapes.factors, ["orientation"], size=2, sets=2)
     batch = next(iter(setsup.loader(shapes, other, modalities=["image"], workers=0)))

@@ -154,7 +154,7 @@ def restored(kind, planes):
 
 @pytest.mark.parametrize("kind", ["color", "label", "depth", "normal"])
 @pytest.mark.parametrize("lead", [(2,), (2, 3), (2, 3, 2)])
-def test_maps_are_cut_as_pictures_are(kind, lead):
+def test_maps_are_cut_as_images_are(kind, lead):
     """What lies on a pixel is in the same patches, with the axes of its kind; what has one image a set has no slots."""
     planes = numbered(*lead, 3 if kind in ("color", "normal") else 1, 10, 13)
     name = "canonical_x" if len(lead) == 1 else "x"
@@ -210,7 +210,7 @@ def test_maps_of_several_planes_are_not_cut_across_them(view, kind, name, shape)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
-def test_one_picture_a_set_may_have_as_many_channels_as_a_set_has_slots(channels):
+def test_one_image_a_set_may_have_as_many_channels_as_a_set_has_slots(channels):
     images = numbered(5, channels, 9, 11)
     batch = {"mean": images, "indices": torch.zeros(5, channels, dtype=torch.int64), "step": 0}
     pairs = PatchPairs(4, 3, image="mean")(batch)
@@ -411,20 +411,20 @@ def test_a_taken_name_is_refused(view):
     ("make", "message"),
     [
         (lambda: ColorViews("lap"), "no colour space 'lap'; did you mean 'lab'"),
-        (lambda: ColorViews("lab", names=("a", "a")), "names must be 2 different texts"),
-        (lambda: ColorViews("lab", names="ab"), "names must be 2 different texts"),
-        (lambda: ColorViews("lab", names=("a", "b", "c")), "names must be 2 different texts"),
-        (lambda: Patches(0), "size must be a whole number from 1 on, not 0"),
-        (lambda: Patches(kind="labels"), "no known kind, 'labels'; did you mean 'label'"),
-        (lambda: PatchPairs(kind="points"), "no known kind, 'points'"),
-        (lambda: Patches(8, True), "stride must be a whole number from 1 on, not True"),
-        (lambda: PatchPairs(8.0), r"size must be a whole number from 1 on, not 8\.0"),
-        (lambda: PatchPairs(8, -1), "offset must be a whole number from 0 on, not -1"),
-        (lambda: PatchPairs(names=("a",)), "names must be 2 different texts"),
+        (lambda: ColorViews("lab", names=("a", "a")), "names must be 2 different strings"),
+        (lambda: ColorViews("lab", names="ab"), "names must be 2 different strings"),
+        (lambda: ColorViews("lab", names=("a", "b", "c")), "names must be 2 different strings"),
+        (lambda: Patches(0), "size must be an integer from 1 on, not 0"),
+        (lambda: Patches(kind="labels"), "kind of the cut is unknown, 'labels'; did you mean 'label'"),
+        (lambda: PatchPairs(kind="points"), "kind of the cut is unknown, 'points'"),
+        (lambda: Patches(8, True), "stride must be an integer from 1 on, not True"),
+        (lambda: PatchPairs(8.0), r"size must be an integer from 1 on, not 8\.0"),
+        (lambda: PatchPairs(8, -1), "offset must be an integer from 0 on, not -1"),
+        (lambda: PatchPairs(names=("a",)), "names must be 2 different strings"),
         (lambda: PatchPairs(seed=-1), "the seed must be"),
-        (lambda: FrameTriples(0), "later must be a whole number from 1 on, not 0"),
-        (lambda: FrameTriples(1, 0), "flow must be a whole number from 1 on, not 0"),
-        (lambda: FrameTriples(1, names=("a", "b")), "names must be 3 different texts"),
+        (lambda: FrameTriples(0), "later must be an integer from 1 on, not 0"),
+        (lambda: FrameTriples(1, 0), "flow must be an integer from 1 on, not 0"),
+        (lambda: FrameTriples(1, names=("a", "b")), "names must be 3 different strings"),
         (lambda: FrameTriples(1, stream=3), "the stream must be a string"),
     ],
 )

@@ -72,13 +72,13 @@ def test_what_is_no_scene_or_camera_is_refused() -> None:
     with pytest.raises(SetsupError, match="places cameras of recipe 'odd' gave 3, no Camera"):
         recipe.camera({}, Scene())
     large = FunctionRecipe("triangle", FACTORS, build, look, size=(16, 6))
-    with pytest.raises(SetsupError, match=r"its pictures are \(16, 6\) pixels .*, but its camera has \(8, 6\)"):
+    with pytest.raises(SetsupError, match=r"its images are \(16, 6\) pixels .*, but its camera has \(8, 6\)"):
         large.camera({"x": 0.0}, build({"height": 1.0}))
 
 
 def test_bad_descriptions() -> None:
     with pytest.raises(
-        SetsupError, match="scene factor 'hight' of recipe 'triangle' is no factor; did you mean 'height'"
+        SetsupError, match="scene factor 'hight' of recipe 'triangle' is not a factor; did you mean 'height'"
     ):
         FunctionRecipe("triangle", FACTORS, build, look, ["hight"])
     with pytest.raises(SetsupError, match="size must be"):

@@ -51,13 +51,13 @@ def test_rays_are_those_of_the_framing(size: tuple[int, int], orientation: float
         np.testing.assert_allclose(camera.rays([[x, y]])[0], expected, atol=1e-12)
 
 
-def test_larger_pictures_show_the_same() -> None:
+def test_larger_images_show_the_same() -> None:
     scene = RECIPE.scene(ROW)
     assert Shapes3D((256, 256)).camera(ROW, scene) == RECIPE.camera(ROW, scene).resized(256, 256)
 
 
 @pytest.mark.long("renderings")
-def test_pictures_agree_with_those_of_the_procedural_set() -> None:
+def test_images_agree_with_those_of_the_procedural_set() -> None:
     """Ids are equal wherever a pixel sees one surface; of colours the module says what may differ, and by how much."""
     procedural, renderer = ProceduralShapes3D(), EmbreeRenderer(supersample=3)
     differences: dict[int, list[np.ndarray]] = {-1: [], 0: [], 1: [], 2: []}

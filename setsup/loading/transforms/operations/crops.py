@@ -1,6 +1,7 @@
 """Operations that cut out and resize: for each image of a batch a box, and a matrix that takes it to the result."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,18 +9,20 @@ import numpy.typing as npt
 
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import Range, Size, checked_range, checked_size, keep, pair
+from setsup.loading.transforms.operations.arguments import Range, Size, Sized, check_range, pair, set_field
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["CenterCrop", "Crop", "Resize", "ResizedCrop"]
+__all__ = ["TRIES", "CenterCrop", "Crop", "Resize", "ResizedCrop", "random_sides"]
 
 Matrices = npt.NDArray[np.float64]
+Sides = npt.NDArray[np.int64]
 
-_TRIES = 10  # of a resized crop, as published
+TRIES = 10
+"""Attempts of :func:`random_sides`, as published."""
 
 
 @dataclass(frozen=True)
-class Crop:
+class Crop(Sized):
     """A box of fixed size at a uniform whole position.
 
     Parameters
@@ -34,12 +37,6 @@ class Crop:
 
     """
 
-    size: int | Size
-
-    def __post_init__(self) -> None:
-        """Check the size."""
-        keep(self, "size", checked_size(self.size, "Crop"))
-
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
         rows, columns = _fitting(self.size, height, width, "Crop")
@@ -47,7 +44,7 @@ class Crop:
 
 
 @dataclass(frozen=True)
-class CenterCrop:
+class CenterCrop(Sized):
     """The box of fixed size in the middle, where torchvision's ``CenterCrop`` has it.
 
     Where it cannot be in the middle exactly, what is left over at the top and on the left is rounded to an even number.
@@ -64,12 +61,6 @@ class CenterCrop:
 
     """
 
-    size: int | Size
-
-    def __post_init__(self) -> None:
-        """Check the size."""
-        keep(self, "size", checked_size(self.size, "CenterCrop"))
-
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
         rows, columns = _fitting(self.size, height, width, "CenterCrop")
@@ -78,7 +69,7 @@ class CenterCrop:
 
 
 @dataclass(frozen=True)
-class Resize:
+class Resize(Sized):
     """The whole image at another size.
 
     Parameters
@@ -93,12 +84,6 @@ class Resize:
 
     """
 
-    size: int | Size
-
-    def __post_init__(self) -> None:
-        """Check the size."""
-        keep(self, "size", checked_size(self.size, "Resize"))
-
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
         rows, columns = pair(self.size)
@@ -106,10 +91,10 @@ class Resize:
 
 
 @dataclass(frozen=True)
-class ResizedCrop:
+class ResizedCrop(Sized):
     """A box of random area and shape, resized to one size.
 
-    The law is the published one of Inception's crops as torchvision draws them: up to ten times, a share of the area
+    The distribution is that of Inception's crops as in torchvision: up to ten times, a share of the area
     uniform in ``area`` and a ratio of width to height log-uniform in ``aspect``, sides rounded to whole pixels, until
     the box fits; then a uniform whole position. Should none of the ten fit, the largest box in the middle whose
     ratio is in ``aspect``.
@@ -134,15 +119,14 @@ class ResizedCrop:
 
     """
 
-    size: int | Size
     area: Range = (0.08, 1.0)
     aspect: Range = (3 / 4, 4 / 3)
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        keep(self, "size", checked_size(self.size, "ResizedCrop"))
-        keep(self, "area", checked_range(self.area, "ResizedCrop", "area", above=0, to=1))
-        keep(self, "aspect", checked_range(self.aspect, "ResizedCrop", "aspect", above=0))
+        super().__post_init__()
+        set_field(self, "area", check_range(self.area, "ResizedCrop: area", high=1, positive=True))
+        set_field(self, "aspect", check_range(self.aspect, "ResizedCrop: aspect", positive=True))
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
@@ -153,21 +137,38 @@ class ResizedCrop:
     def boxes(self, slots: Slots, height: int, width: int) -> tuple[npt.NDArray[np.int64], ...]:
         """Left, top, height and width of the boxes, each (n,) int64."""
         middle = _middle_box(height, width, self.aspect)
-        rows, columns = (np.full(len(slots), side, dtype=np.int64) for side in middle)
-        missing = np.ones(len(slots), dtype=bool)
-        low, high = (math.log(ratio) for ratio in self.aspect)
-        for attempt in range(_TRIES):
-            area = height * width * slots.uniform(*self.area, parameter=2 * attempt)
-            ratio = np.exp(slots.uniform(low, high, parameter=2 * attempt + 1))
-            tall, wide = (np.rint(np.sqrt(side)).astype(np.int64) for side in (area / ratio, area * ratio))
-            fits = missing & (0 < tall) & (tall <= height) & (0 < wide) & (wide <= width)
-            rows[fits], columns[fits] = tall[fits], wide[fits]
-            missing &= ~fits
-            if not missing.any():
-                break
-        left, top = slots.below(width - columns + 1, 2 * _TRIES), slots.below(height - rows + 1, 2 * _TRIES + 1)
+
+        def fits(tall: Sides, wide: Sides) -> npt.NDArray[np.bool_]:
+            return (0 < tall) & (tall <= height) & (0 < wide) & (wide <= width)
+
+        rows, columns = random_sides(slots, height * width, self.area, self.aspect, fits)
+        missing = rows == 0
+        rows[missing], columns[missing] = middle
+        left, top = slots.below(width - columns + 1, 2 * TRIES), slots.below(height - rows + 1, 2 * TRIES + 1)
         left[missing], top[missing] = (width - middle[1]) // 2, (height - middle[0]) // 2
         return left, top, rows, columns
+
+
+def random_sides(
+    slots: Slots, pixels: int, area: Range, aspect: Range, fits: Callable[[Sides, Sides], npt.NDArray[np.bool_]]
+) -> tuple[Sides, Sides]:
+    """Two sides per image, (n,) int64: the first that fit of some attempts; 0 if none does.
+
+    Their product is a share in `area` of the pixels, and the second over the first a ratio in `aspect`.
+    """
+    sides = np.zeros((2, len(slots)), dtype=np.int64)
+    missing = np.ones(len(slots), dtype=bool)
+    low, high = (math.log(ratio) for ratio in aspect)
+    for attempt in range(TRIES):
+        product = pixels * slots.uniform(*area, parameter=2 * attempt)
+        ratio = np.exp(slots.uniform(low, high, parameter=2 * attempt + 1))
+        found = np.rint(np.sqrt([product / ratio, product * ratio])).astype(np.int64)
+        good = missing & fits(*found)
+        sides[:, good] = found[:, good]
+        missing &= ~good
+        if not missing.any():
+            break
+    return sides[0], sides[1]
 
 
 def _middle_box(height: int, width: int, aspect: Range) -> Size:

@@ -1,7 +1,7 @@
-"""The arithmetic of 8-bit picture libraries, bit for bit, on levels: float32 tensors of the whole numbers 0 … 255.
+"""The arithmetic of 8-bit image libraries, bit for bit, on levels: float32 tensors of the integers 0 … 255.
 
-Papers that augmented pictures of 8 bits did so with Pillow, which truncates after every enhancement and passes through
-8-bit hue, saturation and value. All sums here are of whole numbers below 2²⁴, where float32 is exact; divisions and
+Papers that augmented images of 8 bits did so with Pillow, which truncates after every enhancement and passes through
+8-bit hue, saturation and value. All sums here are of integers below 2²⁴, where float32 is exact; divisions and
 products are rounded where Pillow's are.
 """
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["blended", "grey", "images_of", "levels_of", "mean_grey", "mixed", "rounded", "stretched", "turned"]
+__all__ = ["blend", "grey", "images_of", "levels_of", "mean_grey", "mix", "round_levels", "stretch", "turn_hue"]
 
 _SIDE = 511  # differences of two levels
 
@@ -28,7 +28,7 @@ def images_of(levels: Tensor) -> Tensor:
     return levels.div_(levels.new_full((), 255))
 
 
-def rounded(images: Tensor) -> Tensor:
+def round_levels(images: Tensor) -> Tensor:
     """Images of 0 … 1 at the nearest of 256 levels, halves to the even one, in place."""
     return images_of(images.mul_(255).round_())
 
@@ -51,7 +51,7 @@ def mean_grey(levels: Tensor) -> Tensor:
     return (2 * sums + pixels).div_(2 * pixels, rounding_mode="floor").float()[..., None, None]
 
 
-def blended(levels: Tensor, base: Tensor | None, factor: Tensor) -> Tensor:
+def blend(levels: Tensor, base: Tensor | None, factor: Tensor) -> Tensor:
     """Base + factor · (levels − base), cut to 0 … 255 and truncated, in place: Pillow's ``Image.blend``.
 
     `levels` (n, channels, height, width) float32; `factor` (n, 1, 1, 1) float32.
@@ -60,7 +60,7 @@ def blended(levels: Tensor, base: Tensor | None, factor: Tensor) -> Tensor:
     return moved.clamp_(0, 255).floor_()
 
 
-def mixed(levels: Tensor, base: Tensor, alpha: Tensor) -> Tensor:
+def mix(levels: Tensor, base: Tensor, alpha: Tensor) -> Tensor:
     """Levels over others by an 8-bit alpha, rounded: Pillow's ``Image.paste`` with a mask.
 
     `levels, base` (n, 3, height, width) float32; `alpha` (n, 1, height, width) float32.
@@ -70,7 +70,7 @@ def mixed(levels: Tensor, base: Tensor, alpha: Tensor) -> Tensor:
     return total.add_((total / 256).floor_()).div_(256).floor_()
 
 
-def stretched(levels: Tensor) -> Tensor:
+def stretch(levels: Tensor) -> Tensor:
     """Levels of each channel stretched linearly to 0 … 255 and truncated: Pillow's ``ImageOps.autocontrast``.
 
     A channel of one level stays as it is.
@@ -78,14 +78,14 @@ def stretched(levels: Tensor) -> Tensor:
     """
     lowest, highest = levels.amin((-2, -1), keepdim=True).double(), levels.amax((-2, -1), keepdim=True).double()
     flat = highest <= lowest
-    # in double precision, whose rounding decides what truncation makes of whole numbers; and divided by a tensor, as
+    # in double precision, whose rounding decides what truncation makes of integers; and divided by a tensor, as
     # torch takes a number over a tensor for its product with the reciprocal
     scale = torch.full_like(lowest, 255).div_((highest - lowest).clamp_min_(1)).masked_fill_(flat, 1)
     offset = (-lowest * scale).masked_fill_(flat, 0)
     return levels.double().mul_(scale).add_(offset).floor_().clamp_(0, 255).float()
 
 
-def turned(levels: Tensor, shift: Tensor) -> Tensor:
+def turn_hue(levels: Tensor, shift: Tensor) -> Tensor:
     """Hue moved by some of its 256 levels, through Pillow's 8-bit hue, saturation and value and back.
 
     `levels` (n, 3, height, width) float32; `shift` (n, 1, 1) int32; returns (n, 3, height, width) float32.
@@ -107,7 +107,7 @@ def _looked_up(table: Tensor, index: Tensor) -> Tensor:
 
 @functools.cache
 def _tables(device: torch.device) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The tables of :func:`turned`, on a device."""
+    """The tables of :func:`turn_hue`, on a device."""
     hues, *shares = (torch.from_numpy(table.reshape(-1)).to(device) for table in (_hues(), *_shares()))
     return hues, tuple(shares)
 

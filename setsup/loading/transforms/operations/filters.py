@@ -12,10 +12,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, check_number, check_range, per_image
-from setsup.loading.transforms.operations.noise import TABLE, normal, picked
+from setsup.loading.transforms.operations.amounts import check_channels, per_image
+from setsup.loading.transforms.operations.arguments import Ranged, check_probability, check_range, set_field
+from setsup.loading.transforms.operations.noise import TABLE, normal, pick
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Blur", "Noise", "SaltAndPepper", "Sobel"]
@@ -51,13 +53,9 @@ class Blur:
 
     def __post_init__(self) -> None:
         """Check the kernel."""
-        if isinstance(self.kernel, bool) or not isinstance(self.kernel, int) or self.kernel < 1 or not self.kernel % 2:
+        if not is_integer(self.kernel) or self.kernel < 1 or not self.kernel % 2:
             raise SetsupError(f"Blur: kernel must be an odd number of pixels, not {self.kernel!r}")
-        if not isinstance(self.sigma, tuple) or len(self.sigma) != 2:
-            raise SetsupError(f"Blur: sigma must be (low, high), not {self.sigma!r}")
-        check_range(self, *self.sigma, name="sigma")
-        if self.sigma[0] <= 0:
-            raise SetsupError(f"Blur: sigma must be above 0, not {self.sigma[0]!r}")
+        set_field(self, "sigma", check_range(self.sigma, "Blur: sigma", positive=True))
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Blur."""
@@ -71,7 +69,7 @@ class Blur:
         taps = list(per_image(weights, images)[:, :, None].unbind(1))
         padded = pad(images, (radius,) * 4, mode="reflect")
         blurred = _smoothed(_smoothed(padded, taps, -2), taps, -1)
-        return eight_bit.rounded(blurred) if slots.eight_bit else blurred.clamp_(max=1)
+        return eight_bit.round_levels(blurred) if slots.eight_bit else blurred.clamp_(max=1)
 
 
 def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
@@ -86,7 +84,7 @@ def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Sobel:
+class Sobel(Ranged):
     """Images plus a multiple of their Sobel edges: the length of the gradient of each channel.
 
     Parameters
@@ -109,19 +107,12 @@ class Sobel:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high)
-
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Add edges."""
         check_channels(self, images)
         weight = per_image(slots.uniform(self.low, self.high) * math.sqrt(2) / 8, images)
         edged = torch.addcmul(images, _edges(images), weight).clamp_(0, 1)
-        return eight_bit.rounded(edged) if slots.eight_bit else edged
+        return eight_bit.round_levels(edged) if slots.eight_bit else edged
 
 
 def _edges(images: Tensor) -> Tensor:
@@ -160,14 +151,14 @@ class Noise:
 
     def __post_init__(self) -> None:
         """Check the deviation."""
-        check_number(self, "sigma", self.sigma, least=0)
+        check_number(self.sigma, "Noise: sigma", SetsupError, 0)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Add noise."""
         check_channels(self, images)
         noise = normal(slots.bits(), images.shape[1:], images.device)
         noisy = torch.add(images, noise, alpha=self.sigma, out=noise).clamp_(0, 1)
-        return eight_bit.rounded(noisy) if slots.eight_bit else noisy
+        return eight_bit.round_levels(noisy) if slots.eight_bit else noisy
 
 
 @dataclass(frozen=True)
@@ -192,7 +183,7 @@ class SaltAndPepper:
 
     def __post_init__(self) -> None:
         """Check the share."""
-        check_number(self, "share", self.share, least=0, most=1)
+        check_probability(self.share, "SaltAndPepper: share")
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Scatter black and white."""
@@ -201,4 +192,4 @@ class SaltAndPepper:
         table = images.new_zeros(TABLE)
         table[:grains], table[TABLE - grains :] = -1, 1
         # one less is black and one more is white, whatever was there; the rest keeps its bits
-        return torch.add(images, picked(slots.bits(), (1, *images.shape[2:]), table)).clamp_(0, 1)
+        return torch.add(images, pick(slots.bits(), (1, *images.shape[2:]), table)).clamp_(0, 1)

@@ -12,15 +12,15 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import is_number
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
 from setsup.loading.transforms.operations.arguments import (
     Range,
     Size,
-    checked_probability,
-    checked_range,
-    is_number,
-    keep,
+    check_probability,
+    check_range,
+    set_field,
 )
 from setsup.loading.transforms.slots import Slots
 
@@ -58,7 +58,7 @@ class Flip:
 
     def __post_init__(self) -> None:
         """Check the probability."""
-        checked_probability(self.p, "Flip")
+        check_probability(self.p, "Flip: p")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
@@ -85,7 +85,7 @@ class VerticalFlip:
 
     def __post_init__(self) -> None:
         """Check the probability."""
-        checked_probability(self.p, "VerticalFlip")
+        check_probability(self.p, "VerticalFlip: p")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
@@ -112,7 +112,7 @@ class Rotate:
 
     def __post_init__(self) -> None:
         """Check the range."""
-        keep(self, "degrees", checked_range(self.degrees, "Rotate", "degrees"))
+        set_field(self, "degrees", check_range(self.degrees, "Rotate: degrees"))
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
@@ -158,8 +158,8 @@ class Affine:
     def __post_init__(self) -> None:
         """Check the ranges."""
         for name in ("degrees", "shear", "translate"):
-            keep(self, name, checked_range(getattr(self, name), "Affine", name))
-        keep(self, "scale", checked_range(self.scale, "Affine", "scale", above=0))
+            set_field(self, name, check_range(getattr(self, name), f"Affine: {name}"))
+        set_field(self, "scale", check_range(self.scale, "Affine: scale", positive=True))
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
@@ -196,7 +196,7 @@ class Shift:
 
     def __post_init__(self) -> None:
         """Check the share."""
-        checked_probability(self.fraction, "Shift", "fraction")
+        check_probability(self.fraction, "Shift: fraction")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
@@ -225,7 +225,7 @@ class Perspective:
     def __post_init__(self) -> None:
         """Check the share."""
         if not is_number(self.distortion) or not 0 <= self.distortion < 2 / 3:
-            raise SetsupError(f"Perspective's distortion must be at least 0 and below 2/3, not {self.distortion!r}")
+            raise SetsupError(f"Perspective: distortion must be at least 0 and below 2/3, not {self.distortion!r}")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""

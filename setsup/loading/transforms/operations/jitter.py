@@ -9,21 +9,22 @@ import torch
 from torch import Tensor
 
 from setsup import random
-from setsup.loading.transforms.choices import Photometric
-from setsup.loading.transforms.operations.amounts import check_channels, check_number
+from setsup.checks import check_number
+from setsup.errors import SetsupError
+from setsup.loading.transforms.operations.amounts import Photometric, check_channels
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Jitter"]
 
-_ORDER = 4  # the key of the order, beside those of the four operations
+_ORDER = 4  # parameter of the order, after those of the four operations
 
 
 @dataclass(frozen=True)
 class Jitter:
-    """Brightness, contrast, saturation and hue one after the other, in an order that each image has of its own.
+    """Brightness, contrast, saturation and hue one after the other, in a random order per image.
 
-    The law is that of torchvision's ``ColorJitter``: factors uniform in 1 ± amount, though not below nought, turns of
+    The distribution is that of torchvision's ``ColorJitter``: factors uniform in 1 ± amount, clipped at 0, turns of
     the hue uniform in ± amount, and all orders equally likely.
 
     Parameters
@@ -48,7 +49,7 @@ class Jitter:
     def __post_init__(self) -> None:
         """Check the amounts."""
         for name, most in (("brightness", math.inf), ("contrast", math.inf), ("saturation", math.inf), ("hue", 0.5)):
-            check_number(self, name, getattr(self, name), least=0, most=most)
+            check_number(getattr(self, name), f"Jitter: {name}", SetsupError, 0, most)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Apply each operation once."""
@@ -57,7 +58,7 @@ class Jitter:
         if not steps:
             return images
         orders = random.leading(slots.bits(_ORDER), len(steps), len(steps))
-        rows = np.arange(len(images))  # of the images, which are sorted anew by what comes next for each
+        rows = np.arange(len(images))  # of the images, sorted at each step by their next operation
         for place in range(len(steps)):
             sorting = np.argsort(orders[rows, place], kind="stable")
             rows, images = rows[sorting], _ordered(images, sorting)
@@ -72,7 +73,7 @@ class Jitter:
         return _ordered(images, np.argsort(rows))
 
     def _steps(self) -> list[tuple[int, Photometric]]:
-        """Operations that do something, and the number of each among the four."""
+        """Operations that are active, and the number of each among the four."""
         amounts = (self.brightness, self.contrast, self.saturation, self.hue)
         brightness, contrast, saturation = ((max(0.0, 1 - amount), 1 + amount) for amount in amounts[:3])
         four: tuple[Photometric, ...] = (

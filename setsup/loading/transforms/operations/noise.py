@@ -18,7 +18,7 @@ import torch
 from scipy.special import ndtri
 from torch import Tensor
 
-__all__ = ["TABLE", "normal", "picked"]
+__all__ = ["TABLE", "normal", "pick"]
 
 TABLE = 1 << 16  # entries of a table
 
@@ -26,7 +26,7 @@ _PARTS = 4  # of 16 bits in a word
 _GOLDEN, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of setsup.random
 
 
-def picked(keys: npt.NDArray[np.uint64], shape: Sequence[int], table: Tensor) -> Tensor:
+def pick(keys: npt.NDArray[np.uint64], shape: Sequence[int], table: Tensor) -> Tensor:
     """Independent uniform picks from a table.
 
     `keys` (n,) uint64; `table` (65536,) tensor; returns (n, *shape) tensor of the table's dtype.
@@ -45,7 +45,7 @@ def normal(keys: npt.NDArray[np.uint64], shape: Sequence[int], device: torch.dev
 
     `keys` (n,) uint64; returns (n, *shape) float32.
     """
-    return picked(keys, shape, _quantiles(device))
+    return pick(keys, shape, _quantiles(device))
 
 
 @functools.cache

@@ -4,14 +4,16 @@ A photometric operation is a frozen dataclass, called as ``operation(images, slo
 float32 in 0 … 1 of C = 1 or 3 channels, on any device; so is the result, and the images stay as they are. How much is
 done to an image follows from its key alone. On grey images, what acts on colours alone does nothing.
 
-With ``slots.eight_bit`` images hold whole numbers of 1/255 before and after. The result is then that of Pillow's
-enhancers, which truncate, and of torchvision's rotation of the hue, bit for bit. What Pillow has no law for is rounded.
+With ``slots.eight_bit`` images hold integers of 1/255 before and after. The result is then that of Pillow's
+enhancers, which truncate, and of torchvision's rotation of the hue, bit for bit. What Pillow
+has no rule for is rounded.
 
 Where kornia has an operation of the same meaning and speed it is called. Its other enhancers pass over the images once
 to three times more often than these and take half as long again; its rotation of the hue takes ten times as long.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -19,7 +21,8 @@ from kornia.enhance import adjust_brightness
 from torch import Tensor
 
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, check_range, per_image
+from setsup.loading.transforms.operations.amounts import check_channels, per_image
+from setsup.loading.transforms.operations.arguments import Ranged
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["AddBrightness", "Brightness", "Contrast", "Gray", "Hue", "Saturation"]
@@ -28,7 +31,7 @@ _TINY = 1e-20  # chroma of a grey, to divide by
 
 
 @dataclass(frozen=True)
-class Brightness:
+class Brightness(Ranged):
     """Images times a factor.
 
     Parameters
@@ -45,24 +48,19 @@ class Brightness:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high, least=0)
+    least: ClassVar[float] = 0
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Brighten or darken."""
         check_channels(self, images)
         factor = per_image(slots.uniform(self.low, self.high), images)
         if slots.eight_bit:
-            return eight_bit.images_of(eight_bit.blended(eight_bit.levels_of(images), None, factor))
+            return eight_bit.images_of(eight_bit.blend(eight_bit.levels_of(images), None, factor))
         return torch.mul(images, factor).clamp_(0, 1)
 
 
 @dataclass(frozen=True)
-class AddBrightness:
+class AddBrightness(Ranged):
     """Images plus a number.
 
     Parameters
@@ -79,22 +77,15 @@ class AddBrightness:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high)
-
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Lift or lower."""
         check_channels(self, images)
         shaded: Tensor = adjust_brightness(images, per_image(slots.uniform(self.low, self.high), images))
-        return eight_bit.rounded(shaded) if slots.eight_bit else shaded
+        return eight_bit.round_levels(shaded) if slots.eight_bit else shaded
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Ranged):
     """Images drawn away from the mean of their grey version, or towards it.
 
     Parameters
@@ -111,12 +102,7 @@ class Contrast:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high, least=0)
+    least: ClassVar[float] = 0
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Raise or lower the contrast."""
@@ -124,7 +110,7 @@ class Contrast:
         factor = per_image(slots.uniform(self.low, self.high), images)
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.blended(levels, eight_bit.mean_grey(levels), factor))
+            return eight_bit.images_of(eight_bit.blend(levels, eight_bit.mean_grey(levels), factor))
         # rows first: over a whole image at once, torch adds in an order that depends on the other images
         means = images.mean(-1, keepdim=True).mean(-2, keepdim=True)
         grey = means if means.shape[1] == 1 else _luma(means)
@@ -132,7 +118,7 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Saturation:
+class Saturation(Ranged):
     """Colours drawn away from grey of the same luma, or towards it.
 
     Parameters
@@ -149,12 +135,7 @@ class Saturation:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high, least=0)
+    least: ClassVar[float] = 0
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Raise or lower the saturation."""
@@ -164,12 +145,12 @@ class Saturation:
         factor = per_image(slots.uniform(self.low, self.high), images)
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.blended(levels, eight_bit.grey(levels), factor))
+            return eight_bit.images_of(eight_bit.blend(levels, eight_bit.grey(levels), factor))
         return torch.mul(images, factor).add_(_luma(images).mul_(1 - factor)).clamp_(0, 1)
 
 
 @dataclass(frozen=True)
-class Hue:
+class Hue(Ranged):
     """Hue turned, with saturation and value of HSV [1]_ as they are.
 
     Parameters
@@ -190,13 +171,6 @@ class Hue:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high)
-
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Turn the hue."""
         check_channels(self, images)
@@ -207,7 +181,7 @@ class Hue:
             # to −½ … ½, then truncated towards nought, as torchvision does
             shift = (np.where(np.abs(turns) > 0.5, turns - np.rint(turns), turns) * 255).astype(np.int32)
             shifts = torch.from_numpy(shift[:, None, None]).to(images.device)
-            return eight_bit.images_of(eight_bit.turned(eight_bit.levels_of(images), shifts))
+            return eight_bit.images_of(eight_bit.turn_hue(eight_bit.levels_of(images), shifts))
         # away from each channel's own hue, in sixths of a turn, −3 … 3
         offsets = np.remainder(np.array([0, 2, 4]) - 6 * turns[:, None] + 3, 6) - 3
         return _turned(images, per_image(offsets, images))

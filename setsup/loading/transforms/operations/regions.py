@@ -1,6 +1,5 @@
 """Operations on parts of images: rectangles erased, and what stands behind an object."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +9,9 @@ from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, check_range
+from setsup.loading.transforms.operations.amounts import check_channels
+from setsup.loading.transforms.operations.arguments import check_range, set_field
+from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Background", "Erase"]
@@ -22,9 +23,9 @@ _TRIES = 10  # to find a rectangle that fits, as published
 class Erase:
     """One rectangle at a random place set to 0.
 
-    The law is that of the paper [1]_ as torchvision draws it: up to ten times, a share of the area uniform in ``area``
-    and a ratio of height to width log-uniform in ``aspect``, sides rounded to whole pixels, until both are smaller than
-    the image's; then a uniform whole position. Should none of the ten fit, the image stays as it is.
+    The distribution is that of the paper [1]_ as in torchvision: up to ten times, a share of the area uniform in
+    ``area`` and a ratio of height to width log-uniform in ``aspect``, sides rounded to whole pixels, until both fit
+    the image; then a uniform whole position. If none of the ten fits, the image stays as it is.
 
     Parameters
     ----------
@@ -52,13 +53,8 @@ class Erase:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        for name in ("area", "aspect"):
-            ends = getattr(self, name)
-            if not isinstance(ends, tuple) or len(ends) != 2:
-                raise SetsupError(f"Erase: {name} must be (low, high), not {ends!r}")
-            check_range(self, *ends, least=0, name=name)
-        if not self.aspect[0] > 0:
-            raise SetsupError(f"Erase: aspect must be above 0, not {self.aspect[0]!r}")
+        set_field(self, "area", check_range(self.area, "Erase: area", 0))
+        set_field(self, "aspect", check_range(self.aspect, "Erase: aspect", positive=True))
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Erase."""
@@ -74,41 +70,32 @@ class Erase:
 
     def boxes(self, slots: Slots, height: int, width: int) -> tuple[npt.NDArray[np.int64], ...]:
         """Left, top, height and width of the rectangles, each (n,) int64; 0 high where none fits."""
-        tall, wide = np.zeros((2, len(slots)), dtype=np.int64)
-        missing = np.ones(len(slots), dtype=bool)
-        low, high = (math.log(ratio) for ratio in self.aspect)
-        for attempt in range(_TRIES):
-            area = height * width * slots.uniform(*self.area, parameter=2 * attempt)
-            ratio = np.exp(slots.uniform(low, high, parameter=2 * attempt + 1))
-            rows, columns = (np.rint(np.sqrt(side)).astype(np.int64) for side in (area * ratio, area / ratio))
-            fits = missing & (rows < height) & (columns < width)
-            tall[fits], wide[fits] = rows[fits], columns[fits]
-            missing &= ~fits
-            if not missing.any():
-                break
-        left, top = slots.below(width - wide + 1, 2 * _TRIES), slots.below(height - tall + 1, 2 * _TRIES + 1)
+        wide, tall = random_sides(
+            slots, height * width, self.area, self.aspect, lambda wide, tall: (tall < height) & (wide < width)
+        )
+        left, top = slots.below(width - wide + 1, 2 * TRIES), slots.below(height - tall + 1, 2 * TRIES + 1)
         return left, top, tall, wide
 
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """Images with alpha laid over random crops of pictures of a pool: four channels become three.
+    """Images with alpha laid over random crops of images of a pool: four channels become three.
 
     Parameters
     ----------
     pool : (k, height, width, 3) uint8 array
-        Pictures, at least as large as the images; may be mapped from a file.
+        Images, at least as large as the images; may be mapped from a file.
 
     Raises
     ------
     SetsupError
         When the pool is of another shape or dtype.
     DataError
-        When images have no alpha, or are larger than the pictures.
+        When images have no alpha, or are larger than the images.
 
     Notes
     -----
-    Picture and position are uniform. Alpha is not premultiplied. With images of 8 bits the law is that of Pillow's
+    Image and position are uniform. Alpha is not premultiplied. 8-bit images are composed as by Pillow's
     ``Image.paste`` with a mask.
 
     Examples
@@ -130,23 +117,23 @@ class Background:
             found = f"{pool.dtype} {pool.shape}" if isinstance(pool, np.ndarray) else type(pool).__name__
             raise SetsupError(f"Background: pool must be a uint8 array (k, height, width, 3), not {found}")
         if not pool.size:
-            raise SetsupError("Background: pool holds no picture")
+            raise SetsupError("Background: the pool is empty")
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Put pictures behind images."""
+        """Put images behind images."""
         count, height, width, _ = self.pool.shape
         n, channels, rows, columns = images.shape
         if channels != 4:
             raise DataError(f"Background takes images of 4 channels, of which the last is alpha, not {channels}")
         if rows > height or columns > width:
-            raise DataError(f"Background: pictures of {height} × {width} are smaller than images of {rows} × {columns}")
+            raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
         crops = np.empty((n, 3, rows, columns), dtype=np.uint8)
         places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
-        for crop, picture, y, x in zip(crops, *places, strict=True):
-            crop[:] = self.pool[picture, y : y + rows, x : x + columns].transpose(2, 0, 1)
+        for crop, image, y, x in zip(crops, *places, strict=True):
+            crop[:] = self.pool[image, y : y + rows, x : x + columns].transpose(2, 0, 1)
         behind = torch.from_numpy(crops).to(images.device).float()
         colors, alpha = images[:, :3], images[:, 3:]
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.mixed(levels[:, :3], behind, levels[:, 3:]))
+            return eight_bit.images_of(eight_bit.mix(levels[:, :3], behind, levels[:, 3:]))
         return torch.lerp(behind.div_(255), colors, alpha)

@@ -1,7 +1,7 @@
 """Operations on the distribution of tones: fewer levels, equal shares of all, the whole range.
 
-Their laws are those of Pillow's ``ImageOps``, which know 256 levels. Images of 0 … 1 are taken to the nearest level
-first, except by :class:`AutoContrast`, which needs none.
+They follow Pillow's ``ImageOps``, which have 256 levels. Images of 0 … 1 are rounded to the nearest level first,
+ except by :class:`AutoContrast`, which needs none.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ import torch
 from kornia.enhance import equalize
 from torch import Tensor
 
+from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.amounts import check_channels
@@ -42,8 +43,7 @@ class Posterize:
 
     def __post_init__(self) -> None:
         """Check the number of bits."""
-        if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= 8:
-            raise SetsupError(f"Posterize: bits must be a whole number from 1 to 8, not {self.bits!r}")
+        check_integer(self.bits, "Posterize: bits", SetsupError, 1, 8)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Keep the upper bits."""
@@ -91,7 +91,7 @@ class AutoContrast:
         """Stretch the channels."""
         check_channels(self, images)
         if slots.eight_bit:
-            return eight_bit.images_of(eight_bit.stretched(eight_bit.levels_of(images)))
+            return eight_bit.images_of(eight_bit.stretch(eight_bit.levels_of(images)))
         lowest, highest = images.amin((-2, -1), keepdim=True), images.amax((-2, -1), keepdim=True)
         flat = highest <= lowest
         width = torch.where(flat, 1.0, highest - lowest)

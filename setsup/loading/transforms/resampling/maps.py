@@ -1,4 +1,4 @@
-"""Maps (n, H, W) or (n, H, W, k) that are no pictures: labels, depths, normals, flow fields."""
+"""Maps (n, H, W) or (n, H, W, k) that are no images: labels, depths, normals, flow fields."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from setsup.correspondence import planar
 
-__all__ = ["carried", "resampled", "sources"]
+__all__ = ["carried", "resample", "sources"]
 
 Matrices = npt.NDArray[np.float64]
 Size = tuple[int, int]
@@ -16,7 +16,7 @@ _TIE = 2.0**-30  # pixels: of two pixels as equally near as this, the one to the
 _FAR = -1e9  # pixels: where nothing is
 
 
-def resampled(values: Tensor, matrices: Matrices, size: Size, kind: str, fill: float, copied: bool = False) -> Tensor:
+def resample(values: Tensor, matrices: Matrices, size: Size, kind: str, fill: float, copy: bool = False) -> Tensor:
     """Labels, depths, normals or flow by matrices (n, 3, 3) that are all affine, or all not.
 
     `values` (n, H, W) or (n, H, W, k); `matrices` (n, 3, 3) float64; `size` (height, width); returns (n, height, width,
@@ -28,7 +28,7 @@ def resampled(values: Tensor, matrices: Matrices, size: Size, kind: str, fill: f
     row = torch.floor(y.clamp(-2, height + 2) + (0.5 + _TIE)).to(torch.int64)
     outside = (column < 0) | (column >= width) | (row < 0) | (row >= height)
     found = _at(values, row.clamp_(0, height - 1), column.clamp_(0, width - 1))
-    if kind != "label" and not copied:
+    if kind != "label" and not copy:
         found = _mixed(values, x, y, found, kind)
     if kind == "normal":
         found = _turned(found, planar.turning(matrices, (width - 1) / 2, (height - 1) / 2))

@@ -1,4 +1,4 @@
-"""Resampling of a stack of images by matrices, each kind of modality by its own law.
+"""Resampling of a stack of images by matrices, each kind of modality by its own rule.
 
 A pixel (x′, y′) of the result shows H⁻¹ (x′, y′, 1) of its source. Where that is outside −½ … W − ½ or −½ … H − ½, the
 pixel is filled.
@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from setsup.loading.transforms.resampling import maps, pictures
+from setsup.loading.transforms.resampling import images, maps
 
 __all__ = ["take", "warp"]
 
@@ -65,7 +65,7 @@ def warp(
 
 
 def take(values: Tensor, which: Tensor, kind: str = "color") -> Tensor:
-    """Some of the images; pictures in their own order of memory, for a plain selection would put channels first."""
+    """Some of the images; images in their own order of memory, for a plain selection would put channels first."""
     pixels = values.movedim(1, -1)
     if kind == "color" and pixels.is_contiguous():
         return pixels.index_select(0, which).movedim(-1, 1)
@@ -77,9 +77,9 @@ def _ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64
     scale, shift = matrices[:, (0, 1), (0, 1)], matrices[:, :2, 2]
     affine = (matrices[:, 2] == [0, 0, 1]).all(axis=1)
     straight = affine & (matrices[:, (0, 1), (1, 0)] == 0).all(axis=1)
-    copied = straight & (np.abs(scale) == 1).all(axis=1) & (shift == np.rint(shift)).all(axis=1)
-    same = copied & (scale == 1).all(axis=1) & (shift == 0).all(axis=1) & (before == after)
-    return np.select([same, copied, straight, affine], [_SAME, _COPIED, _STRAIGHT, _AFFINE], _PROJECTIVE)
+    copy = straight & (np.abs(scale) == 1).all(axis=1) & (shift == np.rint(shift)).all(axis=1)
+    same = copy & (scale == 1).all(axis=1) & (shift == 0).all(axis=1) & (before == after)
+    return np.select([same, copy, straight, affine], [_SAME, _COPIED, _STRAIGHT, _AFFINE], _PROJECTIVE)
 
 
 def _one_way(
@@ -87,8 +87,8 @@ def _one_way(
 ) -> Tensor:
     """Resample images whose matrices all do the same."""
     if kind != "color":
-        return values.clone() if way == _SAME else maps.resampled(values, matrices, size, kind, fill, way == _COPIED)
+        return values.clone() if way == _SAME else maps.resample(values, matrices, size, kind, fill, way == _COPIED)
     if way == _SAME:
-        return pictures.finished(values, eight_bit)
-    law = {_COPIED: pictures.copied, _STRAIGHT: pictures.straight}.get(way, pictures.slanted)
-    return law(values, matrices, size, fill, eight_bit)
+        return images.finish(values, eight_bit)
+    resample = {_COPIED: images.copy, _STRAIGHT: images.straight}.get(way, images.slanted)
+    return resample(values, matrices, size, fill, eight_bit)

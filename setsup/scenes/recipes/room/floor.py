@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 from setsup.random import fold, stream_key, uniform
-from setsup.scenes.checks import checked_numbers
+from setsup.scenes.checks import check_numbers
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import length, product
 from setsup.scenes.scene import Placement
@@ -121,7 +121,7 @@ def levelled(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Placement:
 
 def direction(up: npt.ArrayLike) -> Reals:
     """Unit vector, (3,) float64, of what is told to be up in a room."""
-    found = checked_numbers(up, (3,), "up of a room")
+    found = check_numbers(up, (3,), "up of a room")
     with np.errstate(over="ignore"):
         far = length(found)
     if not 0 < far < np.inf:

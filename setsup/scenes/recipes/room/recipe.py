@@ -26,23 +26,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_image_size, check_integer
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.random import below, fold, stream_key, uniform
 from setsup.scenes.camera import Camera
-from setsup.scenes.meshes.importing import check_size
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.rays import Rays
-from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
+from setsup.scenes.recipes.models import Model, check_models, identities, loaded
 from setsup.scenes.recipes.room.cameras import CameraPair, camera_pair
 from setsup.scenes.recipes.room.floor import direction, levelled
 from setsup.scenes.recipes.room.lights import room_lights
 from setsup.scenes.recipes.room.made import SKY, made_room
 from setsup.scenes.recipes.room.solids import default_objects
 from setsup.scenes.recipes.room.space import Space, Surfaces, free_space
-from setsup.scenes.recipes.values import checked_size, number
+from setsup.scenes.recipes.values import LARGEST, number
 from setsup.scenes.scene import Placement, Scene
+from setsup.scenes.units import check_size
 
 __all__ = ["Room", "euler", "placed_objects", "spread_positions"]
 
@@ -120,17 +121,17 @@ class Room:
     def __post_init__(self) -> None:
         """Check all options."""
         for what in ("rooms", "pairs"):
-            object.__setattr__(self, what, _whole(getattr(self, what), what, 1, _MOST))
+            object.__setattr__(self, what, check_integer(getattr(self, what), what, SetsupError, 1, _MOST))
         for what in ("meshes", "objects"):
             if getattr(self, what) is not None:
-                object.__setattr__(self, what, checked_models(getattr(self, what), what))
+                object.__setattr__(self, what, check_models(getattr(self, what), what))
         if not isinstance(self.count, tuple | list) or len(self.count) != 2:
             raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
-        least, most = (_whole(some, "count", 0, 1000) for some in self.count)
+        least, most = (check_integer(some, "count", SetsupError, 0, 1000) for some in self.count)
         if least > most:
             raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
         object.__setattr__(self, "count", (least, most))
-        object.__setattr__(self, "size", checked_size(self.size))
+        object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
         if self.up is not None:
             object.__setattr__(self, "up", tuple(direction(self.up).tolist()))
         stream_key(self.seed, "room")  # raises where the seed is none
@@ -209,7 +210,7 @@ class Room:
     def _level(self, values: Mapping[str, Any], name: str, levels: int) -> int:
         found = number(values, name)
         if not 0 <= found < levels or found != int(found):
-            raise FactorError(f"{name} must be a whole number, 0 … {levels - 1}, not {values[name]!r}")
+            raise FactorError(f"{name} must be an integer from 0 to {levels - 1}, not {values[name]!r}")
         return int(found)
 
     def _built(self, values: Mapping[str, Any]) -> "_Built":
@@ -332,9 +333,3 @@ def _kept(cache: dict[Any, Any], key: tuple[str, Any], make: Any) -> Any:
         for old in [some for some in list(cache) if some[0] == key[0]][:-_KEPT]:
             cache.pop(old, None)
     return found
-
-
-def _whole(value: Any, what: str, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        raise SetsupError(f"{what} must be a whole number, {least} … {most:,}, not {value!r}")
-    return int(value)

@@ -75,7 +75,7 @@ def images_of(pictures: Bytes) -> torch.Tensor:
 
 
 def bytes_of(images: torch.Tensor) -> Bytes:
-    """Bytes of images that are whole numbers of 1/255, which is checked."""
+    """Bytes of images that are integers of 1/255, which is checked."""
     levels = images.mul(255).round()
     assert torch.equal(levels / 255, images)
     assert 0 <= levels.min() <= levels.max() <= 255
@@ -109,7 +109,7 @@ def test_enhancers_are_those_of_pillow(pictures: Bytes, kind: type, seed: int) -
 
 
 @pytest.mark.parametrize("kind", [Brightness, Contrast])
-def test_enhancers_of_grey_pictures(pictures: Bytes, kind: type) -> None:
+def test_enhancers_of_grey_images(pictures: Bytes, kind: type) -> None:
     slots = slots_for(len(pictures))
     found = bytes_of(kind(0.0, 3.0)(images_of(pictures[..., :1]), slots))[..., 0]
     for picture, amount, result in zip(pictures, slots.uniform(0.0, 3.0), found, strict=True):
@@ -122,9 +122,7 @@ def test_blends_of_all_levels(factor: float, other: int) -> None:
     levels = np.arange(256, dtype=np.uint8)[None]
     base = Image.new("L", (256, 1), other)
     wanted = np.asarray(Image.blend(base, Image.fromarray(levels), factor))
-    found = eight_bit.blended(
-        torch.arange(256.0), torch.tensor(float(other)), torch.tensor(factor, dtype=torch.float32)
-    )
+    found = eight_bit.blend(torch.arange(256.0), torch.tensor(float(other)), torch.tensor(factor, dtype=torch.float32))
     np.testing.assert_array_equal(found.numpy(), wanted[0])
 
 
@@ -140,11 +138,11 @@ def test_grey_of_many_colours_is_that_of_pillow() -> None:
 def test_hue_of_many_colours_is_that_of_pillow(shift: int) -> None:
     colors = np.arange(shift, 1 << 24, 61)
     picture = np.stack([colors >> 16, (colors >> 8) & 255, colors & 255], -1).astype(np.uint8)[None, None]
-    turned = eight_bit.turned(images_of(picture) * 255, torch.full((1, 1, 1), shift, dtype=torch.int32))
+    turn_hue = eight_bit.turn_hue(images_of(picture) * 255, torch.full((1, 1, 1), shift, dtype=torch.int32))
     hue, saturation, value = Image.fromarray(picture[0]).convert("HSV").split()
     moved = Image.fromarray(np.asarray(hue) + np.uint8(shift))
     wanted = Image.merge("HSV", (moved, saturation, value)).convert("RGB")
-    np.testing.assert_array_equal(turned[0].permute(1, 2, 0).numpy(), np.asarray(wanted))
+    np.testing.assert_array_equal(turn_hue[0].permute(1, 2, 0).numpy(), np.asarray(wanted))
 
 
 @pytest.mark.long("large or genuine files")
@@ -212,10 +210,10 @@ def test_blur_is_the_rounded_convolution(kernel: int, sigma: float) -> None:
 
 def test_halves_are_rounded_to_even() -> None:
     halves = torch.arange(0.5, 8).div(255)
-    assert eight_bit.rounded(halves).mul(255).round().tolist() == [0, 2, 2, 4, 4, 6, 6, 8]
+    assert eight_bit.round_levels(halves).mul(255).round().tolist() == [0, 2, 2, 4, 4, 6, 6, 8]
 
 
-def test_pictures_over_others_are_those_of_pillow() -> None:
+def test_images_over_others_are_those_of_pillow() -> None:
     above, below = noise(1, 256, 257)[0], rendered()[0, :1, :1].repeat(256, 0).repeat(257, 1)
     alpha = np.arange(256, dtype=np.uint8)[:, None].repeat(257, 1)
     wanted = Image.fromarray(below)
@@ -228,7 +226,7 @@ def test_pictures_over_others_are_those_of_pillow() -> None:
 @pytest.mark.parametrize(
     "operation", [AddBrightness(-0.3, 0.3), Sobel(-1, 1), Noise(0.1), SaltAndPepper(0.2), Erase()], ids=str
 )
-def test_what_pillow_has_no_law_for_is_near_the_float_result(operation: object) -> None:
+def test_what_pillow_has_no_distribution_for_is_near_the_float_result(operation: object) -> None:
     pictures = rendered()
     images, slots = images_of(pictures), slots_for(len(pictures))
     found = operation(images, slots)

@@ -117,9 +117,9 @@ def test_kernels_are_odd(kernel: object) -> None:
         Blur(kernel, sigma=(1, 1))
 
 
-@pytest.mark.parametrize("sigma", [1.0, (1,), (0, 1), (2, 1), (-1, 1), ("a", 1), [1, 2], None])
+@pytest.mark.parametrize("sigma", [1.0, (1,), (0, 1), (2, 1), (-1, 1), ("a", 1), [2, 1], None])
 def test_sigmas_are_positive(sigma: object) -> None:
-    with pytest.raises(SetsupError, match=r"Blur: (low |high )?sigma must"):
+    with pytest.raises(SetsupError, match=r"Blur: sigma must be two numbers \(low, high\) above 0, low first"):
         Blur(3, sigma=sigma)
 
 
@@ -130,11 +130,11 @@ def test_a_kernel_must_fit_the_image() -> None:
 
 @pytest.mark.parametrize("sigma", [-0.1, float("nan"), "0.1", None])
 def test_noise_has_a_width(sigma: object) -> None:
-    with pytest.raises(SetsupError, match="Noise: sigma must be a number from 0 on"):
+    with pytest.raises(SetsupError, match="Noise: sigma must be a finite number from 0 on"):
         Noise(sigma)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("inf"), "0.1"])
 def test_a_share_is_of_one(share: object) -> None:
-    with pytest.raises(SetsupError, match="SaltAndPepper: share must be a number from 0 to 1"):
+    with pytest.raises(SetsupError, match="SaltAndPepper: share must be a finite number from 0 to 1"):
         SaltAndPepper(share)

@@ -99,7 +99,7 @@ def published_box(rng: plain_random.Random, height: int, width: int, area, aspec
         (20, 50, (0.5, 1.0), (0.5, 2.0)),
     ],
 )
-def test_resized_crops_follow_the_published_law(height, width, area, aspect) -> None:
+def test_resized_crops_follow_the_published_distribution(height, width, area, aspect) -> None:
     boxes = np.stack(ResizedCrop(32, area, aspect).boxes(slots(), height, width), axis=-1)
     rng = plain_random.Random(1)
     wanted = np.array([published_box(rng, height, width, area, aspect) for _ in range(MANY)])
@@ -229,22 +229,22 @@ def test_an_image_draws_the_same_in_any_company(operation) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Crop(0), "Crop's size"),
-        (lambda: Crop((3, 4, 5)), "Crop's size"),
-        (lambda: Crop(3.5), "Crop's size"),
-        (lambda: Crop(True), "Crop's size"),
-        (lambda: CenterCrop("8"), "CenterCrop's size"),
-        (lambda: Resize((8, -1)), "Resize's size"),
+        (lambda: Crop(0), "Crop: size"),
+        (lambda: Crop((3, 4, 5)), "Crop: size"),
+        (lambda: Crop(3.5), "Crop: size"),
+        (lambda: Crop(True), "Crop: size"),
+        (lambda: CenterCrop("8"), "CenterCrop: size"),
+        (lambda: Resize((8, -1)), "Resize: size"),
         (lambda: ResizedCrop(8, area=(0, 1)), "area must be two numbers .* above 0 and at most 1"),
         (lambda: ResizedCrop(8, area=(0.9, 0.5)), "low first"),
         (lambda: ResizedCrop(8, aspect=0.5), "aspect must be two numbers"),
-        (lambda: Flip(1.5), "Flip's p"),
-        (lambda: VerticalFlip(math.nan), "VerticalFlip's p"),
+        (lambda: Flip(1.5), "Flip: p"),
+        (lambda: VerticalFlip(math.nan), "VerticalFlip: p"),
         (lambda: Rotate(90), "degrees must be two numbers"),
         (lambda: Rotate((0, math.inf)), "degrees"),
         (lambda: Affine(scale=(0, 1)), "scale .* above 0"),
         (lambda: Affine(translate="xy"), "translate"),
-        (lambda: Shift(-0.1), "Shift's fraction"),
+        (lambda: Shift(-0.1), "Shift: fraction"),
         (lambda: Perspective(0.7), "2/3"),
     ],
 )

@@ -93,10 +93,10 @@ def test_grey_images_keep_one_channel() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"brightness": -0.1}, "brightness must be a number from 0 on"),
-        ({"contrast": math.inf}, "contrast must be a number from 0 on"),
-        ({"saturation": "0.4"}, "saturation must be a number from 0 on"),
-        ({"hue": 0.6}, "hue must be a number from 0 to 0.5, not 0.6"),
+        ({"brightness": -0.1}, "brightness must be a finite number from 0 on"),
+        ({"contrast": math.inf}, "contrast must be a finite number from 0 on"),
+        ({"saturation": "0.4"}, "saturation must be a finite number from 0 on"),
+        ({"hue": 0.6}, "hue must be a finite number from 0 to 0.5, not 0.6"),
     ],
 )
 def test_amounts_are_checked(arguments: dict[str, object], message: str) -> None:

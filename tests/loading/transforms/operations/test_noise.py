@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms.operations.noise import TABLE, normal, picked
+from setsup.loading.transforms.operations.noise import TABLE, normal, pick
 
 RARE = 1e-4  # every statistic below is a fixed number, for its key is
 CPU = torch.device("cpu")
@@ -25,7 +25,7 @@ def keys_of(n: int, seed: int = 0) -> np.ndarray:
 
 
 def parts(key: int, count: int) -> list[int]:
-    """The law in Python's whole numbers: number 4b + j is bits 16j … 16j + 15 of the key's fold with b."""
+    """The law in Python's integers: number 4b + j is bits 16j … 16j + 15 of the key's fold with b."""
     words = [int(random.fold(np.array(key, dtype=np.uint64), np.array(b, dtype=np.uint64))) for b in range(count)]
     return [(words[at // 4] >> (16 * (at % 4))) & 0xFFFF for at in range(count)]
 
@@ -33,16 +33,16 @@ def parts(key: int, count: int) -> list[int]:
 @settings(max_examples=50)
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=4), st.integers(1, 9), st.integers(1, 9))
 def test_bits_are_those_of_setsup_random(keys: list[int], height: int, width: int) -> None:
-    found = picked(np.array(keys, dtype=np.uint64), (height, width), torch.arange(TABLE))
+    found = pick(np.array(keys, dtype=np.uint64), (height, width), torch.arange(TABLE))
     assert found.shape == (len(keys), height, width)
     assert found.flatten(1).tolist() == [parts(key, height * width) for key in keys]
 
 
 def test_a_table_is_looked_up() -> None:
     keys = keys_of(3)
-    where = picked(keys, (5, 7), torch.arange(TABLE))
+    where = pick(keys, (5, 7), torch.arange(TABLE))
     table = torch.rand(TABLE, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(picked(keys, (5, 7), table), table[where])
+    assert torch.equal(pick(keys, (5, 7), table), table[where])
 
 
 def test_an_image_has_its_numbers_whatever_stands_beside_it() -> None:
@@ -76,7 +76,7 @@ def test_the_distribution_is_normal() -> None:
 
 
 def test_each_part_of_a_word_is_uniform() -> None:
-    found = picked(keys_of(16), (256, 256), torch.arange(TABLE)).reshape(-1, 4).numpy()
+    found = pick(keys_of(16), (256, 256), torch.arange(TABLE)).reshape(-1, 4).numpy()
     for part in found.T:
         for byte in (part & 255, part >> 8):
             assert stats.chisquare(np.bincount(byte, minlength=256)).pvalue > RARE

@@ -163,11 +163,13 @@ def test_amounts_are_uniform() -> None:
 @pytest.mark.parametrize("kind", FORMULAS)
 @pytest.mark.parametrize(("low", "high"), [(2, 1), (math.nan, 1), (0, math.inf), ("0", 1), (True, 1), (None, 1)])
 def test_a_range_must_be_one(kind: type, low: object, high: object) -> None:
-    with pytest.raises(SetsupError, match=f"{kind.__name__}: (low|high) must"):
+    with pytest.raises(SetsupError, match=f"{kind.__name__}: low and high must be two numbers"):
         kind(low, high)
 
 
 @pytest.mark.parametrize("kind", [Brightness, Contrast, Saturation])
 def test_factors_are_not_negative(kind: type) -> None:
-    with pytest.raises(SetsupError, match=f"{kind.__name__}: low must be a number from 0 on, not -0.1"):
+    with pytest.raises(
+        SetsupError, match=rf"{kind.__name__}: low and high must be two numbers .* from 0 on, .* not \(-0\.1, 1\)"
+    ):
         kind(-0.1, 1)

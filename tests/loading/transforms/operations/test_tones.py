@@ -58,5 +58,5 @@ def test_autocontrast_is_linear_by_channel() -> None:
 
 @pytest.mark.parametrize("bits", [0, 9, 4.0, "4", True, None])
 def test_bits_are_one_to_eight(bits: object) -> None:
-    with pytest.raises(SetsupError, match="Posterize: bits must be a whole number from 1 to 8"):
+    with pytest.raises(SetsupError, match="Posterize: bits must be an integer from 1 to 8"):
         Posterize(bits)

@@ -89,13 +89,13 @@ HEIGHT, WIDTH = 120, 140
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=repr)
-def test_pictures_land_where_matrices_say(operation) -> None:
+def test_images_land_where_matrices_say(operation) -> None:
     matrices, size = operation.homography(slots(6), HEIGHT, WIDTH)
     assert displaced(matrices, size, HEIGHT, WIDTH) < CLOSE
 
 
 @pytest.mark.parametrize("operation", [Rotate((-180, 180)), Perspective(0.4), Shift(0.2), ResizedCrop(512, (0.2, 0.6))])
-def test_pictures_of_512_pixels_land_where_matrices_say(operation) -> None:
+def test_images_of_512_pixels_land_where_matrices_say(operation) -> None:
     matrices, size = operation.homography(slots(1), 512, 512)
     assert displaced(matrices, size, 512, 512) < CLOSE
 

@@ -10,8 +10,8 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError
-from setsup.shards.dataset import open_shards
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
+from setsup.shards.opening import open_shards
 from tests.shards.foreign_tars import pack, png
 
 
@@ -55,7 +55,7 @@ def test_depth_of_several_sizes(tmp_path):
         np.testing.assert_array_equal(found.fetch([row])["depth"][0], deep(row, (4 + row, 6)))
 
 
-def test_depth_and_pictures_under_one_name_are_left_out_with_a_word(tmp_path):
+def test_depth_and_images_under_one_name_are_left_out_with_a_word(tmp_path):
     pack(tmp_path / "a.tar", [("0.a.png", png(0)), ("1.a.png", deep_png(1)), ("0.b.png", png(0)), ("1.b.png", png(1))])
     with pytest.raises(DataError):
         index_shards(tmp_path)  # keys do not lie together

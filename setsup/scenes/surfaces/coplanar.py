@@ -3,7 +3,7 @@
 Two sheets in one place that are cut into triangles in different ways, or a rug that lies in the plane of the floor,
 are met at one distance. Of such triangles that have the point in common, the one is seen whose winding faces the
 viewer, of several such, or where none does, the one with the lowest number: the rule of
-:mod:`setsup.scenes.meshes.coincident`, which is for triangles of the same corners.
+:mod:`setsup.scenes.surfaces.coincident`, which is for triangles of the same corners.
 """
 
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.scenes.meshes.coincident import joined, shown_sides_of
-from setsup.scenes.meshes.holes import holes_of
-from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
+from setsup.scenes.surfaces.coincident import joined, shown_sides_of
+from setsup.scenes.surfaces.holes import holes_of
+from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["Coplanar", "coplanar_of"]
 

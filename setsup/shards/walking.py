@@ -17,16 +17,16 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.plain_files import open_file, unreadable
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.files.archives.tars import Read, Stretch, join_listings, walk
-from setsup.shards.foreign.samples import text_bytes
 from setsup.shards.stores.store import Range, Store
 
-__all__ = ["Walked", "in_order", "listing_digest", "walked"]
+__all__ = ["Walked", "in_order", "listing_digest", "text_bytes", "walk_tar"]
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -61,7 +61,7 @@ class Walked:
 
 
 @contextmanager
-def walked(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterator[Walked]:
+def walk_tar(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterator[Walked]:
     """Walk over the headers of a tar."""
     if store.folder is not None:
         with _mapped(store, name) as found:
@@ -213,5 +213,13 @@ class _Ahead:
 def _refuse_packed(head: bytes, source: Any) -> None:
     if head == _GZIP:
         raise DataError(
-            f"{source} is packed with gzip as a whole, so nothing in it can be read alone; unpack it (gunzip)"
+            f"{source} is compressed with gzip as a whole, which prevents random access; decompress it (gunzip)"
         )
+
+
+def text_bytes(names: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """UTF-8 bytes of strings, and n + 1 offsets into them."""
+    _, offsets, content = names.buffers()
+    if not len(names) or content is None:
+        return np.zeros(0, np.uint8), np.zeros(len(names) + 1, np.int64)
+    return np.frombuffer(content, np.uint8), np.frombuffer(offsets, np.int64, len(names) + 1, 8 * names.offset)

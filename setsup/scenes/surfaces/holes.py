@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
+from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["Holes", "PiercedEngine", "holes_of"]
 

@@ -1,6 +1,6 @@
-"""Pictures (n, C, H, W), uint8 or float32 in 0 … 1: three ways to resample them, from the cheapest on.
+"""Images (n, C, H, W), uint8 or float32 in 0 … 1: three ways to resample them, from the cheapest on.
 
-Each way takes the pictures, matrices (n, 3, 3) from their pixels to those of the result, the result's (height, width),
+Each way takes the images, matrices (n, 3, 3) from their pixels to those of the result, the result's (height, width),
 what to fill with, and whether the result is uint8 or float32.
 """
 
@@ -17,48 +17,48 @@ from setsup.loading.transforms.operations.eight_bit import images_of
 from setsup.loading.transforms.resampling.maps import sources
 from setsup.loading.transforms.resampling.taps import Axis, axis, separable, single, whole_axis
 
-__all__ = ["copied", "finished", "real", "slanted", "straight", "whole"]
+__all__ = ["copy", "finish", "real", "slanted", "straight", "whole"]
 
 Matrices = npt.NDArray[np.float64]
 Size = tuple[int, int]
 
-_NOISE = 2.0**-12  # levels of 255: what float32 may lack of the whole number that exact arithmetic gives
+_NOISE = 2.0**-12  # levels of 255: what float32 may lack of the integer that exact arithmetic gives
 
 
 def real(images: Tensor) -> Tensor:
-    """Pictures as float32, channels first in memory: uint8 over 255, float32 as they are."""
+    """Images as float32, channels first in memory: uint8 over 255, float32 as they are."""
     if images.dtype == torch.uint8:
         return images_of(images.contiguous().to(torch.float32))
     return images.contiguous()
 
 
 def whole(images: Tensor) -> Tensor:
-    """Pictures as uint8: float32 times 255, rounded."""
+    """Images as uint8: float32 times 255, rounded."""
     return images if images.dtype == torch.uint8 else images.mul(255).round_().clamp_(0, 255).to(torch.uint8)
 
 
-def finished(images: Tensor, eight_bit: bool) -> Tensor:
-    """Pictures as :func:`whole` or :func:`real` makes them."""
+def finish(images: Tensor, eight_bit: bool) -> Tensor:
+    """Images as :func:`whole` or :func:`real` makes them."""
     return whole(images) if eight_bit else real(images)
 
 
-def copied(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
+def copy(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
     """Moved by whole pixels and mirrored: as bytes where they are bytes, which is the least to move."""
     rows, columns = _axes(whole_axis, matrices, images, size)
-    return _filled(finished(single(images, rows, columns), eight_bit), rows, columns, fill)
+    return _filled(finish(single(images, rows, columns), eight_bit), rows, columns, fill)
 
 
 def straight(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
     """Moved, mirrored and resized along rows and columns."""
     rows, columns = _axes(axis, matrices, images, size)
-    return _filled(separable(finished(images, eight_bit), rows, columns), rows, columns, fill)
+    return _filled(separable(finish(images, eight_bit), rows, columns), rows, columns, fill)
 
 
 def slanted(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
     """Bilinear, by matrices that are all affine, or all not.
 
     The grid is made in float64 and rounded once, so that sources are right to 2·10⁻⁴ px at 512 pixels. kornia's warps
-    are grid_sample too, but give no grid, which tells what is outside; without it the picture's edge would fade.
+    are grid_sample too, but give no grid, which tells what is outside; without it the image's edge would fade.
     """
     height, width = images.shape[2:]
     unit = planar.compose(planar.scaling(2 / width, 2 / height), planar.translate(1 / width - 1, 1 / height - 1))

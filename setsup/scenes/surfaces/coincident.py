@@ -1,4 +1,4 @@
-"""Triangles in the same place: which of them is seen, so that pictures do not depend on who wins by chance.
+"""Triangles in the same place: which of them is seen, so that images do not depend on who wins by chance.
 
 Models of ShapeNet often have every triangle twice, once for each side, with different materials. Of triangles that have
 the same corners, the one is seen whose winding faces the viewer: whose corners go round counterclockwise as one sees
@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import mix
-from setsup.scenes.meshes.holes import holes_of
-from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
+from setsup.scenes.surfaces.holes import holes_of
+from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["hidden_sides", "joined", "seen", "shown_sides", "shown_sides_of"]
 
