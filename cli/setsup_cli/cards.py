@@ -1,4 +1,4 @@
-"""The words of a card: what ``setsup info`` prints of what it found."""
+"""The text of a dataset card, which ``setsup info`` prints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _LEVELS_SHOWN = 16
 
 
 def print_card(card: Mapping[str, Any], closed: str) -> None:
-    """Print the card of a data set."""
+    """Print the card of a dataset."""
     say(f"{card['name']}" + (f": {card['title']}" if card.get("title") else ""))
     if card.get("description"):
         say_prose(card["description"], piped=100)
@@ -22,7 +22,7 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
         say_prose(_shards_words(card["shards"]))
     if card["factors"]:
         say()
-        heads = ["factor", "kind", "levels", "values", "rows a level"]
+        heads = ["factor", "kind", "levels", "values", "rows per level"]
         show_table(heads, [_factor_cells(factor) for factor in card["factors"]], right=("levels",))
     levels = {factor["name"]: factor["levels"] for factor in card["factors"]}
     for split in card.get("splits", ()):
@@ -73,9 +73,9 @@ def _shards_words(shards: Mapping[str, Any]) -> str:
 
 
 def _print_beside(card: Mapping[str, Any]) -> None:
-    """Say what the data set can do that not every data set can."""
+    """Print the methods and options that are specific to the dataset."""
     if card.get("beside"):
-        say_prose(f"beside fetch: {', '.join(card['beside'])}; see {card['module']}")
+        say_prose(f"also: {', '.join(card['beside'])}; see {card['module']}")
     if card.get("options"):
         words = card["options"]
         first = words[0].partition("=")[0]

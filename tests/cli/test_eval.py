@@ -69,9 +69,9 @@ def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None
     assert results["again"]["about"] == {"measure": "Spread", "samples": 30, "scale": 0.0}
     assert results["again"]["values"]["deviation"] == 0
     shown = " ".join(re.sub("[│╭╮╰╯─]", " ", setsup("eval", trained, *MEAN, "--help").out).split())
-    assert "usage: setsup eval [-h] [OPTIONS] RUN ..." in shown
-    assert "--spread.samples N (default: 50)" in shown
-    assert "--again.samples N (default: 20)" in shown
+    assert "Usage: setsup eval RUN ... [OPTIONS]" in shown
+    assert "--spread.samples N [default: 50]" in shown
+    assert "--again.samples N [default: 20]" in shown
 
 
 @pytest.mark.long("trainings")
@@ -208,16 +208,6 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     assert f"own/unmeasured has no evaluations; `setsup embed {run}` gives its embeddings" in found.err
 
 
-def test_words_behind_a_setting_are_its_values() -> None:
-    """Which settings there are is known only when the runs are: words behind one are no further runs."""
-    from setsup_cli.commands.eval import Options
-    from setsup_cli.parsing.usage import words_given
-
-    given = words_given(Options, ["runs/a", "runs/b", "--components.maps", "pca", "tsne", "--device", "cpu"])
-    assert given == {"": ["runs/a", "runs/b"], "--components.maps": ["pca", "tsne"], "--device": ["cpu"]}
-    assert words_given(Options, ["--components.samples", "50", "runs/a"])[""] == ["runs/a"]
-
-
 def test_an_evaluation_without_settings(setsup: Run, digits: Path) -> None:
     preset = f"{OWN}:own/count"
     assert setsup("train", preset, "--root", digits, "--steps", 2).code == 0
@@ -240,7 +230,7 @@ def test_a_setting_that_is_typed_reaches_all_runs_be_it_the_default_of_the_first
     assert [kept(folder)["spread"]["about"]["samples"] for folder in folders] == [50, 50]
 
 
-def test_names_that_the_verb_needs_itself_are_those_that_presets_refuse() -> None:
+def test_names_of_options_are_those_that_presets_refuse() -> None:
     from setsup.experiments.preset import _OPTIONS
     from setsup_cli.commands.eval import Options
 

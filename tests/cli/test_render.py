@@ -62,15 +62,15 @@ def test_what_can_be_drawn(setsup: Run) -> None:
 def test_help_has_the_options_of_the_recipe(setsup: Run) -> None:
     shapes, chairs = setsup("render", "shapes3d", "--help").out, setsup("render", "object", "--help").out
     assert "--processes" in shapes
-    assert "(default: 64 64)" in shapes
+    assert "[default: 64 64]" in shapes
     assert "--models" not in shapes
-    for word in ("--models FILE", "--field-of-view", "(default: 30.0)", "--views", "--top", "--up y|z"):
+    for word in ("--models FILE", "--field-of-view", "[default: 30.0]", "--views", "--top", "--up y|z"):
         assert word in chairs
     assert "--jitter" in chairs
     assert "Levels of the grid" in chairs  # from the recipe's own description
     assert "--size HEIGHT WIDTH" in shapes
     rooms = " ".join(setsup("render", "room", "--help").out.replace("│", " ").split())
-    for word in ("--rooms N How many rooms there are. (", "--pairs N How many pairs of views", "--count LEAST MOST"):
+    for word in ("--rooms N How many rooms there are. [", "--pairs N How many pairs of views", "--count MIN MAX"):
         assert word in rooms
     assert "find_floor" not in rooms
 
@@ -247,7 +247,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     assert out == f"shapes3d: 9,600 pictures of 64 × 64 pixels, 119.7 MB, to {tmp_path / 'out'}\n"
     done = sum(map(bool, progress.read_bytes()))
     assert 0 < done < 9600
-    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 9,600 pictures; the same command goes on"
+    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 9,600 images; run the same command to resume"
     assert "Traceback" not in err
     found = setsup("sample", tmp_path / "out", "--inactive", "shape")
     refused(found, "is not finished: give the same `setsup render` command again")

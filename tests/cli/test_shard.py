@@ -367,7 +367,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     assert out == f"mnist: 4,000 rows in 1,000 shards (image as png, 3.1 MB of arrays), to {tmp_path}/out\n"
     done = len(list((tmp_path / "out").glob("data-*.tar")))
     assert 0 < done < 1000
-    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 1,000 shards; the same command goes on"
+    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 1,000 shards; run the same command to resume"
     assert "Traceback" not in err
     refused(
         setsup("sample", "out", "--inactive", "digit"), "is not finished: give the same `setsup shard` command again"

@@ -1,4 +1,4 @@
-"""``setsup info``: the card of a data set, or what a table of the user's own holds."""
+"""``setsup info``: shows the card of a dataset, or the columns of a table of the user's own."""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -10,8 +10,8 @@ from setsup.files.manifests.packages import find_manifest
 from setsup.shards.stores.places import is_shards
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
-from setsup_cli.parsing.arguments import Json, Source
-from setsup_cli.parsing.source import DEFAULT, is_place, open_named
+from setsup_cli.parsing.arguments import DEFAULT, Source
+from setsup_cli.parsing.source import is_place, open_named
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Counts, a sample, and what the data set has beside `fetch` are shown where the files are here; the rest needs no
-files."""
+Counts, a sample and further methods are shown only if the files are here; the rest needs no files."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Source):
-    """Options of the verb."""
-
-    json: Json = False
+    """Options of the subcommand."""
 
 
 def run(options: Options) -> int:
@@ -61,15 +58,15 @@ def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
 
 
 def _options(options: Options) -> list[str] | None:
-    """What ``--option`` takes, in words, for which no file is needed; None where what opens it is not to be had."""
+    """The dataset options, without reading files; None if the adapter cannot be imported."""
     from setsup.datasets.registry import options_of
-    from setsup_cli.parsing.opening import described
+    from setsup_cli.parsing.dataset_options import describe_options
 
     name = options.dataset or DEFAULT
     if options.table is not None or is_place(name):
         return []
     with suppress(SetsupError):
-        return described(options_of(name))
+        return describe_options(options_of(name))
     return None
 
 
@@ -130,7 +127,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             "modalities": kinds,
             **dict.fromkeys(("sample", "beside", "module")),
         }
-    from setsup_cli.parsing.extra_attributes import found_beside
+    from setsup_cli.parsing.extra_attributes import find_extra_attributes
 
     described = {factor.name: factor.description for factor in manifest.factors} if manifest else {}
     meant = {kind.name: kind.description for kind in manifest.modalities} if manifest else {}
@@ -148,7 +145,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             for name, kind in dataset.modalities.items()
         ],
         "sample": dataset.factors.row(0) if len(dataset.factors) else None,
-        **found_beside(dataset, manifest),
+        **find_extra_attributes(dataset, manifest),
     }
 
 

@@ -1,30 +1,29 @@
-"""``setsup prepare``: convert a slow container once."""
+"""``setsup prepare``: converts slow files once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
 from setsup.files import load_manifest
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Dataset, Json, Opening, Root
+from setsup_cli.parsing.arguments import Common, Dataset, Opening, Root
 from setsup_cli.parsing.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-What was converted or unpacked lies beside the published files, or in the cache where that folder is read-only; drawn
-previews lie in the cache. Stopped and started again, the work goes on where it was. The paths of all that serves
-afterwards are printed. A data set that needs no preparation is left as it is."""
+Converted and unpacked files are written to the folder of the published files, or to the cache where that folder is
+read-only; rendered previews are written to the cache. An interrupted run resumes. The paths of the prepared files are
+printed. A dataset that needs no preparation is left as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
-    dataset: Dataset
+    dataset: Dataset = field(kw_only=False)
     root: Root = None
     option: Opening = None
-    json: Json = False
 
 
 def run(options: Options) -> int:
@@ -34,7 +33,7 @@ def run(options: Options) -> int:
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None
     from setsup.datasets.registry import options_in
-    from setsup_cli.parsing.opening import read_options
+    from setsup_cli.parsing.dataset_options import read_options
 
     given = read_options(
         options.option or (), {} if prepare is None else options_in(prepare), f"`setsup prepare {name}`"
@@ -45,7 +44,7 @@ def run(options: Options) -> int:
         show_json({"name": name, "arrays": [str(path) for path in paths]})
         return 0
     if not paths:
-        say(f"{name} needs no preparation: its samples are read or drawn fast as they are")
+        say(f"{name} needs no preparation")
     for path in paths:
         say(str(path))
     return 0

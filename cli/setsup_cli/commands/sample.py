@@ -1,17 +1,18 @@
-"""``setsup sample``: draw sets, say what they hold, and write draws and a contact sheet."""
+"""``setsup sample``: draws sets, and writes the draws and a contact sheet."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, Source, option
+from setsup_cli.parsing.arguments import DEFAULT
+from setsup_cli.parsing.sample_options import Options
 from setsup_cli.parsing.sampling import build_sampler, check_places, chosen_sampler
-from setsup_cli.parsing.source import DEFAULT, assignments, is_place, open_named, open_source
+from setsup_cli.parsing.source import assignments, is_place, open_named, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -21,78 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-To begin with: `setsup sample --inactive wall_hue`, which needs no download; `setsup sample mnist --root FOLDER
---inactive digit` for published files in a folder; `setsup sample --table photos.csv --inactive subject` for pictures of
-your own. The last line printed is the path of the contact sheet."""
+Examples: `setsup sample --inactive wall_hue`, which needs no download; `setsup sample mnist --root FOLDER --inactive
+digit` for published files in a folder; `setsup sample --table photos.csv --inactive subject` for your own images. The
+last line printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
 _PLACES = ("dataset", "table", "root", "index", "option")
-"""Options that say where data lie, which a replay is given anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options(Source):
-    """Options of the verb."""
-
-    inactive: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold these factors.")] = None
-    active: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold all factors but these.")] = None
-    domain: Annotated[
-        MaybeWords, option("FACTOR ...", "Batches of several domains, each a combination of these factors.")
-    ] = None
-    orbit: Annotated[
-        MaybeWords,
-        option("FACTOR ...", "Orbits, each a combination of these factors; whole ones unless --size is given."),
-    ] = None
-    triplets: Annotated[
-        MaybeWords, option("FACTOR ...", "Triplets: anchor and positive share these factors, the negative does not.")
-    ] = None
-
-    size: Annotated[
-        MaybeNumber, option("N", "Rows a set.", "(default: 32; of your own data what every group has, up to 32)")
-    ] = None
-    sets: Annotated[
-        MaybeNumber, option("N", "Sets a step.", "(default: 2 sets, 32 triplets; up to 4 domains, 8 orbits)")
-    ] = None
-    seed: Annotated[int, option("N", "Seed of all draws.", "(default: 0)")] = 0
-    steps: Annotated[int, option("N", "Steps to draw, from step 0 on.", "(default: 1)")] = 1
-    where: Annotated[
-        MaybeText, option("EXPRESSION", "Rows to draw from, such as \"scale >= 1.0 and shape != 'cube'\".")
-    ] = None
-    unconstrained: Annotated[int, option("N", "The last so many sets of a step hold nothing.", "(default: 0)")] = 0
-    random: Annotated[MaybeNumber, option("N", "Hold so many of the --inactive factors, chosen anew each step.")] = None
-    choose: Annotated[
-        MaybeText,
-        option(
-            "levels|groups|rows",
-            "Which values a set holds: each factor's levels alike, combinations alike, or as often as rows have them.",
-        ),
-    ] = None
-    values: Annotated[MaybeText, option("independent|equal|different", "How the values of a step's sets relate.")] = (
-        None
-    )
-    domains: Annotated[
-        MaybeText,
-        option("balanced|all", "Domains of a batch: --sets of them, each equally often, or all there are."),
-    ] = None
-    small: Annotated[
-        MaybeText,
-        option("error|drop|short|replace", "What to do with groups of fewer rows than a set.", "(default: error)"),
-    ] = None
-    tolerance: Annotated[
-        MaybeWords, option("FACTOR=NUMBER ...", "Hold a continuous factor to within so much of an anchor's value.")
-    ] = None
-    canonical: Annotated[
-        MaybeWords, option("MEMBER ...", "Canonical member of each orbit: first, argmin:FACTOR, or FACTOR=LEVEL ...")
-    ] = None
-
-    replay: Annotated[
-        MaybePath, option("DRAWS.JSONL", "Draw once more what this file recorded, and make sure that it is the same.")
-    ] = None
-    out: Annotated[
-        Path, option("FOLDER", "Folder for draws.jsonl, draws.npz and sheet.png.", "(default: ./setsup-samples)")
-    ] = Path("setsup-samples")
-    json: Json = False
+"""Options with the location of the data, which a replay is given again."""
 
 
 def run(options: Options) -> int:
@@ -105,7 +42,7 @@ def run(options: Options) -> int:
     from setsup_cli.draws import header, lines, write_files
     from setsup_cli.sheets import draw_sheet
 
-    # the picture first: when an image cannot be read, no file is written
+    # the sheet first: if an image cannot be read, no file is written
     sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
     paths = write_files(folder, head, drawn.draws, sheet)
@@ -121,10 +58,10 @@ def run(options: Options) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What was drawn from what; ``table`` tells a later replay how a user's table was read, not where it lies.
+    """Draws and their source; ``table`` is how a user's table was read, without its path.
 
-    ``split`` names the part of a data set whose rows were drawn, and ``opened`` has the options that it was opened
-    with, as they were given; None for one that says where data lie. Each of the ``notes`` is a line for the user.
+    ``split`` is the split whose rows were drawn, and ``opened`` the dataset options as they were given; None for a
+    path. Each of the ``notes`` is a line for the user.
     """
 
     dataset: "Dataset"
@@ -143,7 +80,7 @@ def _asked(options: Options) -> _Drawn:
     if kind is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
-            "say what a set holds: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
+            "name the factors: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     named = options.dataset if options.dataset is not None and is_place(options.dataset) else dataset.name
@@ -162,7 +99,7 @@ def _opened_with(options: Options) -> dict[str, str | None]:
     if not options.option:
         return {}
     from setsup.datasets.registry import options_of
-    from setsup_cli.parsing.opening import path_options
+    from setsup_cli.parsing.dataset_options import path_options
 
     given = {name: value for name, _, value in (word.partition("=") for word in options.option)}
     return dict(given) | dict.fromkeys(given.keys() & path_options(options_of(options.dataset or DEFAULT)))
@@ -173,7 +110,7 @@ def _replayed(options: Options, path: Path) -> _Drawn:
 
     for field in fields(Options):
         given = getattr(options, field.name) != field.default
-        if given and field.name not in (*_PLACES, "replay", "out", "json"):
+        if given and field.name not in (*_PLACES, "replay", "out", "json", "quiet"):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{field.name}")
     recorded = read_draws(path)
     recorded.check_source(options.dataset, options.table)
@@ -204,7 +141,7 @@ def _replayed(options: Options, path: Path) -> _Drawn:
 
 
 def _words(drawn: _Drawn) -> "list[list[SetWords]]":
-    """Say what is held and what varies, for each set of the first steps."""
+    """Describe the fixed and varying factors of each set of the first steps."""
     from setsup.reports import describe, describe_triplets
     from setsup.samplers import TripletSampler
     from setsup_cli.sheets import orbit
@@ -236,7 +173,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     if isinstance(drawn.sampler, TripletSampler):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
     else:
-        heads = ["step", "set", "rows", "held", "varies (distinct values of levels)"]
+        heads = ["step", "set", "rows", "fixed", "varies (distinct values of levels)"]
     show_table(heads, rows, right=heads[:3])
     if steps * sets > len(rows):
         say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")

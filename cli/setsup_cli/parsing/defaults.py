@@ -8,7 +8,7 @@ from setsup_cli.parsing.source import is_place
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
-    from setsup_cli.commands.sample import Options
+    from setsup_cli.parsing.sample_options import Options
 
 __all__ = ["suited"]
 

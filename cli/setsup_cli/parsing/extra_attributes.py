@@ -1,4 +1,4 @@
-"""What a data set has of its own: methods and attributes beside the protocol."""
+"""Methods and attributes of a dataset in addition to the protocol."""
 
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
@@ -7,14 +7,14 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.files import Manifest
 
-__all__ = ["found_beside"]
+__all__ = ["find_extra_attributes"]
 
 _KNOWN = ("name", "factors", "modalities", "computes", "prepare")
-"""What every data set has, or has a verb for."""
+"""Attributes that every dataset has, or that have a subcommand."""
 
 
-def found_beside(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:
-    """List what is open to the user of this data set and not of every one."""
+def find_extra_attributes(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:
+    """List the public methods and attributes that are specific to a dataset."""
     from setsup.datasets import Dataset, Selection
 
     whole = dataset.source if isinstance(dataset, Selection) else dataset
@@ -25,7 +25,7 @@ def found_beside(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, A
 
 
 def _words(dataset: "Dataset", name: str) -> str:
-    # of the class, so that no property is computed
+    # from the class: properties are not computed
     found = getattr(type(dataset), name, None)
     if not callable(found):
         return name

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from setsup.factors import Factor, FactorTable
     from setsup.factors.factor import Level
     from setsup.samplers import Sampler
-    from setsup_cli.commands.sample import Options
+    from setsup_cli.parsing.sample_options import Options
 
 __all__ = ["build_sampler", "check_places", "chosen_sampler"]
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from setsup.errors import DataError, FactorError, near
 from setsup.files.expand_user import expanded
 from setsup.shards.stores.places import is_shards, open_place
+from setsup_cli.parsing.arguments import DEFAULT, Named
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
-    from setsup_cli.parsing.arguments import Named
 
 __all__ = [
-    "DEFAULT",
     "assignments",
     "check_factors",
     "check_root",
@@ -29,9 +28,6 @@ __all__ = [
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
 
 _OPENED = ("dataset", "root", "split", "index", "option", "table", "image", "kinds")
-
-DEFAULT = "shapes3d-procedural"
-"""What the verbs work on when nothing is named: drawn on demand, no download."""
 
 
 def open_source(
@@ -80,7 +76,7 @@ def open_source(
     return open_table(table, image, kinds=assignments(kinds, "--kinds", "kind"))
 
 
-def open_named(options: "Named") -> "Dataset":
+def open_named(options: Named) -> "Dataset":
     """Open the data set that the options of a verb name, as :func:`open_source` does."""
     return open_source(**{name: value for name in _OPENED if (value := getattr(options, name, None)) is not None})
 
@@ -92,7 +88,7 @@ def options_given(name: str, words: Sequence[str]) -> dict[str, Any]:
     if is_shards(name):
         raise DataError(f"--option is for published data sets; {name} holds shards, which take none")
     from setsup.datasets.registry import options_of
-    from setsup_cli.parsing.opening import read_options
+    from setsup_cli.parsing.dataset_options import read_options
 
     return read_options(words, options_of(name), name)
 

@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 import setsup as library
 from setsup.datasets.registry import options_of
 from setsup.errors import DataError
-from setsup_cli.parsing.opening import described, option_words, path_options, read_options
+from setsup_cli.parsing.dataset_options import describe_options, option_words, path_options, read_options
 from tests.true_files import imagenet_100
 
 Run = Callable[..., Any]
@@ -63,7 +63,7 @@ def test_words_are_read_by_declared_types() -> None:
     assert found == {
         "whole": -3, "real": 0.001, "sure": True, "word": "a=b", "size": (64, 32), "maybe": None, "kind": "a"
     }  # fmt: skip
-    assert described(known) == [
+    assert describe_options(known) == [
         "whole=N", "real=NUMBER", "sure=true|false", "word=TEXT", "size=N,N", "maybe=N,N|none", "kind=a"
     ]  # fmt: skip
 
@@ -115,7 +115,7 @@ def test_all_declared_options_can_be_given() -> None:
 
     names = [name for name in manifest_names() if load_manifest(name).adapter]
     for name in names:
-        for one, words in zip(options_of(name).values(), described(options_of(name)), strict=True):
+        for one, words in zip(options_of(name).values(), describe_options(options_of(name)), strict=True):
             usual = one.default
             if isinstance(usual, str | int | float) or (isinstance(usual, tuple) and usual):
                 text = ",".join(map(str, usual)) if isinstance(usual, tuple) else str(usual)
