@@ -15,7 +15,7 @@ from typing import Any
 from setsup.errors import SetsupError
 from setsup_cli.letters import is_encodable
 
-__all__ = ["output_errors", "say", "say_licence", "say_prose", "show_json", "show_table", "write"]
+__all__ = ["output_errors", "say", "say_licence", "say_prose", "show_json", "show_result", "show_table", "write"]
 
 _PIPED = 160
 """Width of a table that is not printed to a terminal."""
@@ -69,6 +69,15 @@ def show_json(value: Any) -> None:
     dumps = partial(json.dumps, _finite(value), indent=2, allow_nan=False)
     text = dumps(ensure_ascii=False)
     say(text if is_encodable(text) else dumps())
+
+
+def show_result(as_json: bool, about: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Print a result: one JSON value, or lines."""
+    if as_json:
+        show_json(about)
+        return
+    for line in lines:
+        say(line)
 
 
 def _finite(value: Any) -> Any:

@@ -208,23 +208,23 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
     refused(setsup(*words[:-1], 41, "--out", "out"), "holds other shards", said)
     assert "pictures there" not in setsup(*words, "--seed", 1, "--order", "shuffle", "--out", "out").err
     refused(setsup(*words[:-1], 0, "--out", "none"), "size must be (height, width), two positive numbers")
-    refused(setsup(*words[:-1], "--out", "none"), "--size takes 2 values, not 1")
+    refused(setsup(*words[:-1], "--out", "none"), "--size requires 2 values")
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["info", "cars196", "--option", "sise=3"], "has no option 'sise'; it takes size=N,N, margin=NUMBER, jitter="),
-        (["info", "mnist", "--option", "copies=2"], "mnist has no option 'copies'; it takes none"),
-        (["sample", "--option", "seed=2"], "shapes3d-procedural has no option 'seed'; it takes none"),
+        (["info", "cars196", "--option", "sise=3"], "has no option 'sise'; its options: size=N,N, margin=NUMBER, jitter="),
+        (["info", "mnist", "--option", "copies=2"], "mnist has no option 'copies'; its options: none"),
+        (["sample", "--option", "seed=2"], "shapes3d-procedural has no option 'seed'; its options: none"),
         (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 takes size=N,N"),
         (["shard", "cars196", "--option", "margin=nan", "--out", "out"], "cars196 takes margin=NUMBER"),
         (["info", "cars196", "--option", "margin"], "--option takes NAME=VALUE, such as size=N,N, not 'margin'"),
         (["info", "cars196", "--option", "seed=1", "seed=1"], "--option names 'seed' twice"),
-        (["info", "cars196", "--option"], "nothing stands behind --option: give it as `--option NAME=VALUE ...`"),
+        (["info", "cars196", "--option"], "--option requires a value: `--option NAME=VALUE ...`"),
         (["info", "nowhere", "--option", "a=1"], "there is no data set 'nowhere'"),
         (["info", "--table", "photos.csv", "--option", "a=1"], "--option is for named data sets"),
-        (["prepare", "mnist", "--option", "a=1"], "`setsup prepare mnist` has no option 'a'; it takes none"),
+        (["prepare", "mnist", "--option", "a=1"], "`setsup prepare mnist` has no option 'a'; its options: none"),
     ],
 )
 def test_what_is_refused(setsup: Run, words: list[str], sentence: str) -> None:
@@ -307,5 +307,5 @@ def test_what_cannot_be_written_is_refused_before_the_work(setsup: Run, words: l
     refused(setsup(*words), f"cannot write {file}: ", "choose a folder you can write")
 
 
-def test_a_picture_has_the_ending_of_one(setsup: Run) -> None:
-    refused(setsup("pairs", "room", "--out", "x.jpg"), "--out x.jpg must be a picture: give it the ending .png")
+def test_an_image_has_the_suffix_png(setsup: Run) -> None:
+    refused(setsup("pairs", "room", "--out", "x.jpg"), "--out x.jpg must be an image with the suffix .png")

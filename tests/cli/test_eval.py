@@ -177,17 +177,17 @@ def test_unfinished_runs_and_stand_ins_are_labelled(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "name a run, as in `setsup eval runs/abc/fig3a/seed-0` (`setsup train` makes them)"),
-        (["--json"], "name a run, as in `setsup eval "),
+        ([], "`setsup eval` requires the argument RUN: folders of runs of `setsup train`"),
+        (["--json"], "`setsup eval` requires the argument RUN"),
         (["nowhere"], "nowhere holds no run (no run.json)"),
         (["runs"], f"below it are {RUN}, runs/own/mean/seed-1"),
         ([RUN], "'own/mean'"),
         ([RUN, "--preset", f"{OWN}:own/nothing"], "name one as "),
         ([RUN, *MEAN, "--only", "spraed"], "own/mean has no evaluation 'spraed'; did you mean 'spread'?"),
         ([RUN, *MEAN, "--spread.sample", "3"], "unknown option '--spread.sample'; did you mean '--spread.samples'"),
-        ([RUN, *MEAN, "--spread.sample", "3"], f"(`setsup eval {RUN} --help` explains them)"),
-        ([RUN, *MEAN, "--spread.samples", "all"], "--spread.samples must be a whole number, not 'all'"),
-        ([RUN, *MEAN, "--device", "abacus"], "--device abacus is not to be had here"),
+        ([RUN, *MEAN, "--spread.sample", "3"], f"(`setsup eval {RUN} --help` lists the options)"),
+        ([RUN, *MEAN, "--spread.samples", "all"], "--spread.samples must be an integer, not 'all'"),
+        ([RUN, *MEAN, "--device", "abacus"], "--device abacus is not available"),
     ],
 )
 def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence: str) -> None:

@@ -334,7 +334,7 @@ def test_ctrl_c_before_anything_was_written(setsup: Run, monkeypatch: pytest.Mon
     monkeypatch.setattr(writer, "write_shards", stopped)
     found = setsup("shard", "--out", "out")
     assert found.code == 130
-    assert found.err == "setsup: stopped before anything was written; the same command starts again\n"
+    assert found.err == "setsup: stopped before anything was written\n"
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
@@ -391,7 +391,7 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["mnist"], ["say where the shards go: `setsup shard mnist --out URL`"]),
+        (["mnist"], ["--out is required: `setsup shard mnist --out URL`"]),
         (["--table", "my photos.csv"], ["`setsup shard --table 'my photos.csv' --out URL`"]),
         (["--out", "x", "--order", "by:"], ["by:", "factors"]),
         (["--out", "x", "--order", "by:shap"], ["did you mean 'shape'?", "`setsup info shapes3d-procedural`"]),
@@ -402,10 +402,10 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "x", "--per-shard", "0"], ["from 1 on, not 0"]),
         (["--out", "x", "--processes", "0"], ["processes must be an integer from 1 on"]),
         (["--out", "x", "--modalities", "depth"], ["no modality 'depth'"]),
-        (["--out", "x", "--on", "slurm"], ["there is only --on ray"]),
-        (["--out", "x", "--ray-gpus", "1"], ["go with --on ray"]),
+        (["--out", "x", "--on", "slurm"], ["--on must be ray, not 'slurm'"]),
+        (["--out", "x", "--ray-gpus", "1"], ["require --on ray"]),
         (["--out", "nonsense://x"], ["nonsense://x"]),
-        (["--out", "memory://x"], ["memory://x: what this process keeps in memory ends with it"]),
+        (["--out", "memory://x"], ["memory://x: the memory of this process ends with it"]),
         (["--out", "x", "--on", "ray", "--ray-address", "127.0.0.1:1"], ["nothing answers at 127.0.0.1:1"]),
         (["nothing-such", "--out", "x"], ["no data set 'nothing-such'"]),
         (["set/data-00000.tar", "--out", "x"], ["is one tar, not a data set; give the folder"]),

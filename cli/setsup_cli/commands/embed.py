@@ -10,7 +10,7 @@ from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Common, Device, Opening, Root, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root, open_source, options_given
 from setsup_cli.runs import check_device, describe_run, opened
@@ -63,7 +63,7 @@ class Options(Common):
     ] = None
     preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
     device: Device = None
-    option: Opening = None
+    option: DatasetOptions = None
 
 
 def run(options: Options) -> int:

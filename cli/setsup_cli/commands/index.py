@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.files import readable_size
-from setsup_cli.output import say, show_json
+from setsup_cli.output import show_result
 from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.stopping import sigterm_as_interrupt
 
@@ -46,11 +46,7 @@ def run(options: Options) -> int:
 
     with sigterm_as_interrupt():
         about = _about(write_foreign_index(options.url, options.out))
-    if options.json:
-        show_json(about)
-        return 0
-    for line in _words(about):
-        say(line)
+    show_result(options.json, about, _words(about))
     return 0
 
 

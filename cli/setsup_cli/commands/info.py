@@ -71,7 +71,7 @@ def _options(options: Options) -> list[str] | None:
 
 
 def _about(manifest: Manifest | None) -> dict[str, Any]:
-    """What the manifest alone knows."""
+    """Entries of the manifest."""
     if manifest is None:
         return {}
     return {
@@ -90,7 +90,7 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
 
 
 def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
-    """What the catalogue of shards tells, nothing of another data set."""
+    """Entries of the catalogue of shards; none for another dataset."""
     from setsup.datasets import Selection
 
     whole: Any = dataset.source if isinstance(dataset, Selection) else dataset
@@ -117,7 +117,7 @@ def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
 
 
 def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, Any]:
-    """Factors and pictures: of the data where they are here, else as the manifest describes them."""
+    """Factors and modalities: of the data if the files are here, else as the manifest describes them."""
     if dataset is None:
         factors = [] if manifest is None else [{**asdict(factor), "counts": None} for factor in manifest.factors]
         kinds = [] if manifest is None else [asdict(kind) for kind in manifest.modalities]

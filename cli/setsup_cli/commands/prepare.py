@@ -6,7 +6,7 @@ from pathlib import Path
 
 from setsup.files import load_manifest
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Common, Dataset, Opening, Root
+from setsup_cli.parsing.arguments import Common, Dataset, DatasetOptions, Root
 from setsup_cli.parsing.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
@@ -23,7 +23,7 @@ class Options(Common):
 
     dataset: Dataset = field(kw_only=False)
     root: Root = None
-    option: Opening = None
+    option: DatasetOptions = None
 
 
 def run(options: Options) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files import readable_size
-from setsup_cli.output import say, show_json
+from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import flag, option
 from setsup_cli.parsing.recipes import (
     RecipeOptions,
@@ -54,7 +54,7 @@ class Options(RecipeOptions):
         option("N", "Render N pairs of views of one scene in place of single views, with the partner of every pixel."),
     ] = None
     skip_broken: Annotated[bool, flag("Leave out rows that cannot be rendered; FOLDER/failed.json lists them.")] = False
-    processes: Annotated[int, option("N", "Number of worker processes.", "1")] = 1
+    processes: Annotated[int, option("N", "Number of worker processes.")] = 1
     on: On = None
     ray_address: RayAddress = None
     ray_gpus: RayGpus = 0.0
@@ -108,11 +108,7 @@ def run(options: Any) -> int:
             f"at {done:,} of {total or len(dataset):,} images; run the same command to resume"
         ) from None
     about = _about(found, before)
-    if options.json:
-        show_json(about)
-    else:
-        for line in _words(about):
-            say(line)
+    show_result(options.json, about, _words(about))
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
-from setsup_cli.output import say, show_json
+from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import DEFAULT, Source, option
 from setsup_cli.parsing.source import check_factors, open_named
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
@@ -51,7 +51,6 @@ class Options(Source):
         option(
             "keep|shuffle|by:FACTOR,...",
             "Order of the rows: as they are, at random, or by factor, so that a set is one read.",
-            "keep",
         ),
     ] = "keep"
     format: Annotated[
@@ -59,7 +58,6 @@ class Options(Source):
         option(
             "png|webp|jpeg|npy",
             "Format of images: PNG, lossless WebP, JPEG of quality 95, or plain arrays. Other modalities are npy.",
-            "png",
         ),
     ] = "png"
     modalities: Annotated[
@@ -76,8 +74,8 @@ class Options(Source):
     per_shard: Annotated[
         int | None, option("N", "Maximum number of rows per shard.", "268 MB of arrays, up to 100,000 rows")
     ] = None
-    seed: Annotated[int, option("N", "Random seed of a shuffle.", "0")] = 0
-    processes: Annotated[int, option("N", "Number of worker processes.", "1")] = 1
+    seed: Annotated[int, option("N", "Random seed of a shuffle.")] = 0
+    processes: Annotated[int, option("N", "Number of worker processes.")] = 1
     on: On = None
     ray_address: RayAddress = None
     ray_gpus: RayGpus = 0.0
@@ -138,11 +136,7 @@ def run(options: Options) -> int:
         said = f"at {_there(options.out):,} of {plan.shards:,} shards"
         raise KeyboardInterrupt(f"{said}; run the same command to resume") from None
     about = _about(written, before, _left_out(dataset, written))
-    if options.json:
-        show_json(about)
-    else:
-        for line in _words(about):
-            say(line)
+    show_result(options.json, about, _words(about))
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from setsup.errors import DataError, SetsupError, need
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Common, Opening, Root, flag
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Root, flag
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.dataset_options import option_words, path_options
 from setsup_cli.parsing.parser import Subcommand, parse_known
@@ -58,17 +58,15 @@ class Options(Common):
     )
     precision: Annotated[
         Literal["float32", "bf16"],
-        declared("float32|bf16", "Precision of convolutions and products; weights are float32.", "float32"),
+        declared("float32|bf16", "Precision of convolutions and products; weights are float32."),
     ] = "float32"
-    devices: Annotated[
-        int, declared("N", "Number of GPUs, or of processes without a GPU; each has its own draws.", "1")
-    ] = 1
-    nodes: Annotated[int, declared("N", "Number of machines.", "1")] = 1
-    accelerator: Annotated[Literal["auto", "cpu", "gpu"], declared("auto|cpu|gpu", "Accelerator.", "auto")] = "auto"
+    devices: Annotated[int, declared("N", "Number of GPUs, or of processes without a GPU; each has its own draws.")] = 1
+    nodes: Annotated[int, declared("N", "Number of machines.")] = 1
+    accelerator: Annotated[Literal["auto", "cpu", "gpu"], declared("auto|cpu|gpu", "Accelerator.")] = "auto"
     compile: Annotated[bool, flag("Compile the networks with torch.compile.")] = False
     workers: Annotated[
         int | Literal["auto", "thread"],
-        declared("auto|thread|N", "Workers that load batches: a thread, or N processes.", "auto"),
+        declared("auto|thread|N", "Workers that load batches: a thread, or N processes."),
     ] = "auto"
     log: Annotated[
         tuple[Literal["tensorboard", "wandb"], ...] | None,
@@ -78,7 +76,7 @@ class Options(Common):
         bool,
         flag("Continue when the loss or the weights are not finite; by default the run stops."),
     ] = False
-    option: Opening = None
+    option: DatasetOptions = None
 
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:

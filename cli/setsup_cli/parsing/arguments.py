@@ -17,19 +17,13 @@ __all__ = [
     "DEFAULT",
     "Common",
     "Dataset",
+    "DatasetOptions",
     "Device",
-    "Image",
-    "Index",
-    "Json",
-    "Kinds",
     "MaybeDataset",
     "Named",
-    "Opening",
-    "Quiet",
     "Root",
     "Source",
     "Split",
-    "Table",
     "flag",
     "option",
 ]
@@ -37,14 +31,13 @@ __all__ = [
 DEFAULT = "shapes3d-procedural"
 """The dataset of subcommands without a dataset: rendered on demand, no download."""
 
-OUTPUT = Group("Output", sort_key=2)
-"""Options that all subcommands have, last in the help."""
+_OUTPUT = Group("Output", sort_key=2)  # last in the help
 
 
 def option(metavar: str, text: str, default: str = "", **more: Any) -> Parameter:
     """Declare an option or argument with a value; a metavar in brackets lets the values be omitted."""
     more = {"converter": convert_option, "consume_multiple": (int(not metavar.startswith("[")), None)} | more
-    return Parameter(metavar=metavar, help=text, show_default=default or False, **more)
+    return Parameter(metavar=metavar, help=text, show_default=default or None, **more)
 
 
 def flag(text: str, **more: Any) -> Parameter:
@@ -59,8 +52,6 @@ def _names(context: object) -> Iterable[str]:
 
 
 Dataset = Annotated[str, option("DATASET", "A name of `setsup datasets`.", completer=_names)]
-"""A dataset that must be named."""
-
 MaybeDataset = Annotated[
     str | None,
     option(
@@ -70,62 +61,26 @@ MaybeDataset = Annotated[
         completer=_names,
     ),
 ]
-"""A dataset that may be named."""
-
-Index = Annotated[
-    str | None, option("URL", "Index of the shards that `setsup index --out` wrote, if it is not in their folder.")
-]
-"""The option ``--index``."""
-
 Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.")]
-"""The option ``--root``."""
-
 Split = Annotated[
     str | None, option("NAME", "A split or subset that `setsup info` lists; its rows are numbered from 0.")
 ]
-"""The option ``--split``."""
-
-Table = Annotated[
-    Path | None,
-    option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
+Index = Annotated[
+    str | None, option("URL", "Index of the shards that `setsup index --out` wrote, if it is not in their folder.")
 ]
-"""The option ``--table``."""
-
-Image = Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")]
-"""The option ``--image``."""
-
-Kinds = Annotated[
-    tuple[str, ...] | None,
-    option(
-        "NAME=KIND ...",
-        "Kinds of the table's factors, in place of inferred ones: nominal, ordinal, cyclic, continuous; "
-        "ordinal:low,mid,high gives the order of levels.",
-    ),
-]
-"""The option ``--kinds``."""
-
-Opening = Annotated[
+DatasetOptions = Annotated[
     tuple[str, ...] | None,
     option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1."),
 ]
-"""The option ``--option``."""
-
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
-"""The option ``--device``."""
-
-Json = Annotated[bool, flag("Output JSON.", group=OUTPUT)]
-"""The option ``--json``."""
-
-Quiet = Annotated[bool, flag("No progress on standard error.", group=OUTPUT, alias="-q")]
-"""The option ``--quiet``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Common:
     """Options of all subcommands."""
 
-    json: Json = False
-    quiet: Quiet = False
+    json: Annotated[bool, flag("Output JSON.", group=_OUTPUT)] = False
+    quiet: Annotated[bool, flag("No progress on standard error.", group=_OUTPUT, alias="-q")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,13 +91,23 @@ class Named(Common):
     root: Root = None
     split: Split = None
     index: Index = None
-    option: Opening = None
+    option: DatasetOptions = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source(Named):
     """Options of subcommands that also open a table of the user's own."""
 
-    table: Table = None
-    image: Image = None
-    kinds: Kinds = None
+    table: Annotated[
+        Path | None,
+        option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
+    ] = None
+    image: Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")] = None
+    kinds: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "NAME=KIND ...",
+            "Kinds of the table's factors, in place of inferred ones: nominal, ordinal, cyclic, continuous; "
+            "ordinal:low,mid,high gives the order of levels.",
+        ),
+    ] = None

@@ -40,12 +40,12 @@ class Options(Source):
         int | None, option("N", "Set size.", "32; for your own data the size of the smallest group, up to 32")
     ] = None
     sets: Annotated[int | None, option("N", "Sets per step.", "2 sets, 32 triplets; up to 4 domains, 8 orbits")] = None
-    seed: Annotated[int, option("N", "Random seed.", "0")] = 0
-    steps: Annotated[int, option("N", "Number of steps, from step 0 on.", "1")] = 1
+    seed: Annotated[int, option("N", "Random seed.")] = 0
+    steps: Annotated[int, option("N", "Number of steps, from step 0 on.")] = 1
     where: Annotated[
         str | None, option("EXPRESSION", "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".")
     ] = None
-    unconstrained: Annotated[int, option("N", "Leave the last N sets of a step unconstrained.", "0")] = 0
+    unconstrained: Annotated[int, option("N", "Leave the last N sets of a step unconstrained.")] = 0
     random: Annotated[
         int | None, option("N", "Fix a random subset of N of the --inactive factors, drawn again for each step.")
     ] = None
@@ -82,6 +82,6 @@ class Options(Source):
         Path | None,
         option("DRAWS.JSONL", "Repeat the draws that this file records, and verify that they are the same."),
     ] = None
-    out: Annotated[
-        Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.", "./setsup-samples")
-    ] = Path("setsup-samples")
+    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.")] = Path(
+        "setsup-samples"
+    )

@@ -22,7 +22,7 @@ RayAddress = Annotated[
 ]
 """The option ``--ray-address``."""
 
-RayGpus = Annotated[float, option("N", "GPUs per unit of work, such as 0.25.", "0")]
+RayGpus = Annotated[float, option("N", "GPUs per unit of work, such as 0.25.")]
 """The option ``--ray-gpus``."""
 
 
