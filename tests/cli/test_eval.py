@@ -69,7 +69,7 @@ def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None
     assert results["again"]["about"] == {"measure": "Spread", "samples": 30, "scale": 0.0}
     assert results["again"]["values"]["deviation"] == 0
     shown = " ".join(re.sub("[│╭╮╰╯─]", " ", setsup("eval", trained, *MEAN, "--help").out).split())
-    assert "Usage: setsup eval RUN ... [OPTIONS]" in shown
+    assert "Usage: setsup eval RUNS ... [OPTIONS]" in shown
     assert "--spread.samples N [default: 50]" in shown
     assert "--again.samples N [default: 20]" in shown
 
@@ -177,8 +177,8 @@ def test_unfinished_runs_and_stand_ins_are_labelled(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "`setsup eval` requires the argument RUN: folders of runs of `setsup train`"),
-        (["--json"], "`setsup eval` requires the argument RUN"),
+        ([], "`setsup eval` requires the argument RUNS: folders of runs of `setsup train`"),
+        (["--json"], "`setsup eval` requires the argument RUNS"),
         (["nowhere"], "nowhere holds no run (no run.json)"),
         (["runs"], f"below it are {RUN}, runs/own/mean/seed-1"),
         ([RUN], "'own/mean'"),

@@ -30,7 +30,7 @@ Results are written to RUN/evaluation.json, and figures to the same folder. Sett
 class Options(Common):
     """Options of the subcommand, without the settings of evaluations."""
 
-    runs: Annotated[tuple[Path, ...] | None, option("RUN ...", "Folders of runs of `setsup train`.")] = field(
+    runs: Annotated[tuple[Path, ...] | None, option("RUNS ...", "Folders of runs of `setsup train`.")] = field(
         default=None, kw_only=False
     )
     preset: Annotated[
@@ -68,7 +68,7 @@ def run(options: Any) -> int:
     from setsup.experiments.evaluating import check_asked
 
     if not options.runs:
-        raise SetsupError("`setsup eval` requires the argument RUN: folders of runs of `setsup train`")
+        raise SetsupError("`setsup eval` requires the argument RUNS: folders of runs of `setsup train`")
     check_root(options.root)
     check_device(options.device)
     runs = [opened(folder, options.preset) for folder in options.runs]

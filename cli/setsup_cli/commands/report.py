@@ -38,7 +38,7 @@ class Options(Common):
         str | None, option("[REPORT]", "A report that `setsup report` lists, or a preset of `setsup train`.")
     ] = field(default=None, kw_only=False)
     runs: Annotated[
-        tuple[Path, ...] | None, option("[FOLDER ...]", "Folders of runs, searched recursively.", "./runs")
+        tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
     ] = field(default=None, kw_only=False)
     out: Annotated[Path | None, option("FILE.png", "Plot the report into this file.")] = None
 
