@@ -245,7 +245,7 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
         (["abc/fig3a", "--drawing.sise", "3"], "unknown option '--drawing.sise'; did you mean '--drawing.size'"),
         (["--drawing.sise", "3", "abc/fig3a"], "(`setsup train abc/fig3a --help` lists the options)"),
         (["--steps", "3"], "unknown option '--steps'"),
-        (["abc/fig3a", "abc/fig3b"], "unexpected argument 'abc/fig3b' (`setsup train abc/fig3a --help`"),
+        (["abc/fig3a", "abc/fig3b"], "unexpected argument 'abc/fig3b' (`setsup train --help`"),
         (["abc/fig3a", "--drawing.size", "many"], "--drawing.size must be an integer, not 'many'"),
         (["abc/fig3a", "--drawing.size", "None"], "--drawing.size must be an integer, not 'None'"),
         (["abc/fig3a", "--learning.halve_every", "x"], "--learning.halve-every must be an integer or none, not"),
