@@ -214,7 +214,10 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["info", "cars196", "--option", "sise=3"], "has no option 'sise'; its options: size=N,N, margin=NUMBER, jitter="),
+        (
+            ["info", "cars196", "--option", "sise=3"],
+            "has no option 'sise'; its options: size=N,N, margin=NUMBER, jitter=",
+        ),
         (["info", "mnist", "--option", "copies=2"], "mnist has no option 'copies'; its options: none"),
         (["sample", "--option", "seed=2"], "shapes3d-procedural has no option 'seed'; its options: none"),
         (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 takes size=N,N"),

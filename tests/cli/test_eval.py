@@ -166,7 +166,7 @@ def test_unfinished_runs_and_stand_ins_are_labelled(
     assert found.code == 0
     assert found.out.splitlines()[:3] == [
         f"{run}: own/stand, seed 0, 5 steps",
-        "NOT FINISHED: 20 steps are asked for",
+        "NOT FINISHED: the preset has 20 steps",
         "trained on mnist, a STAND-IN for shapes3d",
     ]
     (entry,) = setsup("eval", run, "--preset", preset, "--json").json
@@ -205,7 +205,7 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     assert found.out.splitlines()[-1] == f"  setsup embed {run} --preset {preset}"
     found = setsup("eval", run, "--preset", preset)
     assert (found.code, found.out) == (2, "")
-    assert f"own/unmeasured has no evaluations; `setsup embed {run}` gives its embeddings" in found.err
+    assert f"own/unmeasured has no evaluations; `setsup embed {run}` computes its embeddings" in found.err
 
 
 def test_an_evaluation_without_settings(setsup: Run, digits: Path) -> None:

@@ -100,7 +100,7 @@ def test_what_is_large_says_how_to_have_less() -> None:
     whole, images = (480_000 * (4096 * pixel + 176) for pixel in (27, 3))
     assert (whole // 10**8, images // 10**8) == (531, 59)
     start = "shapes3d: 480,000 images of 64 × 64 pixels, 53.2 GB"
-    assert _what(layout, 0, Path("out")) == f"{start}, to out; `--modalities image` keeps 6.0 GB"
+    assert _what(layout, 0, Path("out")) == f"{start}, to out; `--modalities image` writes 6.0 GB"
     assert _what(layout, 480_000, Path("out")) == f"{start}, of which 480,000 exist, to out"
 
 

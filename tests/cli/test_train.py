@@ -39,6 +39,10 @@ def words_of(text: str) -> str:
 
 
 class TestListing:
+    @pytest.fixture(autouse=True)
+    def _wide(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "160")
+
     def test_every_preset_has_a_line(self, setsup: Run) -> None:
         listed = setsup("train", "--json").json
         assert {"abc/fig3a", "abc/mnist"} <= {entry["preset"] for entry in listed}

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from setsup_cli.parsing.values import convert_option
+from setsup_cli.parsing.values import convert_words
 
 __all__ = [
     "DEFAULT",
@@ -36,7 +36,8 @@ _OUTPUT = Group("Output", sort_key=2)  # last in the help
 
 def option(metavar: str, text: str, default: str = "", **more: Any) -> Parameter:
     """Declare an option or argument with a value; a metavar in brackets lets the values be omitted."""
-    more = {"converter": convert_option, "consume_multiple": (int(not metavar.startswith("[")), None)} | more
+    least = 0 if metavar.startswith("[") else 1
+    more = {"converter": convert_words, "consume_multiple": (least, None), **more}
     return Parameter(metavar=metavar, help=text, show_default=default or None, **more)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin
 from cyclopts import CycloptsError
 
 from setsup.errors import DataError
-from setsup_cli.parsing.values import alternatives, convert_setting, is_sequence, metavar, write_value
+from setsup_cli.parsing.values import alternatives, convert_words, is_sequence, metavar, write_value
 
 __all__ = ["describe_options", "option_words", "path_options", "read_options"]
 
@@ -72,12 +72,12 @@ def _convert(text: str, kind: Any) -> Any:
     if "," in text or not scalars:
         for sequence in filter(is_sequence, kinds):
             try:
-                return convert_setting(_as_tuple(sequence), text.split(",") if text else [])
+                return convert_words(_as_tuple(sequence), text.split(",") if text else [])
             except (CycloptsError, ValueError):
                 continue
     if not scalars:
         raise ValueError
-    return convert_setting(Union[tuple(scalars)], [text])  # noqa: UP007
+    return convert_words(Union[tuple(scalars)], [text])  # noqa: UP007
 
 
 def _as_tuple(sequence: Any) -> Any:

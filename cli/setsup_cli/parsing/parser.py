@@ -122,7 +122,9 @@ def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
                 name = _option_name(error)
                 start = next(at for at, word in enumerate(known) if word.partition("=")[0] == name)
                 end = start + 1
-                while "=" not in known[start] and end < len(known) and end <= start + most and known[end][:1] != "-":
+                while (
+                    "=" not in known[start] and end < len(known) and end <= start + most and not _is_option(known[end])
+                ):
                     end += 1
                 del known[start:end]
             except CycloptsError as error:
@@ -150,7 +152,7 @@ def _collector(options: type) -> Any:
                 default=_default(one),
                 annotation=one.type,
             )
-            for one in sorted(fields(options), key=lambda one: one.kw_only)
+            for one in sorted(fields(options), key=lambda one: bool(one.kw_only))
         ]
     )
     vars(collect)["__signature__"] = signature
@@ -196,11 +198,15 @@ def _sentence(error: CycloptsError, command: str) -> str:
             many = "a value" if argument.token_count()[0] == 1 else f"{argument.token_count()[0]} values"
             return f"{argument.name} requires {many}: `{_usage(argument.name, parameter)}`"
         case cyclopts.CoercionError(token=token, target_type=kind) if token is not None:
-            name = token.keyword or parameter.metavar
+            option = argument.name if token.keyword else parameter.metavar
             if argument.hint is bool:
-                return f"{name} takes no value; leave out '={token.value}'"
-            return f"{name} must be {_expected(kind, parameter.metavar or '')}, not {token.value!r}"
+                return f"{option} takes no value; leave out '={token.value}'"
+            return f"{option} must be {_expected(kind, parameter.metavar or '')}, not {token.value!r}"
     return str(error).rstrip(".")
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("--") or (word.startswith("-") and word[1:2].isalpha())
 
 
 def _option_name(error: cyclopts.UnknownOptionError) -> str:

@@ -1,8 +1,9 @@
 """Settings of presets, evaluations and recipes as options: names, types, defaults and help are their dataclasses'."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import Field, field, fields, is_dataclass, make_dataclass
+from functools import partial
 from inspect import getdoc
 from types import NoneType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from cyclopts import Group, Parameter
 
 from setsup_cli.parsing.arguments import option
-from setsup_cli.parsing.values import alternatives, convert_setting, metavar, write_value
+from setsup_cli.parsing.values import alternatives, convert_words, metavar, write_value
 
 __all__ = ["changed", "helps", "nested", "setting_fields"]
 
@@ -41,10 +42,15 @@ def setting_fields(settings: Any, leave_out: Collection[str] = (), group: Group 
                 described.get(name, ""),
                 write_value(value) or "none of them",
                 group=group,
-                converter=convert_setting,
+                converter=partial(_convert, kind),
             )
             found.append((name, Annotated[kind, about], field(default=value)))
     return found
+
+
+def _convert(kind: Any, given: Any, words: Sequence[Any]) -> Any:
+    """Convert words to the type of a setting; cyclopts gives the type without None."""
+    return convert_words(kind, words)
 
 
 def nested(name: str, settings: Any) -> list[Setting]:

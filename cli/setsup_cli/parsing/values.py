@@ -11,7 +11,7 @@ from cyclopts import convert
 from setsup.errors import DataError
 from setsup.files.disk import need_writable
 
-__all__ = ["alternatives", "check_image", "convert_option", "convert_setting", "is_sequence", "metavar", "write_value"]
+__all__ = ["alternatives", "check_image", "convert_words", "is_sequence", "metavar", "write_value"]
 
 _METAVARS = {bool: "true|false", int: "N", float: "NUMBER", str: "TEXT", Path: "PATH", NoneType: "none"}
 _SEQUENCES = (tuple, list, Sequence, Collection, Iterable)
@@ -28,14 +28,9 @@ def is_sequence(kind: Any) -> bool:
     return kind in _SEQUENCES or get_origin(kind) in _SEQUENCES
 
 
-def convert_setting(kind: Any, words: Sequence[Any]) -> Any:
-    """Convert words to a type; `none` is a value where the type has it."""
+def convert_words(kind: Any, words: Sequence[Any]) -> Any:
+    """Convert words to a type."""
     return convert(kind, words, _convert_word)
-
-
-def convert_option(kind: Any, words: Sequence[Any]) -> Any:
-    """Convert words to the type of an option, whose None stands for an omitted option."""
-    return convert_setting(Union[tuple(one for one in alternatives(kind) if one is not NoneType)], words)  # noqa: UP007
 
 
 def _convert_word(kind: Any, word: str) -> Any:
