@@ -16,12 +16,12 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.files import written
-from setsup_cli.parsing.source import is_place
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from setsup.datasets import Dataset
+    from setsup.opening import SourceKind
     from setsup.samplers import Draw, Sampler
 
 __all__ = ["Recorded", "header", "lines", "read_draws", "write_files"]
@@ -138,21 +138,21 @@ class Recorded:
             )
         return words
 
-    def check_source(self, dataset: str | None, table: Path | None) -> None:
-        """Refuse options that name another data set than the file's."""
-        if dataset is not None and is_place(dataset) and table is None:
-            return  # whether these draws are of what lies there, its factors tell
-        from setsup.datasets import names
-
+    def check_source(self, source: Path | str | None, kind: "SourceKind | None") -> None:
+        """Refuse a source that is another dataset than the file's, or a missing one that must be given."""
         name, of_table = self.head["dataset"], self.table is not None
-        if name.startswith("rendered ") and not of_table:
-            raise DataError(f"{self.path} holds draws of {name}, a folder of `setsup render`; name the folder first")
-        if not of_table and dataset is None and name not in names():
-            raise DataError(f"{self.path} holds draws of {name}; say where it lies: `setsup sample FOLDER --replay …`")
-        if of_table and table is None:
-            raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
-        if not of_table and (table is not None or dataset not in (None, name)):
-            raise DataError(f"{self.path} holds draws of {name}, not of {table or dataset}; leave that out")
+        if source is None:
+            if of_table:
+                raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
+            from setsup.datasets import names
+
+            if name not in names():
+                raise DataError(
+                    f"{self.path} holds draws of {name}; say where it lies: `setsup sample FOLDER --replay …`"
+                )
+        elif (kind == "table" and not of_table) or (kind == "benchmark" and (of_table or source != name)):
+            # of other sources the factors tell whether they are the dataset
+            raise DataError(f"{self.path} holds draws of {name}, not of {source}; leave that out")
 
     def sampler(self, dataset: "Dataset") -> "Sampler":
         """Make the sampler of the file again."""

@@ -2,26 +2,28 @@
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
 from setsup.files import Manifest
 from setsup.files.manifests.packages import find_manifest
-from setsup.shards.stores.places import is_shards
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
-from setsup_cli.parsing.arguments import DEFAULT, Source
-from setsup_cli.parsing.source import is_place, open_named
+from setsup_cli.parsing.arguments import Source
+from setsup_cli.parsing.dataset_options import describe_options
+from setsup_cli.parsing.source import find_source, open_source, word_options
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import Factor
+    from setsup.opening import SourceKind
     from setsup.shards.layout import Catalogue
 
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Counts, a sample and further methods are shown only if the files are here; the rest needs no files."""
+Counts, a sample and further attributes of the dataset are shown only if its files are here; the rest needs no files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,8 @@ class Options(Source):
 
 def run(options: Options) -> int:
     """Print the card."""
-    name = options.dataset or DEFAULT
-    manifest = None if options.table is not None or is_shards(name) else find_manifest(name)
+    source, kind = find_source(options)
+    manifest = find_manifest(str(source)) if kind == "benchmark" else None
     try:
         dataset = _opened(options, manifest)
         closed = ""
@@ -43,7 +45,8 @@ def run(options: Options) -> int:
         ):
             raise
         dataset, closed = None, str(error)
-    card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest), "options": _options(options)}
+    card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest)}
+    card |= {"source": str(source), "options": _options(source, kind)}
     if options.json:
         show_json({**card, "opened": dataset is not None, "why_not": closed or None})
     else:
@@ -54,19 +57,13 @@ def run(options: Options) -> int:
 def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
     if manifest is not None and manifest.name == "table":
         return None  # it stands for the user's own files
-    return open_named(options)
+    return open_source(options)
 
 
-def _options(options: Options) -> list[str] | None:
-    """The dataset options, without reading files; None if the adapter cannot be imported."""
-    from setsup.datasets.registry import options_of
-    from setsup_cli.parsing.dataset_options import describe_options
-
-    name = options.dataset or DEFAULT
-    if options.table is not None or is_place(name):
-        return []
+def _options(source: Path | str, kind: "SourceKind") -> list[str] | None:
+    """What ``--option`` takes, for which no file is needed; None where what opens the source cannot be imported."""
     with suppress(SetsupError):
-        return describe_options(options_of(name))
+        return describe_options(word_options(source, kind))
     return None
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
 from setsup_cli.output import say, show_result
-from setsup_cli.parsing.arguments import DEFAULT, Source, option
-from setsup_cli.parsing.source import check_factors, open_named
+from setsup_cli.parsing.arguments import Source, option
+from setsup_cli.parsing.source import card_command, check_factors, open_source
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
 
@@ -141,11 +141,11 @@ def run(options: Options) -> int:
 
 
 def _chosen(options: Options) -> "Dataset":
-    dataset = open_named(options)
+    dataset = open_source(options)
     kind, _, named = options.order.partition(":")
     if kind == "by":
-        card = f"`setsup info {f'--table {options.table}' if options.table else options.dataset or DEFAULT}`"
-        check_factors([name.strip() for name in named.split(",") if name.strip()], dataset.factors, card)
+        factors = [name.strip() for name in named.split(",") if name.strip()]
+        check_factors(factors, dataset.factors, card_command(options))
     if options.where is None:
         return dataset
     dataset = dataset.where(options.where)

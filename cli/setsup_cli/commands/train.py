@@ -12,10 +12,10 @@ from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Root, flag
 from setsup_cli.parsing.arguments import option as declared
-from setsup_cli.parsing.dataset_options import option_words, path_options
+from setsup_cli.parsing.dataset_options import write_options
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import changed, setting_fields
-from setsup_cli.parsing.source import check_root, options_given
+from setsup_cli.parsing.source import check_root, read_source_options
 from setsup_cli.parsing.values import write_value
 from setsup_cli.runs import CHANGED, number
 
@@ -127,11 +127,13 @@ def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
         return {}
     if preset.data is None or options.stand_in:
         what = preset.name if preset.data is None else f"the stand-in of {preset.name}"
-        raise SetsupError(f"--option is for published datasets; {what} has no options")
-    from setsup.datasets.registry import options_of
+        raise SetsupError(f"--option is for benchmarks; {what} has no options")
+    from setsup.opening import KINDS, find_kind, path_options
 
-    given = options_given(preset.data.name, options.option)
-    for name in given.keys() & path_options(options_of(preset.data.name)):
+    if (kind := find_kind(preset.data.name)) != "benchmark":
+        raise SetsupError(f"--option is for benchmarks; {preset.data.name} is {KINDS[kind]}")
+    given = read_source_options(options.option, preset.data.name)
+    for name in given.keys() & path_options(preset.data.name):
         if isinstance(given[name], str | Path):  # the run may be resumed from another folder
             given[name] = type(given[name])(expanded(given[name]).absolute())
     asked = dict(preset.data.options) | given
@@ -194,7 +196,7 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
 
 
 def _shown(key: str, value: Any) -> str:
-    return write_value(option_words(dict(value)) if key == "data.options" else value)
+    return write_value(write_options(dict(value)) if key == "data.options" else value)
 
 
 def _devices(options: Any) -> str:

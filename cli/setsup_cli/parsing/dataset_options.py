@@ -10,9 +10,9 @@ from typing import Any, Union, get_args, get_origin
 from cyclopts import CycloptsError
 
 from setsup.errors import DataError
-from setsup_cli.parsing.values import alternatives, convert_words, is_sequence, metavar, write_value
+from setsup_cli.parsing.values import alternatives, convert_words, is_convertible, is_sequence, metavar, write_value
 
-__all__ = ["describe_options", "option_words", "path_options", "read_options"]
+__all__ = ["describe_options", "is_readable", "read_options", "write_options"]
 
 _ORDER = (NoneType, bool, int, float, str, Path)
 """Scalars in the order in which they are tried: a string before a path, which a run's settings could not keep."""
@@ -38,7 +38,7 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
     return found
 
 
-def option_words(options: Mapping[str, Any]) -> list[str]:
+def write_options(options: Mapping[str, Any]) -> list[str]:
     """Words from which :func:`read_options` reads these values, quoted for a shell."""
     return [shlex.quote(f"{name}={write_value(value, ',')}") for name, value in options.items()]
 
@@ -48,9 +48,9 @@ def describe_options(known: Mapping[str, Parameter]) -> list[str]:
     return [_describe(one) for one in known.values()]
 
 
-def path_options(known: Mapping[str, Parameter]) -> set[str]:
-    """Names of those options that may be paths."""
-    return {name for name, one in known.items() if Path in alternatives(_type(one))}
+def is_readable(one: Parameter) -> bool:
+    """Whether words can be converted to the type of an option."""
+    return is_convertible(_type(one))
 
 
 def _describe(one: Parameter) -> str:

@@ -11,7 +11,7 @@ from cyclopts import convert
 from setsup.errors import DataError
 from setsup.files.disk import need_writable
 
-__all__ = ["alternatives", "check_image", "convert_words", "is_sequence", "metavar", "write_value"]
+__all__ = ["alternatives", "check_image", "convert_words", "is_convertible", "is_sequence", "metavar", "write_value"]
 
 _METAVARS = {bool: "true|false", int: "N", float: "NUMBER", str: "TEXT", Path: "PATH", NoneType: "none"}
 _SEQUENCES = (tuple, list, Sequence, Collection, Iterable)
@@ -26,6 +26,15 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
 def is_sequence(kind: Any) -> bool:
     """Whether several values make one of the type."""
     return kind in _SEQUENCES or get_origin(kind) in _SEQUENCES
+
+
+def is_convertible(kind: Any) -> bool:
+    """Whether words can be converted to a type."""
+    if is_sequence(kind):
+        return all(is_convertible(part) for part in get_args(kind) if part is not Ellipsis)
+    if get_origin(kind) is Literal:
+        return True
+    return all(one in _METAVARS if one is kind else is_convertible(one) for one in alternatives(kind))
 
 
 def convert_words(kind: Any, words: Sequence[Any]) -> Any:
