@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 import setsup as library
 from setsup.errors import DataError
 from setsup.opening import options_of, path_options
-from setsup_cli.parsing.dataset_options import describe_options, read_options, write_options
+from setsup_cli.parsing.values import describe_options, read_options, write_options
 from tests.true_files import imagenet_100
 
 Run = Callable[..., Any]

@@ -11,8 +11,8 @@ from setsup.files.manifests.packages import find_manifest
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
 from setsup_cli.parsing.arguments import Source
-from setsup_cli.parsing.dataset_options import describe_options
 from setsup_cli.parsing.source import find_source, open_source, word_options
+from setsup_cli.parsing.values import describe_options
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

@@ -7,8 +7,8 @@ from pathlib import Path
 from setsup.files import load_manifest
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, Dataset, DatasetOptions, Root
-from setsup_cli.parsing.dataset_options import read_options
 from setsup_cli.parsing.source import check_root
+from setsup_cli.parsing.values import read_options
 
 __all__ = ["HELP", "Options", "run"]
 

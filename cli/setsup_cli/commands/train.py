@@ -12,11 +12,10 @@ from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Root, flag
 from setsup_cli.parsing.arguments import option as declared
-from setsup_cli.parsing.dataset_options import write_options
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import changed, setting_fields
 from setsup_cli.parsing.source import check_root, read_source_options
-from setsup_cli.parsing.values import write_value
+from setsup_cli.parsing.values import write_options, write_value
 from setsup_cli.runs import CHANGED, number
 
 if TYPE_CHECKING:
