@@ -6,6 +6,7 @@ class.
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import MISSING, Field, fields
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -99,10 +100,13 @@ def complete(subcommands: Sequence[Subcommand], words: Sequence[str]) -> None:
     app = _app(subcommands)
     app.register_install_completion_command()
     try:
-        app(words)
+        with redirect_stderr(StringIO()):
+            app(words)
     except CycloptsError as error:
         raise SetsupError(_sentence(error, "setsup --install-completion")) from error
-    except SystemExit as stop:  # of a shell that is not detected, after a message
+    except OSError as error:
+        raise SetsupError(f"completion cannot be installed: {error}") from error
+    except SystemExit as stop:
         raise SetsupError("no shell is detected; name it: `setsup --install-completion --shell bash`") from stop
 
 
