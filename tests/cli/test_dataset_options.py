@@ -146,7 +146,7 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
     assert Path("again/draws.jsonl").read_bytes() == before["draws.jsonl"]
     refused(
         setsup("sample", "shards", *again[3:], "--option", "copies=2"),
-        "shards has no option 'copies'; it takes size=N,N|none, ",
+        "shards has no option 'copies'; its options: size=N,…|none, ",
     )
     for wrong, said in (({"copies": 2}, "a text for each of the options"), ({"copies": "x"}, "takes copies=N")):
         head, *steps = Path("setsup-samples/draws.jsonl").read_text().splitlines()
@@ -207,7 +207,7 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
     again = {path.name: path.read_bytes() for path in Path("out").iterdir()}
     assert setsup(*words, "--out", "two", "--processes", 2).code == 0
     assert {path.name: path.read_bytes() for path in Path("two").iterdir()} == again
-    said = "pictures there are of 24 × 40, not of --size 24 41"
+    said = "the existing images have 24 × 40 pixels, not 24 × 41"
     refused(setsup(*words[:-1], 41, "--out", "out"), "holds other shards", said)
     assert "pictures there" not in setsup(*words, "--seed", 1, "--order", "shuffle", "--out", "out").err
     refused(setsup(*words[:-1], 0, "--out", "none"), "size must be (height, width), two positive numbers")

@@ -223,7 +223,7 @@ def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None
 
 
 @pytest.mark.usefixtures("hooks")
-def test_every_verb_and_every_picture_is_shown() -> None:
+def test_every_subcommand_and_every_picture_is_shown() -> None:
     import pictures
 
     command = (ROOT / "docs" / "command.md").read_text()

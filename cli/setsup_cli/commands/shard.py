@@ -127,9 +127,7 @@ def run(options: Options) -> int:
         if asked is None or not there - {asked}:
             raise
         sizes = " and ".join(f"{height} × {width}" for height, width in sorted(there))
-        raise DataError(
-            f"{error}; the existing images have {sizes} pixels, not of --size {asked[0]} {asked[1]}"
-        ) from None
+        raise DataError(f"{error}; the existing images have {sizes} pixels, not {asked[0]} × {asked[1]}") from None
     except KeyboardInterrupt:
         if plan is None:
             raise KeyboardInterrupt("before anything was written") from None
