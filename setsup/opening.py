@@ -40,7 +40,7 @@ _MARKS: dict[str, SourceKind] = {
     "dataset_info.json": "huggingface",
     "dataset_dict.json": "huggingface",
 }
-"""Files that tell what a folder holds."""
+"""Files by which the content of a folder is recognized."""
 
 _TABLES = (".csv", ".parquet", ".pq")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
@@ -144,9 +144,9 @@ def find_kind(source: Path | str) -> SourceKind:
         if (path / mark).is_file() or (kind == "shards" and (path / mark).exists())
     }
     if len(found) > 1:
-        held = " and ".join(f"{KINDS[kind]} ({mark})" for kind, mark in found.items())
+        content = " and ".join(f"{KINDS[kind]} ({mark})" for kind, mark in found.items())
         choices = " or ".join(f"kind={kind!r}" for kind in found)
-        raise DataError(f"{source} holds {held}; choose with {choices}")
+        raise DataError(f"{source} holds {content}; choose with {choices}")
     if found:
         return next(iter(found))
     if any(any(path.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):

@@ -1,4 +1,5 @@
 import inspect
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from setsup.opening import KINDS, find_kind, options_of, path_options
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.folder import open_rendered
 from setsup.rendered.writing import render
+from setsup_cli.main import main
 from tests.rendered_scenes import Crayon, Dots
 from tests.true_files import mnist
 
@@ -158,7 +160,9 @@ def test_a_kind_overrides(sources: Mapping[str, Path]) -> None:
         setsup.open(sources["photos"], kind="film")
 
 
-def test_what_could_be_two_kinds_is_chosen_by_the_user(sources: Mapping[str, Path], tmp_path: Path) -> None:
+def test_what_could_be_two_kinds_is_chosen_by_the_user(
+    sources: Mapping[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     both = tmp_path / "both"
     shutil.copytree(sources["rendered"], both)
     shutil.copytree(sources["shards"], both, dirs_exist_ok=True)
@@ -170,6 +174,10 @@ def test_what_could_be_two_kinds_is_chosen_by_the_user(sources: Mapping[str, Pat
         setsup.open(both)
     assert len(setsup.open(both, kind="shards")) == ROWS
     same(setsup.open(both, kind="rendered"), open_rendered(sources["rendered"]))
+    assert main(["info", str(both)]) == 2
+    assert "choose with kind='rendered' or kind='shards'" in capsys.readouterr().err
+    assert main(["info", str(both), "--option", "kind=shards", "upright=false", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["samples"] == ROWS
 
 
 def test_tars_within_a_render_are_its_own(sources: Mapping[str, Path], tmp_path: Path) -> None:

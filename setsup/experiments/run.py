@@ -17,7 +17,7 @@ from setsup.experiments.settings import changes, filled, flat, learned, put
 from setsup.files.atomic import written
 from setsup.files.disk import need_regular
 from setsup.files.expand_user import expanded
-from setsup.files.locks import lock_file, locked
+from setsup.files.locks import locked
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -202,7 +202,6 @@ class Run:
             _write(path, before | {name: entry})
             for stale in _pictures(before.get(name)) - _pictures(*(before | {name: entry}).values()):
                 (self.folder / stale).unlink(missing_ok=True)
-            lock_file(path).unlink(missing_ok=True)  # still held: who waits makes a new one
 
 
 def begin(

@@ -1,6 +1,6 @@
 """Settings as flat names and values: what is stored, compared, and put back into a preset."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -56,15 +56,15 @@ def learned(values: Mapping[str, Any], stand_in: bool) -> dict[str, Any]:
     return found
 
 
-def _places(name: Any) -> Collection[str]:
+def _places(name: Any) -> list[str]:
     """Options of a dataset that are paths; none of one that is not known here."""
     from setsup.datasets import names
     from setsup.opening import path_options
 
     try:
-        return path_options(name) if name in names() else ()
+        return sorted(path_options(name)) if name in names() else []
     except DataError:  # what opens it cannot be imported here
-        return ()
+        return []
 
 
 def put(settings: Any, values: Mapping[str, Any]) -> Any:

@@ -138,7 +138,7 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
     again = ["sample", "--root", digits, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
     assert setsup(*again).code == 0
     assert {path.name: path.read_bytes() for path in Path("again").iterdir()} == before
-    refused(setsup(*again, "--option", "copies=2"), "tells how the data set was opened; leave out --option copies=2")
+    refused(setsup(*again, "--option", "copies=2"), "records how the dataset was opened; leave out --option copies=2")
     # shards were written with them
     assert setsup("shard", *words[1:-2], "--out", "shards").code == 0
     shards = setsup("sample", "shards", *again[3:])
@@ -163,7 +163,7 @@ def test_what_says_where_data_lie_is_given_anew(setsup: Run, synsets: Path) -> N
     assert head["options"] == {"synsets": None, "size": "32,32"}
     assert str(synsets) not in Path("setsup-samples/draws.jsonl").read_text()
     replay = ["sample", *root, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
-    refused(setsup(*replay), "was drawn with --option synsets=…, which says where data lie: give it, too")
+    refused(setsup(*replay), "was drawn with --option synsets=…, a path: give it again")
     refused(setsup(*replay, *opened[:2], opened[1]), "--option names 'synsets' twice")
     assert setsup(*replay, *opened[:2]).code == 0
     assert Path("again/sheet.png").read_bytes() == Path("setsup-samples/sheet.png").read_bytes()

@@ -266,7 +266,7 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
         ([MEAN, "--learning.pairs", "1"], "unknown option '--learning.pairs'"),
         (["abc/fig3a", "--stand-in", "--drawing.inactive", "wall"], "unknown factor 'wall'"),
         (["abc/mnist", "--stand-in"], "nothing stands in for mnist"),
-        (["abc/fig3a", "--stand-in", "--seeds", "-1"], "the seed must be a whole number from 0"),
+        (["abc/fig3a", "--stand-in", "--seeds", "-1"], "the seed must be an integer from 0"),
         (["abc/fig3a", "--stand-in", "--smoke", "--drawing.sets", "3"], "an even number of sets"),
         (["abc/fig3a", "--stand-in", "--smoke", "--learning.objective", "double"], "whose images come in two copies"),
         (["abc/fig3a", "--stand-in", "--smoke", "--learning.encoder", "mnist"], "but this network reads"),

@@ -426,7 +426,7 @@ class Digits:
         ({"augmentation": "abc-shapes4d"}, {}, "did you mean 'abc-shapes3d'"),
         ({"data": Data("mnist")}, {}, "setsup fetch mnist"),
         ({}, {"stand_in": True}, "nothing stands in for shapes3d-procedural"),
-        ({}, {"seed": -1}, "the seed must be a whole number"),
+        ({}, {"seed": -1}, "the seed must be an integer"),
         ({}, {"how": RunConfig(workers=-1)}, "workers must be"),
         ({"drawing": Sets(inactive=("wall_hue",), sets=3, size=4)}, {}, "the objective 'correspondence' takes pairs"),
         ({"learning": Tiny(objective="double")}, {}, "the objective 'double' takes pairs of sets whose images come in"),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DamagedFile, DataError, SetsupError, need
 from setsup.methods.networks.published import is_repository, weights_file
 
 if TYPE_CHECKING:
@@ -194,6 +194,4 @@ def _loaded(path: Path) -> Any:
                 f"{path} holds a {refused[1]}, which could run code and is not loaded: save the state_dict alone, "
                 "with torch.save, where you trust the file"
             ) from None
-        raise DataError(
-            f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged: fetch it again"
-        ) from None
+        raise DamagedFile(f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged") from None
