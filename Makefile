@@ -14,7 +14,7 @@ help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
 	@echo "make test     linters, types, layers, tests, doctests: 5 minutes on two cores, once installed"
 	@echo "make test-all also the long tests (fuzzing, kills, trainings, wheels, clusters), documentation, benchmarks shrunk"
-	@echo "make smoke    every experiment, shrunk to seconds; and verbs killed 50 times each: 40 minutes"
+	@echo "make smoke    every experiment, shrunk to seconds; and subcommands killed 50 times each: 40 minutes"
 	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
 	@echo "make bench-check   that each benchmark runs: all of them shrunk to seconds"
 	@echo "make clean    remove the environments and what tools left"

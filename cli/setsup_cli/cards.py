@@ -1,4 +1,4 @@
-"""Text of a card, as ``setsup info`` prints it."""
+"""The text of a dataset card, which ``setsup info`` prints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
         say_prose(_shards_words(card["shards"]))
     if card["factors"]:
         say()
-        heads = ["factor", "kind", "levels", "values", "rows a level"]
+        heads = ["factor", "kind", "levels", "values", "rows per level"]
         show_table(heads, [_factor_cells(factor) for factor in card["factors"]], right=("levels",))
     levels = {factor["name"]: factor["levels"] for factor in card["factors"]}
     for split in card.get("splits", ()):

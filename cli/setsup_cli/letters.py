@@ -1,4 +1,4 @@
-"""Characters that standard output or error cannot encode are replaced by similar ones, and nothing fails."""
+"""Replaces characters that standard output or error cannot encode by similar ones."""
 
 import codecs
 import io
@@ -12,6 +12,7 @@ __all__ = ["is_encodable", "replace_unencodable"]
 _NAME = "setsup.letters"
 _SIGNS = (
     dict.fromkeys("─━‐‑–—−", "-")
+    | dict.fromkeys("╭╮╰╯", "+")
     | dict.fromkeys("│┃", "|")
     | {"‘": "'", "’": "'", "“": '"', "”": '"', "…": "...", "·": "*", "×": "x", "→": "->", "≤": "<=", "≥": ">="}
     | {"±": "+-", "µ": "u", "°": " deg", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "ß": "ss"}
@@ -20,11 +21,11 @@ _SIGNS = (
 
 @contextmanager
 def replace_unencodable() -> Iterator[None]:
-    """Replace what the encodings of standard output and error lack, until the end of the context."""
+    """Replace characters that the encodings of standard output and error lack."""
     codecs.register_error(_NAME, _replace)
     changed = []
     for stream in (sys.stdout, sys.stderr):
-        # of a process that was started without them there are none, and tests put others in their place
+        # None in a process without standard streams; replaced in tests
         if isinstance(stream, io.TextIOWrapper):
             changed.append((stream, stream.errors))
             stream.reconfigure(errors=_NAME)
@@ -37,7 +38,7 @@ def replace_unencodable() -> Iterator[None]:
 
 
 def is_encodable(text: str) -> bool:
-    """Whether standard output encodes a string as UTF-8 does, which is the encoding of JSON."""
+    """Whether standard output encodes a string as UTF-8, the encoding of JSON."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         return text.encode(encoding) == text.encode()

@@ -1,4 +1,4 @@
-"""What the verbs print: lines, tables and JSON on standard output."""
+"""Output of the subcommands: lines, tables and JSON on standard output."""
 
 import io
 import json
@@ -10,29 +10,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError, SetsupError
-from setsup.files.disk import need_writable
+from setsup.errors import SetsupError
 from setsup_cli.letters import is_encodable
 
-__all__ = ["check_picture", "output_errors", "say", "say_licence", "say_prose", "show_json", "show_table", "write"]
+__all__ = ["output_errors", "say", "say_licence", "say_prose", "show_json", "show_result", "show_table", "write"]
 
 _PIPED = 160
-"""Columns of a table that goes to a file or another program."""
+"""Width of a table that is not printed to a terminal."""
 
 _WORD = 24
-"""Letters from which on a word of a table may be broken."""
+"""Length above which a word of a table may be broken."""
 
 
 @contextmanager
 def output_errors() -> Iterator[None]:
-    """Say in one sentence why standard output cannot be written."""
+    """Raise one sentence if standard output cannot be written."""
     try:
         yield
     except OSError as error:
-        # without this Python complains once more when it closes the stream
+        # otherwise Python reports the error again when it closes the stream
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise
@@ -40,44 +38,46 @@ def output_errors() -> Iterator[None]:
 
 
 def write(text: str) -> None:
-    """Write a text, and all that was written before, to standard output."""
+    """Write a text to standard output, and flush it."""
     with output_errors():
         sys.stdout.write(text)
         sys.stdout.flush()
 
 
 def say(text: str = "") -> None:
-    """Print a line as it is."""
+    """Print a line."""
     write(f"{text}\n")
 
 
 def say_prose(text: str, piped: int | None = None) -> None:
-    """Print a paragraph: on a terminal its lines are broken between words, elsewhere after ``piped`` columns if any."""
+    """Print a paragraph, wrapped to the terminal, or to ``piped`` columns if it is piped."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else piped
     if width is not None:
         text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
     say(text)
 
 
-def check_picture(path: Path) -> None:
-    """Refuse a file that no picture can be written to, before there is one."""
-    if path.suffix.lower() != ".png":
-        raise DataError(f"--out {path} must be a picture: give it the ending .png")
-    need_writable(path)
-
-
 def say_licence(licence: Mapping[str, str | None]) -> None:
-    """Print the terms of a data set, and what must be signed for it."""
+    """Print the licence of a dataset, and what must be signed."""
     say_prose(f"licence: {' · '.join(filter(None, map(licence.get, ('name', 'url', 'note'))))}")
     if licence["sign"]:
         say_prose(f"to be signed: {licence['sign']}")
 
 
 def show_json(value: Any) -> None:
-    """Print one JSON value: numbers that are not finite as null, and escapes for what cannot be encoded."""
+    """Print one JSON value: numbers that are not finite as null, characters that cannot be encoded as escapes."""
     dumps = partial(json.dumps, _finite(value), indent=2, allow_nan=False)
     text = dumps(ensure_ascii=False)
     say(text if is_encodable(text) else dumps())
+
+
+def show_result(as_json: bool, about: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Print a result: one JSON value, or lines."""
+    if as_json:
+        show_json(about)
+        return
+    for line in lines:
+        say(line)
 
 
 def _finite(value: Any) -> Any:
@@ -107,10 +107,10 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
             min_width=min(longest, _WORD),
         )
     for row in listed[1:]:
-        # Text: brackets in a name are no style
+        # Text: brackets are not markup
         table.add_row(*(Text(cell) for cell in row))
     watched = sys.stdout.isatty()
-    # into a text first, since rich has ways of its own when the reader has gone
+    # rendered first: rich exits by itself where standard output is closed
     printed = io.StringIO()
     Console(file=printed, force_terminal=watched, highlight=False, width=None if watched else _PIPED).print(table)
     for line in printed.getvalue().splitlines():

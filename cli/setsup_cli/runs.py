@@ -1,4 +1,4 @@
-"""Runs that verbs are given: how they are opened, and what is said of each before anything else."""
+"""Runs that subcommands open, and the lines that describe them."""
 
 import json
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from setsup.errors import SetsupError
 if TYPE_CHECKING:
     from setsup.experiments import Preset, Run
 
-__all__ = ["CHANGED", "check_device", "evaluated", "number", "opened", "words_about"]
+__all__ = ["CHANGED", "check_device", "describe_run", "evaluated", "number", "opened"]
 
-CHANGED = "the file that holds its preset is another than it was trained with; what follows is by its code as it is now"
-"""Said of a run whose method may have been another."""
+CHANGED = "the file of its preset has changed since the training; results are by its current code"
+"""Note on a run whose method may have been another."""
 
 
 def opened(folder: Path, preset: str | None = None) -> "Run":
@@ -24,7 +24,7 @@ def opened(folder: Path, preset: str | None = None) -> "Run":
 
 
 def evaluated(run: "Run", name: str | None) -> "Preset":
-    """The preset whose evaluations are made on a run, by name; the run's own where its file holds it."""
+    """The preset whose evaluations are run, by name; the run's own if its file has it."""
     from setsup.experiments import find_preset, smoke
     from setsup.experiments.registry import in_file
 
@@ -37,51 +37,51 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
         preset = smoke(preset)
     if not preset.evaluations:
         raise SetsupError(
-            f"{preset.name} has no evaluations; `setsup embed {run.folder}` gives its embeddings, and --preset another "
-            "preset that trains the same"
+            f"{preset.name} has no evaluations; `setsup embed {run.folder}` computes its embeddings, and --preset NAME "
+            "runs the evaluations of a preset whose training is the same"
         )
     return preset
 
 
 def _own(name: str, folder: Path) -> "Preset | None":
-    """The preset of the run in a folder, where a file of presets holds it."""
+    """The preset of the run in a folder, if a file of presets has it."""
     from setsup.experiments import find_preset
     from setsup.experiments.registry import in_file, run_file
 
     if (named := in_file(name)) is None:
         return None
-    run_file(named[0])  # what is wrong with the file is said of it
+    run_file(named[0])  # raises what is wrong with the file
     try:
         return find_preset(f"{named[0]}:{json.loads((folder / 'run.json').read_text(encoding='utf-8'))['preset']}")
     except (OSError, ValueError, KeyError, TypeError, SetsupError):
-        return None  # what is wrong with the run is said when it is opened
+        return None  # an error of the run is raised when it is opened
 
 
-def words_about(run: "Run") -> Iterator[str]:
-    """Lines that say what a run is, and why its numbers may not be a paper's."""
+def describe_run(run: "Run") -> Iterator[str]:
+    """Lines that describe a run, and why its results may differ from a paper's."""
     steps, preset = run.progress().steps, run.preset
     yield f"{run.folder}: {preset.name}, seed {run.seed}" + (f", {steps:,} steps" if preset.learning else "")
     if not run.finished:
-        yield f"NOT FINISHED: {preset.steps:,} steps are asked for"
+        yield f"NOT FINISHED: the preset has {preset.steps:,} steps"
     if run.stand_in and preset.data is not None:
         yield f"trained on {preset.data.stand_in}, a STAND-IN for {preset.data.name}"
     if run.file_changed:
         yield f"FILE CHANGED: {CHANGED}"
     if preset.shrunk:
-        yield "shrunk by --smoke, to see that it runs: what it finds means nothing"
+        yield "shrunk by --smoke, to test that it runs; its results mean nothing"
 
 
 def check_device(name: str | None) -> None:
-    """Refuse a device that is not here."""
+    """Raise an error for an unavailable device."""
     import torch
 
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise SetsupError(f"--device {name} is not to be had here: {reason}") from None
+        raise SetsupError(f"--device {name} is not available: {reason}") from None
 
 
 def number(value: float | None) -> str:
-    """Four digits of a number of a run; none is kept of what was not finite."""
+    """Format a number of a run, None for one that was not finite."""
     return "nan" if value is None else f"{value:.4g}"

@@ -20,10 +20,10 @@ __all__ = ["draw_sheet", "orbit"]
 
 _MEMBERS = 64
 _BLOCKS = 32
-_PICTURES = 512
+_IMAGES = 512
 _NOUNS = {"DomainSampler": "domain", "OrbitSampler": "orbit", "TripletSampler": "triplet"}
 
-Pictures = list[npt.NDArray[Any]]
+Images = list[npt.NDArray[Any]]
 
 
 def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int) -> "Image":
@@ -32,8 +32,8 @@ def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int
         title, rows = _title(dataset, sampler, draws, 1), draws.indices[0]
         explained = f"positive: same {', '.join(orbit(sampler))}; negative: another"
         shown = rows[:_MEMBERS]
-        images = _pictures(dataset, shown)
-        more = f"\n… and {len(rows) - len(shown):,} triplets more" if len(rows) > len(shown) else ""
+        images = _images(dataset, shown)
+        more = f"\n… and {len(rows) - len(shown):,} more triplets" if len(rows) > len(shown) else ""
         return triplet_sheet(
             [images[start : start + 3] for start in range(0, shown.size, 3)], f"{title}\n{explained}{more}"
         )
@@ -42,7 +42,7 @@ def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int
 
 def _blocks_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int) -> "Image":
     total, sets, size = draws.indices.shape
-    most = min(sets, _BLOCKS, max(8, _PICTURES // min(size, _MEMBERS)))
+    most = min(sets, _BLOCKS, max(8, _IMAGES // min(size, _MEMBERS)))
     steps = max(1, min(total, steps, 8 // sets))
     title = _title(dataset, sampler, draws, steps)
     blocks = [(step, number) for step in range(steps) for number in range(most)]
@@ -52,21 +52,21 @@ def _blocks_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: 
     for step, number in blocks:
         found = words[step][number]
         label = f"{noun} {number}" if steps == 1 else f"step {step}, {noun} {number}"
-        held = found.held_words(table, sampler.arguments.get("tolerance"), legible)
+        fixed = found.held_words(table, sampler.arguments.get("tolerance"), legible)
         varies = found.varying_words(table)
-        short = f" · {found.members:,} of {size:,} slots" if found.members < size else ""
-        captions.append(f"{label} · held: {_joined(held)}{short}\nvaries: {_joined(varies)}")
+        short = f" · {found.members:,} of {size:,} positions" if found.members < size else ""
+        captions.append(f"{label} · fixed: {_join(fixed)}{short}\nvaries: {_join(varies)}")
     if sets > most:
         title += f"\nthe first {most} of {sets:,} {noun}s"
     chosen = tuple(np.array(blocks).T)
     shown = draws.indices[chosen][:, :_MEMBERS]
-    images = _pictures(dataset, shown)
+    images = _images(dataset, shown)
     return contact_sheet(
         [images[start : start + shown.shape[1]] for start in range(0, shown.size, shown.shape[1])],
         captions,
         title,
         mask=None if draws.mask is None else draws.mask[chosen],
-        canonical=None if draws.canonical is None else _pictures(dataset, draws.canonical[chosen]),
+        canonical=None if draws.canonical is None else _images(dataset, draws.canonical[chosen]),
         sizes=[words[step][number].members for step, number in blocks],
         limit=_MEMBERS,
     )
@@ -76,7 +76,7 @@ def _noun(sampler: "Sampler") -> str:
     return _NOUNS.get(type(sampler).__name__, "set")
 
 
-def _joined(words: str) -> str:
+def _join(words: str) -> str:
     """Keep each value with its name and unit on one line."""
     return ", ".join(item.replace(" ", "\u00a0") for item in words.split(", "))
 
@@ -97,11 +97,11 @@ def orbit(sampler: "Sampler") -> list[str]:
     return [named] if isinstance(named, str) else list(named)
 
 
-def _pictures(dataset: "Dataset", rows: npt.NDArray[np.int64]) -> Pictures:
-    """Fetch the pictures of rows, flat; where they differ in size, one by one and reduced at once."""
+def _images(dataset: "Dataset", rows: npt.NDArray[np.int64]) -> Images:
+    """Fetch the images of rows, flat; images of several sizes one by one, as thumbnails."""
     name = next((name for name, kind in dataset.modalities.items() if kind.color), None)
     if name is None:
-        raise DataError(f"{dataset.name} has no pictures to show; its modalities: {', '.join(dataset.modalities)}")
+        raise DataError(f"{dataset.name} has no images to show; its modalities: {', '.join(dataset.modalities)}")
     if None not in dataset.modalities[name].shape:
         return list(dataset.fetch(rows.reshape(-1), [name])[name])
     return [np.asarray(thumbnail(dataset.fetch(row, [name])[name], 128)) for row in rows.reshape(-1)]

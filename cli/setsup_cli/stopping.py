@@ -1,16 +1,16 @@
-"""How long work ends when it is stopped."""
+"""Interruption of long work."""
 
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["terminated"]
+__all__ = ["sigterm_as_interrupt"]
 
 
 @contextmanager
-def terminated() -> Iterator[None]:
-    """Take SIGTERM, as schedulers of clusters send it, for Ctrl-C."""
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM, which schedulers of clusters send, as Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -11,6 +11,7 @@ from setsup.optional import LIBRARIES
 
 USES = {library.package.lower(): library.use for library in LIBRARIES.values()} | {
     "cloudpickle": "what a script or notebook defines, sent to the loader's worker processes",
+    "cyclopts": "arguments and options of the command, from typed dataclasses; their help; completion in shells",
     "filelock": "two processes that want the same file: one builds, the others wait",
     "google-crc32c": "the checksums of TFRecords",
     "h5py": "published files in HDF5, such as `3dshapes.h5`, and MATLAB 7.3",
@@ -24,7 +25,6 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
     "rich": "tables and progress bars on the terminal",
     "scipy": "the index of groups: a sparse matrix, sorted by counting in compiled code; `.mat` files up to 7.2",
     "simplejpeg": "decoding JPEG",
-    "tyro": "options of the command, from typed dataclasses",
     "mkdocs": "this site",
     "mkdocs-material": "its theme and search, which need no network",
     "mkdocstrings": "the API reference, from the docstrings",
@@ -52,6 +52,7 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
 
 REASONS = {
     "cloudpickle": "functions and classes by value are a matter of Python's internals",
+    "cyclopts": "typed parsing has many corners; its errors are public exceptions, which become our one sentence",
     "filelock": "a lock that the system frees when its holder dies, alike on Linux and macOS",
     "google-crc32c": "a checksum in Python would be the slowest part of reading",
     "h5py": "a large format; this is its reference reader",
@@ -65,7 +66,6 @@ REASONS = {
     "rich": "widths and colours, and terminals that lack them",
     "scipy": "a compiled counting sort without a compiler",
     "simplejpeg": "half of Pillow's time, and it tells libjpeg-turbo's warnings",
-    "tyro": "parsing and help from one declaration",
     "torch": "it is what most trainers take",
     "kornia": "batched, differentiable and tested",
     "lightning": "it is the trainer",

@@ -14,7 +14,7 @@ import listings
 import pictures
 import planning
 import presets
-import verbs
+import subcommands
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,15 +23,15 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "claims": presets.claims,
     "datasets": lambda words: cards.index(),
     "dependencies": lambda words: figures.dependencies(ROOT / "pyproject.toml", words),
-    "help": verbs.help_text,
+    "help": subcommands.help_text,
     "include": lambda words: _included(ROOT / words),
-    "output": verbs.output,
+    "output": subcommands.output,
     "part": lambda words: listings.part(ROOT / words.split()[0], words.split()[1]),
     "planned": planning.table,
     "presets": lambda words: presets.table(),
-    "refused": verbs.refused,
+    "refused": subcommands.refused,
     "shared": lambda words: presets.shared(),
-    "verbs": lambda words: verbs.table(),
+    "subcommands": lambda words: subcommands.table(),
 }
 _MARK = re.compile(r"^<!-- setsup: (\w+) ?(.*?) -->$", re.MULTILINE)
 

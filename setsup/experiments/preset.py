@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Augmentation", "Data", "Evaluation", "Measured", "MethodConfig", "Preset", "SamplerConfig", "smoke"]
 
-_OPTIONS = ("runs", "preset", "only", "root", "device", "json", "help")
+_OPTIONS = ("runs", "preset", "only", "root", "device", "json", "quiet", "help")
 """Options of `setsup eval`, beside which those of evaluations stand under their names."""
 
 

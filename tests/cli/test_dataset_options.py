@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 import setsup as library
 from setsup.errors import DataError
 from setsup.opening import options_of, path_options
-from setsup_cli.parsing.dataset_options import describe_options, read_options, write_options
+from setsup_cli.parsing.values import describe_options, read_options, write_options
 from tests.true_files import imagenet_100
 
 Run = Callable[..., Any]
@@ -146,7 +146,7 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
     assert Path("again/draws.jsonl").read_bytes() == before["draws.jsonl"]
     refused(
         setsup("sample", "shards", *again[3:], "--option", "copies=2"),
-        "shards has no option 'copies'; it takes size=N,…|none, ",
+        "shards has no option 'copies'; its options: size=N,…|none, ",
     )
     for wrong, said in (({"copies": 2}, "a text for each of the options"), ({"copies": "x"}, "takes copies=N")):
         head, *steps = Path("setsup-samples/draws.jsonl").read_text().splitlines()
@@ -207,30 +207,39 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
     again = {path.name: path.read_bytes() for path in Path("out").iterdir()}
     assert setsup(*words, "--out", "two", "--processes", 2).code == 0
     assert {path.name: path.read_bytes() for path in Path("two").iterdir()} == again
-    said = "pictures there are of 24 × 40, not of --size 24 41"
+    said = "the existing images have 24 × 40 pixels, not 24 × 41"
     refused(setsup(*words[:-1], 41, "--out", "out"), "holds other shards", said)
     assert "pictures there" not in setsup(*words, "--seed", 1, "--order", "shuffle", "--out", "out").err
     refused(setsup(*words[:-1], 0, "--out", "none"), "size must be (height, width), two positive numbers")
-    refused(setsup(*words[:-1], "--out", "none"), "--size takes 2 values, not 1")
+    refused(setsup(*words[:-1], "--out", "none"), "--size requires 2 values")
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["info", "cars196", "--option", "sise=3"], "has no option 'sise'; it takes size=N,N, margin=NUMBER, jitter="),
-        (["info", "mnist", "--option", "copies=2"], "mnist has no option 'copies'; it takes none"),
-        (["sample", "--option", "seed=2"], "shapes3d-procedural has no option 'seed'; it takes none"),
+        (
+            ["info", "cars196", "--option", "sise=3"],
+            "has no option 'sise'; its options: size=N,N, margin=NUMBER, jitter=",
+        ),
+        (["info", "mnist", "--option", "copies=2"], "mnist has no option 'copies'; its options: none"),
+        (["sample", "--option", "seed=2"], "shapes3d-procedural has no option 'seed'; its options: none"),
         (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 takes size=N,N"),
         (["shard", "cars196", "--option", "margin=nan", "--out", "out"], "cars196 takes margin=NUMBER"),
         (["info", "cars196", "--option", "margin"], "--option takes NAME=VALUE, such as size=N,N, not 'margin'"),
         (["info", "cars196", "--option", "seed=1", "seed=1"], "--option names 'seed' twice"),
-        (["info", "cars196", "--option"], "nothing stands behind --option: give it as `--option NAME=VALUE ...`"),
+        (["info", "cars196", "--option"], "--option requires a value: `--option NAME=VALUE ...`"),
         (["info", "nowhere", "--option", "a=1"], "there is no dataset 'nowhere'"),
-        (["info", "--table", "photos.csv", "--option", "a=1"], "photos.csv has no option 'a'; it takes size=N,N|none"),
-        (["info", "photos.csv", "--option", "image=path"], "photos.csv has no option 'image'; it takes size=N,N|none"),
+        (
+            ["info", "--table", "photos.csv", "--option", "a=1"],
+            "photos.csv has no option 'a'; its options: size=N,N|none",
+        ),
+        (
+            ["info", "photos.csv", "--option", "image=path"],
+            "photos.csv has no option 'image'; its options: size=N,N|none",
+        ),
         (["info", "photos.csv", "--option", "kind=film"], "--option kind must be one of benchmark, rendered, shards"),
         (["info", "photos.csv", "--option", "kind=shards"], "photos.csv is a file; give the folder or the address"),
-        (["prepare", "mnist", "--option", "a=1"], "`setsup prepare mnist` has no option 'a'; it takes none"),
+        (["prepare", "mnist", "--option", "a=1"], "`setsup prepare mnist` has no option 'a'; its options: none"),
     ],
 )
 def test_what_is_refused(setsup: Run, words: list[str], sentence: str) -> None:
@@ -241,7 +250,9 @@ def test_what_is_refused(setsup: Run, words: list[str], sentence: str) -> None:
 def test_options_of_shards(setsup: Run) -> None:
     rows = "scale == 1.25 and shape == 'cube' and floor_hue == 0.0 and wall_hue == 0.0 and object_hue == 0.0"
     assert setsup("shard", "--where", rows, "--out", "out").code == 0
-    refused(setsup("info", "out", "--option", "a=1"), "--option a=1: out has no option 'a'; it takes size=N,…|none, ")
+    refused(
+        setsup("info", "out", "--option", "a=1"), "--option a=1: out has no option 'a'; its options: size=N,…|none, "
+    )
     small = setsup("info", "out", "--option", "size=8,16", "--json")
     assert small.json["modalities"][0]["shape"] == [8, 16, 3]
     assert small.json["options"] == ["size=N,…|none", "upright=true|false", "cache=N"]
@@ -316,5 +327,5 @@ def test_what_cannot_be_written_is_refused_before_the_work(setsup: Run, words: l
     refused(setsup(*words), f"cannot write {file}: ", "choose a folder you can write")
 
 
-def test_a_picture_has_the_ending_of_one(setsup: Run) -> None:
-    refused(setsup("pairs", "room", "--out", "x.jpg"), "--out x.jpg must be a picture: give it the ending .png")
+def test_an_image_has_the_suffix_png(setsup: Run) -> None:
+    refused(setsup("pairs", "room", "--out", "x.jpg"), "--out x.jpg must be an image with the suffix .png")

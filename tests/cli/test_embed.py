@@ -95,7 +95,7 @@ def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
         kept_files = {path.name: path.read_bytes() for path in folder.iterdir()}
         other = setsup("embed", trained, "--where", "digit == 7", *MEAN)
         assert (other.code, other.out) == (2, "")
-        assert f"{folder} holds embeddings of other rows; give --out FOLDER, or remove it" in other.err
+        assert f"{folder} contains embeddings of other rows; give --out FOLDER, or remove it" in other.err
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept_files
         rows = np.load(folder / "rows.npy")
         assert found.out.splitlines()[-1] == str(folder / "rows.npy")
@@ -122,7 +122,7 @@ def test_what_does_not_tell_of_its_rows_is_not_replaced(setsup: Run, trained: Pa
     folder.mkdir()
     (folder / "rows.npy").write_text("my own")
     found = setsup("embed", trained, *MEAN)
-    assert (found.code, f"{folder} holds embeddings of other rows" in found.err) == (2, True)
+    assert (found.code, f"{folder} contains embeddings of other rows" in found.err) == (2, True)
     assert [path.name for path in folder.iterdir()] == ["rows.npy"]
 
 
@@ -139,7 +139,7 @@ def test_each_file_can_be_written_before_the_work(
 
 def test_options_without_a_data_set_are_refused_before_the_run_is_loaded(setsup: Run, trained: Path) -> None:
     (trained / "last.ckpt").unlink()
-    assert "--option opens the data set that is named" in setsup("embed", trained, "--option", "a=1", *MEAN).err
+    assert "--option requires the argument DATASET" in setsup("embed", trained, "--option", "a=1", *MEAN).err
 
 
 def test_a_stand_in_is_labelled(setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,18 +174,18 @@ def test_an_interrupted_writing_leaves_what_was_there(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "name a run, as in `setsup embed runs/abc/fig3a/seed-0`"),
+        ([], "`setsup embed` requires the argument RUN"),
         (["nowhere", *MEAN], "nowhere holds no run"),
         (["runs", *MEAN], f"below it are {RUN}"),
         ([RUN], "--preset"),
         ([RUN, "mnits", *MEAN], "there is no dataset 'mnits'; did you mean 'mnist'?"),
-        ([RUN, "mnist", "more", *MEAN], "'more' is one word too many"),
+        ([RUN, "mnist", "more", *MEAN], "unexpected argument 'more'"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),
-        ([RUN, "--device", "abacus", *MEAN], "--device abacus is not to be had here"),
-        ([RUN, "--option", "copies=2", *MEAN], "--option opens the data set that is named before it"),
-        ([RUN, "mnist", "--option", "copies=2", *MEAN], "mnist has no option 'copies'; it takes none"),
+        ([RUN, "--device", "abacus", *MEAN], "--device abacus is not available"),
+        ([RUN, "--option", "copies=2", *MEAN], "--option requires the argument DATASET"),
+        ([RUN, "mnist", "--option", "copies=2", *MEAN], "mnist has no option 'copies'; its options: none"),
         ([RUN, "--where", "digit == 3 and digit == 4", *MEAN], "--where 'digit == 3 and digit == 4' leaves no row"),
-        ([RUN, "--rows", "0", *MEAN], "--rows takes a number from 1 on, not 0"),
+        ([RUN, "--rows", "0", *MEAN], "--rows must be 1 or more, not 0"),
         ([RUN, "--out", "/proc/here", *MEAN], "cannot write /proc/here/embeddings.npy: "),
     ],
 )
@@ -229,7 +229,7 @@ def test_it_says_what_it_does_before_it_does_it(
 
 def test_an_experiment_without_a_training(setsup: Run) -> None:
     assert setsup("train", "abc/figS3", "--smoke").code == 0
-    assert "nothing to embed with" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
+    assert "so that it has no embeddings" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
 
 
 @pytest.mark.parametrize("error", [RuntimeError, IndexError])

@@ -69,9 +69,9 @@ def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None
     assert results["again"]["about"] == {"measure": "Spread", "samples": 30, "scale": 0.0}
     assert results["again"]["values"]["deviation"] == 0
     shown = " ".join(re.sub("[│╭╮╰╯─]", " ", setsup("eval", trained, *MEAN, "--help").out).split())
-    assert "usage: setsup eval [-h] [OPTIONS] RUN ..." in shown
-    assert "--spread.samples N (default: 50)" in shown
-    assert "--again.samples N (default: 20)" in shown
+    assert "Usage: setsup eval RUNS ... [OPTIONS]" in shown
+    assert "--spread.samples N [default: 50]" in shown
+    assert "--again.samples N [default: 20]" in shown
 
 
 @pytest.mark.long("trainings")
@@ -166,7 +166,7 @@ def test_unfinished_runs_and_stand_ins_are_labelled(
     assert found.code == 0
     assert found.out.splitlines()[:3] == [
         f"{run}: own/stand, seed 0, 5 steps",
-        "NOT FINISHED: 20 steps are asked for",
+        "NOT FINISHED: the preset has 20 steps",
         "trained on mnist, a STAND-IN for shapes3d",
     ]
     (entry,) = setsup("eval", run, "--preset", preset, "--json").json
@@ -177,17 +177,17 @@ def test_unfinished_runs_and_stand_ins_are_labelled(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "name a run, as in `setsup eval runs/abc/fig3a/seed-0` (`setsup train` makes them)"),
-        (["--json"], "name a run, as in `setsup eval "),
+        ([], "`setsup eval` requires the argument RUNS: folders of runs of `setsup train`"),
+        (["--json"], "`setsup eval` requires the argument RUNS"),
         (["nowhere"], "nowhere holds no run (no run.json)"),
         (["runs"], f"below it are {RUN}, runs/own/mean/seed-1"),
         ([RUN], "'own/mean'"),
         ([RUN, "--preset", f"{OWN}:own/nothing"], "name one as "),
         ([RUN, *MEAN, "--only", "spraed"], "own/mean has no evaluation 'spraed'; did you mean 'spread'?"),
         ([RUN, *MEAN, "--spread.sample", "3"], "unknown option '--spread.sample'; did you mean '--spread.samples'"),
-        ([RUN, *MEAN, "--spread.sample", "3"], f"(`setsup eval {RUN} --help` explains them)"),
-        ([RUN, *MEAN, "--spread.samples", "all"], "--spread.samples must be a whole number, not 'all'"),
-        ([RUN, *MEAN, "--device", "abacus"], "--device abacus is not to be had here"),
+        ([RUN, *MEAN, "--spread.sample", "3"], f"(`setsup eval {RUN} --help` lists the options)"),
+        ([RUN, *MEAN, "--spread.samples", "all"], "--spread.samples must be an integer, not 'all'"),
+        ([RUN, *MEAN, "--device", "abacus"], "--device abacus is not available"),
     ],
 )
 def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence: str) -> None:
@@ -205,17 +205,7 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     assert found.out.splitlines()[-1] == f"  setsup embed {run} --preset {preset}"
     found = setsup("eval", run, "--preset", preset)
     assert (found.code, found.out) == (2, "")
-    assert f"own/unmeasured has no evaluations; `setsup embed {run}` gives its embeddings" in found.err
-
-
-def test_words_behind_a_setting_are_its_values() -> None:
-    """Which settings there are is known only when the runs are: words behind one are no further runs."""
-    from setsup_cli.commands.eval import Options
-    from setsup_cli.parsing.usage import words_given
-
-    given = words_given(Options, ["runs/a", "runs/b", "--components.maps", "pca", "tsne", "--device", "cpu"])
-    assert given == {"": ["runs/a", "runs/b"], "--components.maps": ["pca", "tsne"], "--device": ["cpu"]}
-    assert words_given(Options, ["--components.samples", "50", "runs/a"])[""] == ["runs/a"]
+    assert f"own/unmeasured has no evaluations; `setsup embed {run}` computes its embeddings" in found.err
 
 
 def test_an_evaluation_without_settings(setsup: Run, digits: Path) -> None:
@@ -240,7 +230,7 @@ def test_a_setting_that_is_typed_reaches_all_runs_be_it_the_default_of_the_first
     assert [kept(folder)["spread"]["about"]["samples"] for folder in folders] == [50, 50]
 
 
-def test_names_that_the_verb_needs_itself_are_those_that_presets_refuse() -> None:
+def test_names_of_options_are_those_that_presets_refuse() -> None:
     from setsup.experiments.preset import _OPTIONS
     from setsup_cli.commands.eval import Options
 

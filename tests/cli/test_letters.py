@@ -1,4 +1,4 @@
-"""Output in locales that are not UTF-8: no verb ends for a letter that is not there, and JSON says exactly the same."""
+"""Output in locales that are not UTF-8: no subcommand fails on a character, and JSON is the same."""
 
 import io
 import json
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from setsup_cli.main import VERBS, main
+from setsup_cli.dispatch import SUBCOMMANDS
+from setsup_cli.main import main
 
 COMMANDS = [
     "datasets",
@@ -23,7 +24,7 @@ COMMANDS = [
     "report",
     "report abc/fig3a",
     "cache",
-    *(f"{verb} --help" for verb in VERBS),
+    *(f"{subcommand} --help" for subcommand in SUBCOMMANDS),
     "--help",
     "train abc/fig3a --help",
 ]
@@ -61,14 +62,14 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         *((command, "iso-8859-1", "strict") for command in COMMANDS[:3]),
     ],
 )
-def test_a_verb_prints_as_in_utf_8_but_for_letters(
+def test_a_subcommand_prints_as_in_utf_8_but_for_letters(
     command: str, encoding: str, errors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = Printed(monkeypatch, command.split(), "utf-8")
     found = Printed(monkeypatch, command.split(), encoding, errors)
     assert found.code == whole.code
     for some, wanted in ((found.out, whole.out), (found.err, whole.err)):
-        if "--help" in command:  # whose frames and lines tyro makes otherwise
+        if "--help" in command:  # whose frames differ
             assert WORD.findall(some.decode(encoding)) == WORD.findall(wanted.decode())
             continue
         lines, told = some.decode(encoding).splitlines(), wanted.decode().splitlines()
@@ -97,7 +98,7 @@ def test_json_says_the_same(command: str, encoding: str, monkeypatch: pytest.Mon
 def test_letters_are_spelled_with_those_that_are_there(
     said: str, printed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("setsup_cli.main._run", lambda words: sys.stdout.write(f"{said}\n") and 0)
+    monkeypatch.setattr("setsup_cli.dispatch._run", lambda words: sys.stdout.write(f"{said}\n") and 0)
     assert Printed(monkeypatch, [], "ascii").out == printed + b"\n"
 
 

@@ -9,16 +9,21 @@ from typing import Any
 import pytest
 
 from setsup_cli.commands import cache, sample
-from setsup_cli.main import VERBS, main
-from setsup_cli.parsing.usage import check_words
+from setsup_cli.commands import eval as evaluate
+from setsup_cli.dispatch import SUBCOMMANDS
+from setsup_cli.main import main
+from setsup_cli.parsing.parser import Subcommand, parse, parse_known
 
 Run = Callable[..., Any]
 
 PROBE = """
 import sys
 from setsup_cli.main import main
+from setsup_cli.parsing.parser import Subcommand, parse, parse_known
 code = main(sys.argv[1:])
-heavy = {"numpy", "torch", "PIL", "pyarrow", "h5py", "pandas", "scipy", "OpenGL", "moderngl", "typeguard", "rich"}
+heavy = {"numpy", "torch", "PIL", "pyarrow", "h5py", "pandas", "scipy", "OpenGL", "moderngl", "rich"}
+if {"-h", "--help"} & set(sys.argv[2:]):
+    heavy.remove("rich")  # prints the help of subcommands
 sys.stderr.write(" ".join(sorted(heavy & set(sys.modules))))
 sys.exit(code)
 """
@@ -30,7 +35,10 @@ def spawned(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS if verb != "train")])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["--version"], *([subcommand, "--help"] for subcommand in SUBCOMMANDS if subcommand != "train")],
+)
 def test_help_imports_nothing_heavy(words: list[str]) -> None:
     done = spawned(*words)
     assert done.returncode == 0
@@ -70,18 +78,18 @@ def test_quiet_silences_what_is_logged_below_warnings(
     assert found == [("--json" in words, level)]
 
 
-def test_help_names_every_verb(setsup: Run) -> None:
+def test_help_lists_every_subcommand(setsup: Run) -> None:
     for words in (["--help"], ["-h"], ["help"], []):
         found = setsup(*words)
         assert found.code == 0
-        assert all(f"  {verb} " in found.out for verb in VERBS)
+        assert all(f"  {subcommand} " in found.out for subcommand in SUBCOMMANDS)
 
 
-def test_every_verb_explains_itself(setsup: Run) -> None:
-    for verb in VERBS:
-        found = setsup(verb, "--help")
+def test_every_subcommand_has_help(setsup: Run) -> None:
+    for subcommand in SUBCOMMANDS:
+        found = setsup(subcommand, "--help")
         assert found.code == 0
-        assert f"usage: setsup {verb}" in found.out
+        assert f"Usage: setsup {subcommand}" in found.out
 
 
 def test_version(setsup: Run) -> None:
@@ -91,13 +99,13 @@ def test_version(setsup: Run) -> None:
     assert found.out.strip() != "setsup"
 
 
-def test_an_unknown_verb_has_near_matches(setsup: Run) -> None:
+def test_an_unknown_subcommand_has_near_matches(setsup: Run) -> None:
     found = setsup("smaple")
     assert (found.code, found.out) == (2, "")
-    assert found.err == "setsup: there is no verb 'smaple'; did you mean 'sample'? (`setsup --help` lists them)\n"
+    assert found.err == "setsup: unknown subcommand 'smaple'; did you mean 'sample'? (`setsup --help` lists them)\n"
 
 
-def test_an_option_before_the_verb(setsup: Run) -> None:
+def test_an_option_before_the_subcommand(setsup: Run) -> None:
     found = setsup("--json", "datasets")
     assert found.code == 2
     assert "`setsup datasets --json`" in found.err
@@ -107,24 +115,29 @@ def test_an_option_before_the_verb(setsup: Run) -> None:
     ("words", "sentence"),
     [
         (["sample", "--inactiv", "shape"], "unknown option '--inactiv'; did you mean '--inactive' or '--active'?"),
-        (["info", "--jsno"], "unknown option '--jsno'; did you mean '--json'? (`setsup info --help` explains them)"),
-        (["doctor", "-v"], "unknown option '-v'; known: --json"),
-        (["sample", "--size", "abc"], "--size must be a whole number, not 'abc'"),
-        (["sample", "--size=3.5"], "--size must be a whole number, not '3.5'"),
-        (["sample", "--size", "None"], "--size must be a whole number, not 'None'"),
-        (["sample", "--seed"], "nothing stands behind --seed: give it as `--seed N`"),
-        (["sample", "--inactive"], "nothing stands behind --inactive: give it as `--inactive FACTOR ...`"),
-        (["sample", "--inactive", "--json"], "nothing stands behind --inactive: give it as `--inactive FACTOR ...`"),
-        (["bench", "--inactive"], "nothing stands behind --inactive"),
-        (["sample", "--json=3"], "--json takes no value, so leave out '=3'"),
-        (["sample", "--seed", "1", "--seed", "2"], "--seed is given twice; give it once, as in `--seed 2`"),
-        (["sample", "--active", "a", "--active", "b", "c"], "give it once, as in `--active a b c`"),
-        (["sample", "mnist", "--seed", "1", "shape"], "'shape' is one word too many: 'mnist' was taken for the data"),
-        (["datasets", "extra"], "`setsup datasets` takes no 'extra'"),
-        (["fetch"], "name a data set, as in `setsup fetch mnist` (`setsup datasets` lists them)"),
+        (
+            ["info", "--jsno"],
+            "unknown option '--jsno'; did you mean '--json'? (`setsup info --help` lists the options)",
+        ),
+        (["doctor", "-v"], "unknown option '-v'; known: --json, --quiet"),
+        (["sample", "--size", "abc"], "--size must be an integer, not 'abc'"),
+        (["sample", "--size=3.5"], "--size must be an integer, not '3.5'"),
+        (["sample", "--size", "None"], "--size must be an integer, not 'None'"),
+        (["sample", "--seed"], "--seed requires a value: `--seed N`"),
+        (["sample", "--inactive"], "--inactive requires a value: `--inactive FACTOR ...`"),
+        (["sample", "--inactive", "--json"], "--inactive requires a value: `--inactive FACTOR ...`"),
+        (["bench", "--inactive"], "--inactive requires a value"),
+        (["sample", "--json=3"], "--json takes no value; leave out '=3'"),
+        (["sample", "--seed", "1", "--seed", "2"], "--seed is given twice; give it once"),
+        (["sample", "--active", "a", "--active", "b", "c"], "--active is given twice; give it once"),
+        (["sample", "mnist", "--seed", "1", "shape"], "unexpected argument 'shape' (`setsup sample --help`"),
+        (["datasets", "extra"], "unexpected argument 'extra'"),
+        (["shard", "--size", "3"], "--size requires 2 values: `--size HEIGHT WIDTH`"),
+        (["shard", "--format", "gif"], "--format must be one of png, webp, jpeg, npy, not 'gif'"),
+        (["fetch"], "`setsup fetch` requires the argument DATASET: a name of `setsup datasets`"),
     ],
 )
-def test_ill_formed_words_get_one_plain_sentence(setsup: Run, words: list[str], sentence: str) -> None:
+def test_a_usage_error_is_one_sentence(setsup: Run, words: list[str], sentence: str) -> None:
     found = setsup(*words)
     assert (found.code, found.out) == (2, "")
     assert found.err.startswith("setsup: ")
@@ -132,21 +145,64 @@ def test_ill_formed_words_get_one_plain_sentence(setsup: Run, words: list[str], 
     assert sentence in found.err
 
 
-def test_words_that_are_well_formed_are_let_through() -> None:
-    for words in (
-        ["shapes3d", "--seed", "-1", "--where", "scale < 1", "--inactive", "a", "b", "--size=4", "--json"],
-        ["--inactive=a", "--out", "x y", "mnist"],
-        ["--kinds", "a=nominal", "b=cyclic", "--help", "--whatever"],
-    ):
-        check_words("sample", sample.Options, words)
-    check_words("cache", cache.Options, ["--clear"])
+def test_words_become_options() -> None:
+    given = Subcommand("sample", sample.Options, "")
+    words = ["shapes3d", "--seed", "-1", "--where", "scale < 1", "--inactive", "a", "b", "--size=4", "--json", "-q"]
+    assert parse(given, words) == sample.Options(
+        "shapes3d", seed=-1, where="scale < 1", inactive=("a", "b"), size=4, json=True, quiet=True
+    )
+    assert parse(given, ["--out", "x y", "mnist"]) == sample.Options("mnist", out=Path("x y"))
+    assert parse(Subcommand("cache", cache.Options, ""), ["--clear"]) == cache.Options(clear=())
+
+
+def test_words_before_an_option_of_unknown_values_are_arguments() -> None:
+    """Which settings there are is known only when the preset or the runs are."""
+    runs = Subcommand("eval", evaluate.Options, "")
+    given = parse_known(runs, ["runs/a", "runs/b", "--components.maps", "pca", "tsne", "--device", "cpu", "--help"])
+    assert given == evaluate.Options((Path("runs/a"), Path("runs/b")), device="cpu")
+    assert parse_known(runs, ["--components.samples", "50", "runs/a"]) == evaluate.Options((Path("runs/a"),))
+    assert parse_known(runs, ["--components.samples=50", "runs/a"]) == evaluate.Options((Path("runs/a"),))
+
+
+@pytest.mark.long("subprocesses")
+def test_completion_is_installed(tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    for shell in ("bash", "zsh", "fish"):
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE, "--install-completion", "--shell", shell],
+            capture_output=True, text=True, check=False, timeout=120, env=environment,
+        )  # fmt: skip
+        assert (done.returncode, "torch" in done.stderr) == (0, False)
+    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert sum("--unconstrained" in text for text in written) == 3
+
+
+def test_names_are_completed(setsup: Run) -> None:
+    found = setsup("__complete", "fetch", "mn")
+    assert found.code == 0
+    assert "mnist" in found.out.split()
+
+
+def test_ctrl_c_during_imports_is_no_traceback() -> None:
+    code = (
+        "import sys\n"
+        "from setsup_cli.main import main\n"
+        "assert {name for name in sys.modules if name.startswith('setsup')} == {'setsup_cli', 'setsup_cli.main'}\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'cyclopts': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "sys.exit(main(['info']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (130, "setsup: stopped\n")
 
 
 @pytest.mark.parametrize(
     ("error", "code", "sentence"),
     [
         (KeyboardInterrupt(), 130, "setsup: stopped\n"),
-        (MemoryError(), 2, "setsup: this needs more memory"),
+        (MemoryError(), 2, "setsup: not enough memory"),
     ],
 )
 def test_interruptions(

@@ -52,7 +52,7 @@ def test_what_can_be_drawn_is_listed(setsup: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nothing"], "there is no recipe 'nothing'"),
+        (["nothing"], "unknown recipe 'nothing'"),
         (["shapes3d", "--draws", "0"], "--draws must be 1 or more"),
         (["shapes3d", "--lines", "0"], "--lines must be 1 or more"),
         (["object"], "--models"),

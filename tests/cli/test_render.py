@@ -62,15 +62,15 @@ def test_what_can_be_drawn(setsup: Run) -> None:
 def test_help_has_the_options_of_the_recipe(setsup: Run) -> None:
     shapes, chairs = setsup("render", "shapes3d", "--help").out, setsup("render", "object", "--help").out
     assert "--processes" in shapes
-    assert "(default: 64 64)" in shapes
+    assert "[default: 64 64]" in shapes
     assert "--models" not in shapes
-    for word in ("--models FILE", "--field-of-view", "(default: 30.0)", "--views", "--top", "--up y|z"):
+    for word in ("--models FILE", "--field-of-view", "[default: 30.0]", "--views", "--top", "--up y|z"):
         assert word in chairs
     assert "--jitter" in chairs
     assert "Levels of the grid" in chairs  # from the recipe's own description
     assert "--size HEIGHT WIDTH" in shapes
     rooms = " ".join(setsup("render", "room", "--help").out.replace("│", " ").split())
-    for word in ("--rooms N How many rooms there are. (", "--pairs N How many pairs of views", "--count LEAST MOST"):
+    for word in ("--rooms N How many rooms there are. [", "--pairs N How many pairs of views", "--count MIN MAX"):
         assert word in rooms
     assert "find_floor" not in rooms
 
@@ -79,8 +79,8 @@ def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) ->
     found = setsup("render", "shapes3d", "--out", "shapes", *FEW)
     assert (found.code, found.err) == (0, "")
     assert found.out.splitlines() == [
-        "shapes3d: 480 pictures of 16 × 24 pixels, 5.1 MB, to shapes",
-        "drawn by embree, 480 now",
+        "shapes3d: 480 images of 16 × 24 pixels, 5.1 MB, to shapes",
+        "rendered by embree, 480 now",
         "factors: floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
         "modalities: image, depth, normals, instances, triangles; cameras, and names of instances",
         f"setsup.open('{tmp_path}/shapes')",
@@ -99,9 +99,9 @@ def test_what_is_large_says_how_to_have_less() -> None:
     layout = Layout.of(RenderedDataset(Shapes3D(), renderer="embree"), "embree", OUTPUTS)
     whole, images = (480_000 * (4096 * pixel + 176) for pixel in (27, 3))
     assert (whole // 10**8, images // 10**8) == (531, 59)
-    start = "shapes3d: 480,000 pictures of 64 × 64 pixels, 53.2 GB"
-    assert _what(layout, 0, Path("out")) == f"{start}, to out; `--modalities image` keeps 6.0 GB"
-    assert _what(layout, 480_000, Path("out")) == f"{start}, of which 480,000 are there, to out"
+    start = "shapes3d: 480,000 images of 64 × 64 pixels, 53.2 GB"
+    assert _what(layout, 0, Path("out")) == f"{start}, to out; `--modalities image` writes 6.0 GB"
+    assert _what(layout, 480_000, Path("out")) == f"{start}, of which 480,000 exist, to out"
 
 
 def test_json(setsup: Run, tmp_path: Path) -> None:
@@ -244,10 +244,10 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     child.send_signal(number)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert out == f"shapes3d: 9,600 pictures of 64 × 64 pixels, 119.7 MB, to {tmp_path / 'out'}\n"
+    assert out == f"shapes3d: 9,600 images of 64 × 64 pixels, 119.7 MB, to {tmp_path / 'out'}\n"
     done = sum(map(bool, progress.read_bytes()))
     assert 0 < done < 9600
-    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 9,600 pictures; the same command goes on"
+    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 9,600 images; run the same command to resume"
     assert "Traceback" not in err
     found = setsup("sample", tmp_path / "out", "--inactive", "shape")
     refused(found, "is not finished: run the same `setsup render` command again")
@@ -287,8 +287,8 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (tmp_path / "drawn").rename(tmp_path / "out")
     out, err = child.communicate(timeout=60)
     assert (child.returncode, err) == (0, "")
-    assert out.splitlines()[0].endswith(f"5.1 MB, of which 480 are there, to {tmp_path / 'out'}")
-    assert out.splitlines()[1] == "drawn by embree, 0 now"
+    assert out.splitlines()[0].endswith(f"5.1 MB, of which 480 exist, to {tmp_path / 'out'}")
+    assert out.splitlines()[1] == "rendered by embree, 0 now"
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -297,14 +297,14 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["cube", "--out", "x"], ["no recipe 'cube'", "`setsup render` lists them"]),
+        (["cube", "--out", "x"], ["unknown recipe 'cube'", "`setsup render` lists them"]),
         (["shapes3d"], ["`setsup render shapes3d --out FOLDER`"]),
         (["object", "--out", "x"], ["--models chair.obj table.glb"]),
         (["object", "--out", "x", "--models", "no.obj"], ["there is no mesh file no.obj"]),
         (["object", "--out", "x", "--models", "."], [". is a folder: name the mesh files in it, such as *.obj"]),
-        (["shapes3d", "--out", "x", "--size", "64"], ["--size takes 2 values", "`--size HEIGHT WIDTH`"]),
+        (["shapes3d", "--out", "x", "--size", "64"], ["--size requires 2 values", "`--size HEIGHT WIDTH`"]),
         (["shapes3d", "--out", "x", "--size", "0", "5"], ["size must be (height, width)"]),
-        (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges goes with --rows"]),
+        (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges requires --rows"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "scale=1"], ["expected LOW:HIGH"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "size=1:2"], ["no factor 'size'"]),
         (["shapes3d", "--out", "x", "--rows", "0"], ["number of rows"]),

@@ -152,7 +152,7 @@ def test_the_list(setsup: Run) -> None:
     [
         (["abc/fig4"], "there is no report 'abc/fig4'; did you mean 'abc/fig4"),
         (["abc/fig4a", "nowhere"], "there is no folder nowhere"),
-        (["abc/fig4a", "--out", "a.pdf"], "--out a.pdf must be a picture: give it the ending .png"),
+        (["abc/fig4a", "--out", "a.pdf"], "--out a.pdf must be an image with the suffix .png"),
         (["nowhere.py"], "there is no file"),
     ],
 )

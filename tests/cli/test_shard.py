@@ -334,7 +334,7 @@ def test_ctrl_c_before_anything_was_written(setsup: Run, monkeypatch: pytest.Mon
     monkeypatch.setattr(writer, "write_shards", stopped)
     found = setsup("shard", "--out", "out")
     assert found.code == 130
-    assert found.err == "setsup: stopped before anything was written; the same command starts again\n"
+    assert found.err == "setsup: stopped before anything was written\n"
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
@@ -367,7 +367,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     assert out == f"mnist: 4,000 rows in 1,000 shards (image as png, 3.1 MB of arrays), to {tmp_path}/out\n"
     done = len(list((tmp_path / "out").glob("data-*.tar")))
     assert 0 < done < 1000
-    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 1,000 shards; the same command goes on"
+    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 1,000 shards; run the same command to resume"
     assert "Traceback" not in err
     refused(
         setsup("sample", "out", "--inactive", "digit"), "is not finished: give the same `setsup shard` command again"
@@ -391,7 +391,7 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["mnist"], ["say where the shards go: `setsup shard mnist --out URL`"]),
+        (["mnist"], ["--out is required: `setsup shard mnist --out URL`"]),
         (["--table", "my photos.csv"], ["`setsup shard --table 'my photos.csv' --out URL`"]),
         (["--out", "x", "--order", "by:"], ["by:", "factors"]),
         (["--out", "x", "--order", "by:shap"], ["did you mean 'shape'?", "`setsup info shapes3d-procedural`"]),
@@ -402,10 +402,10 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "x", "--per-shard", "0"], ["from 1 on, not 0"]),
         (["--out", "x", "--processes", "0"], ["processes must be an integer from 1 on"]),
         (["--out", "x", "--modalities", "depth"], ["no modality 'depth'"]),
-        (["--out", "x", "--on", "slurm"], ["there is only --on ray"]),
-        (["--out", "x", "--ray-gpus", "1"], ["go with --on ray"]),
+        (["--out", "x", "--on", "slurm"], ["--on must be ray, not 'slurm'"]),
+        (["--out", "x", "--ray-gpus", "1"], ["require --on ray"]),
         (["--out", "nonsense://x"], ["nonsense://x"]),
-        (["--out", "memory://x"], ["memory://x: what this process keeps in memory ends with it"]),
+        (["--out", "memory://x"], ["memory://x: the memory of this process ends with it"]),
         (["--out", "x", "--on", "ray", "--ray-address", "127.0.0.1:1"], ["nothing answers at 127.0.0.1:1"]),
         (["nothing-such", "--out", "x"], ["no dataset 'nothing-such'"]),
         (["set/data-00000.tar", "--out", "x"], ["is one tar, not a dataset; give the folder"]),

@@ -39,6 +39,10 @@ def words_of(text: str) -> str:
 
 
 class TestListing:
+    @pytest.fixture(autouse=True)
+    def _wide(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "160")
+
     def test_every_preset_has_a_line(self, setsup: Run) -> None:
         listed = setsup("train", "--json").json
         assert {"abc/fig3a", "abc/mnist"} <= {entry["preset"] for entry in listed}
@@ -53,27 +57,27 @@ class TestListing:
         found = setsup("train", "abc/fig3a", "--help")
         assert (found.code, found.err) == (0, "")
         shown = words_of(found.out)
-        assert "usage: setsup train [-h] [OPTIONS] [PRESET]" in shown
+        assert "Usage: setsup train [PRESET] [OPTIONS]" in shown
         assert "two components of embeddings" in shown
-        assert "--steps N Optimiser steps. (default: 2000)" in shown
-        assert "--drawing.inactive [TEXT ...] Factors that a set holds. (default: wall_hue)" in shown
-        assert "--learning.similarity l2sq|l2|l1|linf|cosine Of embeddings. (default: l2sq)" in shown
-        assert "--learning.halve-every N|None Steps after which it is halved. (default: None)" in shown
+        assert "--steps N Optimiser steps. [default: 2000]" in shown
+        assert "--drawing.inactive [TEXT ...] Factors that a set holds. [default: wall_hue]" in shown
+        assert "--learning.similarity l2sq|l2|l1|linf|cosine Of embeddings. [default: l2sq]" in shown
+        assert "--learning.halve-every N|none Steps after which it is halved. [default: none]" in shown
         assert "10 seeds" in shown
         assert not re.search(r"--(name|shows|evaluations|shrunk)\b", shown)
 
     def test_the_shrunk_preset_has_other_defaults(self, setsup: Run) -> None:
-        assert "--steps N Optimiser steps. (default: 4)" in words_of(
+        assert "--steps N Optimiser steps. [default: 4]" in words_of(
             setsup("train", "--smoke", "abc/fig3a", "--help").out
         )
 
     def test_settings_of_a_file_are_explained_from_its_docstrings(self, setsup: Run) -> None:
         shown = words_of(setsup("train", MEAN, "--help").out)
         assert "Settings of Dense, and some that nothing reads." in shown
-        assert "--learning.width N Numbers of an embedding. (default: 3)" in shown
-        assert "--learning.flag True|False Truth. (default: True)" in shown
-        assert "--learning.betas NUMBER NUMBER (default: 0.9 0.99)" in shown
-        assert "--learning.note TEXT|None (default: some)" in shown
+        assert "--learning.width N Numbers of an embedding. [default: 3]" in shown
+        assert "--learning.flag true|false Truth. [default: true]" in shown
+        assert "--learning.betas NUMBER NUMBER [default: 0.9 0.99]" in shown
+        assert "--learning.note TEXT|none [default: some]" in shown
         assert "--learning.pairs" not in shown
 
 
@@ -207,12 +211,15 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
     assert "is finished" in orders[1].out
     other = setsup(*words, "--option", "copies=2")
     assert (other.code, "holds another run: data.options " in other.err) == (2, True)
-    for option, said in (("copy=1", "affine-mnist has no option 'copy'; it takes copies=N"), ("copies=x", "copies=N")):
+    for option, said in (
+        ("copy=1", "affine-mnist has no option 'copy'; its options: copies=N"),
+        ("copies=x", "copies=N"),
+    ):
         found = setsup(*words, "--option", option)
         assert (found.code, found.out) == (2, "")
         assert said in found.err
     found = setsup("train", "abc/figS3", "--smoke", "--option", "a=1")
-    assert (found.code, "--option is for published data sets; abc/figS3 opens none" in found.err) == (2, True)
+    assert (found.code, "--option is for published datasets; abc/figS3 has no options" in found.err) == (2, True)
 
 
 def test_options_are_kept_so_that_they_can_be_given_again() -> None:
@@ -240,22 +247,22 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
         (["nowhere.py"], "there is no file "),
         ([OWN], "name one as "),
         (["abc/fig3a", "--drawing.sise", "3"], "unknown option '--drawing.sise'; did you mean '--drawing.size'"),
-        (["--drawing.sise", "3", "abc/fig3a"], "(`setsup train abc/fig3a --help` explains them)"),
+        (["--drawing.sise", "3", "abc/fig3a"], "(`setsup train abc/fig3a --help` lists the options)"),
         (["--steps", "3"], "unknown option '--steps'"),
-        (["abc/fig3a", "abc/fig3b"], "'abc/fig3b' is one word too many: 'abc/fig3a' was taken for the preset"),
-        (["abc/fig3a", "--drawing.size", "many"], "--drawing.size must be a whole number, not 'many'"),
-        (["abc/fig3a", "--drawing.size", "None"], "--drawing.size must be a whole number, not 'None'"),
-        (["abc/fig3a", "--learning.halve_every", "x"], "--learning.halve-every must be a whole number or None, not"),
+        (["abc/fig3a", "abc/fig3b"], "unexpected argument 'abc/fig3b' (`setsup train --help`"),
+        (["abc/fig3a", "--drawing.size", "many"], "--drawing.size must be an integer, not 'many'"),
+        (["abc/fig3a", "--drawing.size", "None"], "--drawing.size must be an integer, not 'None'"),
+        (["abc/fig3a", "--learning.halve_every", "x"], "--learning.halve-every must be an integer or none, not"),
         (["abc/fig3a", "--learning.rate", "nan"], "--learning.rate must be a number, not 'nan'"),
         (["abc/fig3a", "--learning.similarity", "l3"], "must be one of l2sq, l2, l1, linf, cosine, not 'l3'"),
         (
             ["abc/fig3a", "--learning.rate"],
-            "nothing stands behind --learning.rate: give it as `--learning.rate NUMBER`",
+            "--learning.rate requires a value: `--learning.rate NUMBER`",
         ),
-        (["abc/fig3a", "--seeds", "1", "two"], "--seeds must be a whole number, not 'two'"),
-        (["abc/fig3a", "--workers", "few"], "--workers must be a whole number or one of auto, thread, not 'few'"),
-        ([MEAN, "--learning.betas", "1"], "--learning.betas takes 2 values, not 1"),
-        ([MEAN, "--learning.flag", "yes"], "--learning.flag must be one of True, False, not 'yes'"),
+        (["abc/fig3a", "--seeds", "1", "two"], "--seeds must be an integer, not 'two'"),
+        (["abc/fig3a", "--workers", "few"], "--workers must be an integer or one of auto, thread, not 'few'"),
+        ([MEAN, "--learning.betas", "1"], "--learning.betas requires 2 values"),
+        ([MEAN, "--learning.flag", "yes"], "--learning.flag must be one of true, false, not 'yes'"),
         ([MEAN, "--learning.pairs", "1"], "unknown option '--learning.pairs'"),
         (["abc/fig3a", "--stand-in", "--drawing.inactive", "wall"], "unknown factor 'wall'"),
         (["abc/mnist", "--stand-in"], "nothing stands in for mnist"),
@@ -414,12 +421,12 @@ def test_a_run_that_was_asked_to_stop_goes_on(setsup: Run, digits: Path, monkeyp
     monkeypatch.setenv("STOP", "SIGINT 7")
     stopped = setsup("train", MEAN, "--root", digits, "--seeds", 0, 1)
     assert stopped.code == 130
-    assert stopped.err == "setsup: stopped at step 8 of 20; the same command goes on from there\n"
+    assert stopped.err == "setsup: stopped at step 8 of 20; run the same command to resume\n"
     assert not Path("runs/own/mean/seed-1").exists()
     monkeypatch.delenv("STOP")
     found = setsup("train", MEAN, "--root", digits)
     assert found.code == 0
-    assert "seed 0: runs/own/mean/seed-0, going on from step 8" in found.out
+    assert "seed 0: runs/own/mean/seed-0, resuming from step 8" in found.out
     assert setsup("train", MEAN, "--root", digits, "--out", "whole").code == 0
     resumed, whole = (Path(folder, "metrics.jsonl").read_text() for folder in ("runs/own/mean/seed-0", "whole/seed-0"))
     assert resumed == whole
@@ -447,7 +454,7 @@ def test_a_killed_command_goes_on(setsup: Run, digits: Path, tmp_path: Path) -> 
     assert "seed 0: runs/own/mean/seed-0\n" in killed.stdout
     found = setsup("train", MEAN, "--root", digits)
     assert found.code == 0
-    assert "going on from step 12" in found.out
+    assert "resuming from step 12" in found.out
     assert setsup("train", MEAN, "--root", digits, "--out", "whole").code == 0
     resumed, whole = (Path(folder, "metrics.jsonl").read_text() for folder in ("runs/own/mean/seed-0", "whole/seed-0"))
     assert resumed == whole
@@ -464,13 +471,13 @@ def test_only_the_first_of_many_processes_speaks(setsup: Run, digits: Path, monk
 def test_an_experiment_without_a_training(setsup: Run) -> None:
     found = setsup("train", "abc/figS3", "--smoke")
     assert (found.code, found.err) == (0, "")
-    assert "nothing is to be trained" in found.out
+    assert "nothing to train" in found.out
     assert found.out.splitlines()[-1] == "  setsup eval runs/abc/figS3-smoke/seed-0"
 
 
 def test_settings_of_an_augmentation_are_options(setsup: Run, digits: Path) -> None:
     preset = f"{OWN}:own/moved"
-    assert "--augmentation.times NUMBER (default: 0.5)" in words_of(setsup("train", preset, "--help").out)
+    assert "--augmentation.times NUMBER [default: 0.5]" in words_of(setsup("train", preset, "--help").out)
     common = ["train", preset, "--root", digits, "--steps", 2]
     assert setsup(*common).code == 0
     assert setsup(*common, "--augmentation.times", "0", "--out", "dark").code == 0
@@ -478,7 +485,7 @@ def test_settings_of_an_augmentation_are_options(setsup: Run, digits: Path) -> N
     first, dark = (Path(at, "seed-0", "metrics.jsonl").read_text() for at in ("runs/own/moved", "dark"))
     assert [json.loads(line)["loss"] for line in dark.splitlines()] == [0, 0]
     assert first != dark
-    assert "--augmentation TEXT|None" in words_of(setsup("train", MEAN, "--help").out)
+    assert "--augmentation TEXT|none" in words_of(setsup("train", MEAN, "--help").out)
 
 
 def test_rows_that_are_trained_on(setsup: Run, digits: Path) -> None:

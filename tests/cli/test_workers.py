@@ -14,9 +14,9 @@ def test_what_options_ask_for() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((None, "auto", 0.0), "--ray-address and --ray-gpus go with --on ray"),
-        ((None, None, 0.5), "--ray-address and --ray-gpus go with --on ray"),
-        (("spark", None, 0.0), "--on spark: there is only --on ray; without it, this machine works"),
+        ((None, "auto", 0.0), "--ray-address and --ray-gpus require --on ray"),
+        ((None, None, 0.5), "--ray-address and --ray-gpus require --on ray"),
+        (("spark", None, 0.0), "--on must be ray, not 'spark'"),
         (("ray", None, -1.0), "gpus of a unit must be a number from 0 on, not -1.0"),
     ],
 )

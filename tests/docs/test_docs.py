@@ -16,7 +16,8 @@ from PIL import Image
 from setsup.experiments import TrainedRun, find_preset, load_trained, presets, train
 from setsup.experiments.training import fresh_method
 from setsup.files import load_manifest, manifest_names
-from setsup_cli.main import VERBS, main
+from setsup_cli.dispatch import SUBCOMMANDS
+from setsup_cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -222,11 +223,11 @@ def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None
 
 
 @pytest.mark.usefixtures("hooks")
-def test_every_verb_and_every_picture_is_shown() -> None:
+def test_every_subcommand_and_every_picture_is_shown() -> None:
     import pictures
 
     command = (ROOT / "docs" / "command.md").read_text()
-    assert [verb for verb in VERBS if f"<!-- setsup: help {verb} -->" not in command] == []
+    assert [subcommand for subcommand in SUBCOMMANDS if f"<!-- setsup: help {subcommand} -->" not in command] == []
     used = set(re.findall(r"pictures/([\w-]+)\.png", "".join(page.read_text() for page in PAGES)))
     assert used | {pictures.NAME} == set(pictures.PICTURES)
 

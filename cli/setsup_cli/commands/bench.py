@@ -1,4 +1,4 @@
-"""``setsup bench``: how fast this machine draws sets and fetches pictures."""
+"""``setsup bench``: measures how fast this machine draws sets and fetches images."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import SamplerError
 from setsup.progress import progress
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Json, MaybeWords, Named, option
+from setsup_cli.parsing.arguments import Named, option
 from setsup_cli.parsing.source import card_command, check_factors, open_source
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-A look of about five seconds, longer where pictures are slow to open for the first time. One process, two sets of 32,
-one factor held (the first one unless --inactive is given). All rates but that of the first time are medians of what has
-run before; they vary with what else the machine does."""
+Takes about five seconds, longer where images are slow to open for the first time. One process, two sets of 32, one
+fixed factor (the first one unless --inactive is given). All rates but that of the first time are medians after a
+warm-up; they vary with the load of the machine."""
 
-_FIRST = "pictures, for the first time"
+_FIRST = "images, first time"
 _NOTE = """\
-For the first time includes what is done once and then kept, such as casting a shape in a pose or unpacking a file; \
+The first time includes work that is done once and cached, such as casting a shape in a pose or unpacking a file; \
 afterwards is the rate of a training that has run for a while."""
 
 _SECONDS = 0.9
@@ -32,12 +32,11 @@ _BLOCK = 64
 _DRAWS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Named):
-    """Options of the verb."""
+    """Options of the subcommand."""
 
-    inactive: Annotated[MaybeWords, option("FACTOR ...", "Factors that the sets hold.")] = None
-    json: Json = False
+    inactive: Annotated[tuple[str, ...] | None, option("FACTOR ...", "Factors that are fixed within each set.")] = None
 
 
 def run(options: Options) -> int:
@@ -53,7 +52,7 @@ def run(options: Options) -> int:
         measured = [{"what": what, "unit": unit, "rate": rate} for what, (unit, rate) in rates.items()]
         show_json({"dataset": dataset.name, "inactive": held, "size": 32, "sets": 2, "rates": measured})
         return 0
-    heads = [f"{dataset.name}, {', '.join(held) or 'nothing'} held", "rate", ""]
+    heads = [f"{dataset.name}, {', '.join(held) or 'nothing'} fixed", "rate", ""]
     show_table(heads, [[what, f"{rate:,.0f}", unit] for what, (unit, rate) in rates.items()], right=("rate",))
     say()
     say_prose(_NOTE, piped=100)
@@ -61,14 +60,14 @@ def run(options: Options) -> int:
 
 
 def _measured(dataset: "Dataset", sampler: "SetSampler") -> dict[str, tuple[str, float]]:
-    """Measure rates, each with its unit; what is done once only stands in a rate of its own."""
+    """Measure rates, each with its unit; the first time has a rate of its own."""
     draws = [sampler[step].indices for step in range(_DRAWS)]
     rates: dict[str, tuple[str, float]] = {}
     with progress(4, "measuring", "rates") as advance:
         first = _seconds(lambda: [dataset.fetch(draw) for draw in draws])
         rates[_FIRST] = ("rows/s", sum(draw.size for draw in draws) / first)
         advance()
-        rates["pictures, afterwards"] = (
+        rates["images, afterwards"] = (
             "rows/s",
             draws[0].size * _rate(lambda step: dataset.fetch(draws[step % _DRAWS])),
         )
@@ -84,7 +83,7 @@ def _measured(dataset: "Dataset", sampler: "SetSampler") -> dict[str, tuple[str,
 def _first(dataset: "Dataset") -> list[str]:
     found = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
     if not found:
-        raise SamplerError(f"{dataset.name} has no factor with levels that sets could hold; say which with --inactive")
+        raise SamplerError(f"{dataset.name} has no factor with levels that sets could fix; name one with --inactive")
     return found[:1]
 
 

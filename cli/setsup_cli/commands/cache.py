@@ -1,4 +1,4 @@
-"""``setsup cache``: what is cached, and how to be rid of it."""
+"""``setsup cache``: lists the cache, or clears it."""
 
 import os
 import shutil
@@ -9,31 +9,30 @@ from typing import Annotated
 from setsup.errors import DataError, near
 from setsup.files import cache_folder, disk_errors, manifest_names, readable_size
 from setsup_cli.output import say, show_json, show_table
-from setsup_cli.parsing.arguments import Json, MaybeWords, option
+from setsup_cli.parsing.arguments import Common, option
 
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Indexes and prepared arrays are made again when they are needed; fetched data sets would have to be fetched again, so
+Indexes and prepared arrays are rebuilt when they are needed. Fetched datasets would have to be downloaded again, so
 they are cleared by name only."""
 
-_MADE_AGAIN = {
+_REBUILT = {
     "groups": "which rows share which factors",
     "tables": "tables converted from CSV and Parquet",
-    "prepared": "arrays out of slow containers",
-    "shards": "what was read of shards in stores",
+    "prepared": "arrays converted from slow files",
+    "shards": "parts of remote shards",
     "locks": "locks for read-only folders",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
     clear: Annotated[
-        MaybeWords, option("[NAME ...]", "Remove these entries; without names all that can be made again.")
+        tuple[str, ...] | None, option("[NAME ...]", "Remove these entries; without names all that can be rebuilt.")
     ] = None
-    json: Json = False
 
 
 def run(options: Options) -> int:
@@ -41,16 +40,14 @@ def run(options: Options) -> int:
     folder = cache_folder()
     entries = _entries(folder)
     if options.clear is not None:
-        names = list(options.clear) or [name for name in entries if name in _MADE_AGAIN]
+        names = list(options.clear) or [name for name in entries if name in _REBUILT]
         _clear(folder, entries, names)
         entries = {name: size for name, size in entries.items() if name not in names}
     if options.json:
         show_json({"folder": str(folder), "entries": [{"name": name, "bytes": size} for name, size in entries.items()]})
         return 0
     if entries:
-        rows = [
-            [name, readable_size(size), _MADE_AGAIN.get(name, "a fetched data set")] for name, size in entries.items()
-        ]
+        rows = [[name, readable_size(size), _REBUILT.get(name, "a fetched dataset")] for name, size in entries.items()]
         show_table(["name", "size", "what it is"], rows, right=("size",))
         say()
     else:
@@ -60,8 +57,8 @@ def run(options: Options) -> int:
 
 
 def _entries(folder: Path) -> dict[str, int]:
-    """Bytes of each entry that setsup made; what else lies in the folder is none of ours."""
-    known = {*_MADE_AGAIN, *manifest_names()}
+    """Size in bytes of each entry that setsup made; other folders are not listed."""
+    known = {*_REBUILT, *manifest_names()}
     try:
         found = sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""``setsup datasets``: what there is. Reads manifests only; no adapter is imported."""
+"""``setsup datasets``: lists the datasets. Reads manifests only; no adapter is imported."""
 
 import os
 from dataclasses import dataclass
@@ -10,22 +10,20 @@ from setsup.errors import DataError
 from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names
 from setsup.files.manifests.packages import find_manifest
 from setsup_cli.output import show_json, show_table
-from setsup_cli.parsing.arguments import Json
+from setsup_cli.parsing.arguments import Common
 
 __all__ = ["HELP", "Options", "foreign", "present", "run"]
 
 HELP = """\
-`setsup info NAME` shows one of them in full. Other packages add data sets through the entry-point group
+`setsup info NAME` shows one of them in full. Other packages add datasets through the entry-point group
 setsup.datasets."""
 
 _SHOWN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
-
-    json: Json = False
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
 
 def run(options: Options) -> int:
@@ -42,7 +40,7 @@ def run(options: Options) -> int:
 
 
 def foreign() -> dict[str, str]:
-    """Data sets that other packages offer, with the name of the package; nothing of them, nor numpy, is imported."""
+    """Datasets of other packages, with the name of the package; neither they nor numpy are imported."""
     own = manifest_names()
     entries = [entry for entry in entry_points(group="setsup.datasets") if entry.name not in own]
     return {entry.name: entry.dist.name if entry.dist else entry.module for entry in entries}

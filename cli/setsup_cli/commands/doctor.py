@@ -1,7 +1,6 @@
-"""``setsup doctor``: what works on this machine. Little is imported to find out.
+"""``setsup doctor``: checks what works on this machine.
 
-Renderers are asked themselves. Those that draw with OpenGL ask a process of their own, once each, so that a driver
-that crashes does not take the command with it; pyrender's imports are most of the second or two the command takes.
+OpenGL renderers are tried in a process of their own, since a driver may crash it.
 """
 
 import os
@@ -15,34 +14,32 @@ from setsup.errors import DataError
 from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
 from setsup.optional import LIBRARIES, installed
 from setsup_cli.output import show_json, show_table
-from setsup_cli.parsing.arguments import Json
+from setsup_cli.parsing.arguments import Common
 
 __all__ = ["HELP", "Check", "Options", "run"]
 
-HELP = "Exit code 0 when all that setsup needs is there, 2 otherwise; what is optional does not count."
+HELP = "The exit code is 0 if all required packages are installed, 2 otherwise; optional ones do not count."
 
 _LITTLE = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: whether it is ``ok``, ``missing`` (needed) or ``absent`` (optional), and what to do."""
+    """One check: ``ok``, ``missing`` (required) or ``absent`` (optional), and what to do."""
 
     name: str
     state: str
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
-
-    json: Json = False
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
 
 def run(options: Options) -> int:
-    """Look, and print a line for each thing."""
-    checks = [_python(), *_needed(), *_wished(), _display(), *_renderers(), _manifests(), *_cache()]
+    """Check, and print a line for each result."""
+    checks = [_python(), *_required(), *_optional(), _display(), *_renderers(), _manifests(), *_cache()]
     if options.json:
         show_json([asdict(check) for check in checks])
     else:
@@ -55,8 +52,8 @@ def _python() -> Check:
     return Check("python", "ok", f"{platform.python_version()}, {machine}, setsup {version('setsup')}")
 
 
-def _needed() -> list[Check]:
-    """Look for what the distribution itself says that it needs."""
+def _required() -> list[Check]:
+    """Check the packages that the distribution requires."""
     found = []
     for requirement in requires("setsup") or ():
         if "extra ==" in requirement:
@@ -69,8 +66,8 @@ def _needed() -> list[Check]:
     return found
 
 
-def _wished() -> list[Check]:
-    """Look for every optional library: its version, what needs it, and which extra brings it."""
+def _optional() -> list[Check]:
+    """Check every optional library: its version, its use, and the extra that installs it."""
     found = []
     for module, library in LIBRARIES.items():
         here = installed(module)
@@ -94,7 +91,7 @@ def _display() -> Check:
 
 
 def _renderers() -> list[Check]:
-    """On what each renderer draws, or why it cannot; and which one ``renderer("auto")`` takes."""
+    """The device of each renderer, or why it does not work; and the choice of ``renderer("auto")``."""
     from setsup.scenes.renderers import choose, renderer_states
 
     states = renderer_states()
@@ -102,8 +99,8 @@ def _renderers() -> list[Check]:
     try:
         chosen = choose()
         return [*found, Check("renderer auto", "ok", f"{chosen.name}: {chosen.why}")]
-    except DataError:  # the lines above say why each cannot draw
-        return [*found, Check("renderer auto", "absent", "none can draw here: the lines above say why")]
+    except DataError:
+        return [*found, Check("renderer auto", "absent", "no renderer works here; the lines above say why")]
 
 
 def _manifests() -> Check:
@@ -114,10 +111,9 @@ def _cache() -> list[Check]:
     folder = cache_folder()
     place = existing_folder(folder)
     if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
-        mend = "set SETSUP_CACHE to a folder that can be written"
-        return [Check("cache", "missing", f"{folder} cannot be written; {mend}")]
+        return [Check("cache", "missing", f"{folder} cannot be written; set SETSUP_CACHE to a writable folder")]
     free = shutil.disk_usage(place).free
-    little = "; that is little for data sets" if free < _LITTLE else ""
+    little = "; that is little for datasets" if free < _LITTLE else ""
     shared = os.environ.get("SETSUP_DATA")
     data = [Check("data", "ok" if os.path.isdir(shared) else "absent", f"SETSUP_DATA={shared}")] if shared else []
     return [Check("cache", "ok", f"{folder}, {readable_size(free)} free{little}"), *data]

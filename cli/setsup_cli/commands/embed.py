@@ -1,21 +1,19 @@
-"""``setsup embed``: embeddings of a data set by a trained method, and the factors of its rows."""
+"""``setsup embed``: computes embeddings of a dataset with a trained method."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-from tyro.conf import Positional
 
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Device, Json, MaybeNumber, MaybePath, MaybeText, Named, Opening, Root, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Named, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root, open_source, read_source_options
-from setsup_cli.runs import check_device, opened, words_about
+from setsup_cli.runs import check_device, describe_run, opened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,45 +28,42 @@ __all__ = ["HELP", "Options", "run"]
 _FILES = ("embeddings.npy", "factors.parquet", "rows.npy")
 
 HELP = """\
-It writes embeddings.npy, float32 (rows, dimensions); factors.parquet, whose rows are the same in the same order, and
-which setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows): their numbers in the data set. The last lines
+Writes embeddings.npy, float32 (rows, dimensions); factors.parquet, the factors of the same rows, which
+setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. The last lines
 printed are the paths."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
-    run: Annotated[Positional[Path], declared("RUN", "Folder of a run of `setsup train`.")]
+    run: Annotated[Path, declared("RUN", "Folder of a run of `setsup train`.")] = field(kw_only=False)
     dataset: Annotated[
-        Positional[MaybeText],
+        str | None,
         declared(
             "[DATASET]",
             "A name of `setsup datasets`, a folder of `setsup render`, or a folder or address of shards.",
-            "(default: what the run was trained on)",
+            "the dataset of the training",
         ),
-    ] = None
+    ] = field(default=None, kw_only=False)
     root: Root = None
     split: Split = None
-    where: Annotated[MaybeText, declared("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\".")] = (
+    where: Annotated[str | None, declared("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\".")] = (
         None
     )
-    rows: Annotated[
-        MaybeNumber, declared("N", "Only so many rows, chosen by the seed of the run.", "(default: all)")
-    ] = None
+    rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed of the run.", "all")] = None
     out: Annotated[
-        MaybePath,
+        Path | None,
         declared(
             "FOLDER",
-            "Folder for the files.",
-            "(default: RUN/embeddings-DATASET, or -DATASET-SPLIT, with -part behind it where rows are left out; "
-            "refused where it holds other rows)",
+            "Output folder.",
+            "RUN/embeddings-DATASET or -DATASET-SPLIT, with the suffix -part if rows are left out; an error if the "
+            "folder has other rows",
         ),
     ] = None
-    preset: Annotated[MaybeText, declared("FILE", "The file of the run's preset, where it is one of your own.")] = None
+    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
     device: Device = None
-    option: Opening = None
-    json: Json = False
+    option: DatasetOptions = None
 
 
 def run(options: Options) -> int:
@@ -83,32 +78,32 @@ def run(options: Options) -> int:
     found = opened(options.run, options.preset)
     data = found.preset.data
     if data is None:
-        raise SetsupError(f"{found.preset.name} trains nothing, so there is nothing to embed with")
+        raise SetsupError(f"{found.preset.name} trains nothing, so that it has no embeddings")
     if options.dataset is None and options.option:
-        raise SetsupError("--option opens the data set that is named before it; without a name the run's own is opened")
+        raise SetsupError("--option requires the argument DATASET")
     trained = load_trained(found, root=options.root, device=options.device)
     dataset = _dataset(options, trained, data)
     split = options.split or (data.split if options.dataset is None else None)
-    name = dataset.name.replace("/", "-")  # which shards tell of themselves
+    name = dataset.name.replace("/", "-")  # shards have names of any form
     rows = _rows(options, trained, dataset)
-    part = "" if rows is None else "-part"  # which does not take the place of all
+    part = "" if rows is None else "-part"  # kept apart from the embeddings of all rows
     folder = found.folder / f"embeddings-{name}{f'-{split}' if split else ''}{part}"
     numbers = np.arange(len(dataset)) if rows is None else rows
     if options.out is not None:
         folder = expanded(options.out)
     elif _holds_others(folder, numbers):
-        raise SetsupError(f"{folder} holds embeddings of other rows; give --out FOLDER, or remove it")
+        raise SetsupError(f"{folder} contains embeddings of other rows; use --out FOLDER, or remove it")
     files = {Path(file).stem: folder / file for file in _FILES}
     for path in files.values():
         need_writable(path)
     if not options.json:
-        for line in words_about(found):
+        for line in describe_run(found):
             say(line)
         many = f"{len(dataset):,}" if rows is None else f"{len(rows):,} of {len(dataset):,}"
         say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
     try:
         embedded = embed(trained.method, dataset, rows, **trained.embedding)
-    except (RuntimeError, ValueError, LookupError) as error:  # such as of rows that it keeps nothing for
+    except (RuntimeError, ValueError, LookupError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error
     _write(files, embedded, dataset.factors if rows is None else dataset.factors.select(rows), numbers)
@@ -132,14 +127,14 @@ def _dataset(options: Options, trained: "TrainedRun", data: "Data") -> "Dataset"
     if options.dataset is None:
         return trained.open(options.split)
     if options.dataset != data.name or find_kind(data.name) != "benchmark":
-        # the folder that the run was trained from holds other files
-        return open_source(Named(options.dataset, options.root, options.split, option=options.option))
+        # the folder of the training has other files
+        return open_source(Named(options.dataset, root=options.root, split=options.split, option=options.option))
     asked = dict(data.options) | read_source_options(options.option or (), data.name)
     return replace(data, split=None, where=None, options=tuple(asked.items())).open(trained.root, split=options.split)
 
 
 def _holds_others(folder: Path, rows: "npt.NDArray[np.int64]") -> bool:
-    """Whether what lies in a folder is of other rows, or does not tell of which."""
+    """Whether the embeddings in a folder are of other rows, or of unknown ones."""
     import numpy as np
 
     try:
@@ -155,11 +150,11 @@ def _named(dataset: "Dataset", split: str | None) -> str:
 
 
 def _rows(options: Options, trained: "TrainedRun", dataset: "Dataset") -> "npt.NDArray[np.int64] | None":
-    """Rows that are asked for, in their order; None for all."""
+    """The selected rows, in order; None for all."""
     import numpy as np
 
     if options.rows is not None and options.rows < 1:
-        raise SetsupError(f"--rows takes a number from 1 on, not {options.rows}")
+        raise SetsupError(f"--rows must be 1 or more, not {options.rows}")
     if options.where is None and options.rows is None:
         return None
     kept = np.arange(len(dataset)) if options.where is None else dataset.factors.rows(options.where)
@@ -176,7 +171,7 @@ def _write(
     factors: "FactorTable",
     rows: "npt.NDArray[np.int64]",
 ) -> None:
-    """Write the files; none gets its name before all are whole."""
+    """Write all files, or none of them."""
     import numpy as np
     import pyarrow.parquet as pq
 

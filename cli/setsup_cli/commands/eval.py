@@ -1,66 +1,65 @@
-"""``setsup eval``: what a paper measures, on trained methods."""
+"""``setsup eval``: runs a paper's evaluations on trained methods."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 from functools import reduce
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from tyro.conf import Positional
-
 from setsup.errors import SetsupError, need
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Device, Json, MaybeFolders, MaybeText, MaybeWords, Root, option
-from setsup_cli.parsing.settings import nested, shown
+from setsup_cli.parsing.arguments import Common, Device, Root, option
+from setsup_cli.parsing.parser import Subcommand, parse_known
+from setsup_cli.parsing.settings import nested
 from setsup_cli.parsing.source import check_root
-from setsup_cli.parsing.usage import words_given
-from setsup_cli.runs import check_device, evaluated, number, opened, words_about
+from setsup_cli.parsing.values import write_value
+from setsup_cli.runs import check_device, describe_run, evaluated, number, opened
 
 if TYPE_CHECKING:
     from setsup.experiments import Evaluation, Preset, Run
 
-__all__ = ["HELP", "Options", "asked", "run"]
+__all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-What is found is kept in RUN/evaluation.json, with pictures beside it. Settings of the evaluations are options: `setsup
-eval RUN --help` explains them, and `setsup eval RUN --information.steps 5000` changes one."""
+Results are written to RUN/evaluation.json, and figures to the same folder. Settings of the evaluations are options:
+`setsup eval RUN --help` lists them, and `setsup eval RUN --information.steps 5000` changes one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb, without the settings of evaluations."""
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand, without the settings of evaluations."""
 
-    runs: Annotated[Positional[MaybeFolders], option("RUN ...", "Folders of runs of `setsup train`.", "(required)")] = (
-        None
+    runs: Annotated[tuple[Path, ...] | None, option("RUNS ...", "Folders of runs of `setsup train`.")] = field(
+        default=None, kw_only=False
     )
     preset: Annotated[
-        MaybeText,
+        str | None,
         option(
             "NAME",
-            "Make the evaluations of this preset, which trains the same; or the file of the runs' preset, where it is "
-            "one of your own.",
+            "Run the evaluations of this preset, whose training is the same; or the file of the runs' preset, if it is "
+            "your own.",
         ),
     ] = None
-    only: Annotated[MaybeWords, option("NAME ...", "Make these evaluations only.")] = None
+    only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
     root: Root = None
     device: Device = None
-    json: Json = False
     typed: ClassVar[frozenset[str]] = frozenset()
-    """Settings that were given, as ``information.steps``, be it with the value that they have anyway."""
+    """Settings that were given, such as ``information.steps``, even with their default values."""
 
 
-def asked(words: Sequence[str]) -> tuple[type, str]:
-    """Options of the evaluations of the runs that words name, and help; the verb's own where none is named."""
-    given = words_given(Options, words)
-    if not given[""]:
-        return Options, HELP
+def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
+    """Add the settings of the evaluations of the runs that words name."""
+    given = parse_known(subcommand, words)
+    if not given.runs:
+        return subcommand
     need("eval needs", "torch", "lightning")
-    preset = given.get("--preset", [None])[-1:]
-    runs = [opened(Path(folder), *preset) for folder in given[""]]
-    settings = [field for name, evaluation in _evaluations(runs, *preset).items() for field in nested(name, evaluation)]
-    typed = frozenset(name.removeprefix("--").replace("-", "_") for name in given if "." in name)
-    return make_dataclass("Options", settings, bases=(Options,), frozen=True, namespace={"typed": typed}), HELP
+    evaluations = _evaluations([opened(folder, given.preset) for folder in given.runs], given.preset)
+    settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
+    names = (word.partition("=")[0] for word in words if word.startswith("--"))
+    typed = frozenset(name.removeprefix("--").replace("-", "_") for name in names if "." in name)
+    made = make_dataclass("Options", settings, bases=(Options,), frozen=True, kw_only=True, namespace={"typed": typed})
+    return Subcommand("eval", made, HELP, str(given.runs[0]))
 
 
 def run(options: Any) -> int:
@@ -69,7 +68,7 @@ def run(options: Any) -> int:
     from setsup.experiments.evaluating import check_asked
 
     if not options.runs:
-        raise SetsupError("name a run, as in `setsup eval runs/abc/fig3a/seed-0` (`setsup train` makes them)")
+        raise SetsupError("`setsup eval` requires the argument RUNS: folders of runs of `setsup train`")
     check_root(options.root)
     check_device(options.device)
     runs = [opened(folder, options.preset) for folder in options.runs]
@@ -79,7 +78,7 @@ def run(options: Any) -> int:
     found = []
     for one, preset in zip(runs, presets, strict=True):
         if not options.json:
-            for line in (*words_about(one), *_settings_kept(one, options.preset)):
+            for line in (*describe_run(one), *_settings_kept(one, options.preset)):
                 say(line)
         begun = None if options.json else _announced(options.only or list(preset.evaluations))
         names = list(
@@ -95,7 +94,7 @@ def run(options: Any) -> int:
 
 
 def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:
-    """A line with the settings that the run has otherwise than the file of its preset, which has changed since."""
+    """A line with the settings of the run that differ from the file of its preset, which has changed since."""
     from setsup.experiments import find_preset, smoke
     from setsup.experiments.registry import in_file
 
@@ -108,21 +107,21 @@ def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:
 
 
 def _announced(names: Sequence[str]) -> "Callable[[str, Evaluation], None]":
-    """Say of each evaluation what is measured, as it begins: some take many minutes."""
+    """Print each evaluation when it starts: some take many minutes."""
     numbers = count(1)
 
     def begun(name: str, evaluation: "Evaluation") -> None:
         from setsup.experiments.settings import about
 
         (_, kind), *settings = about(evaluation).items()
-        said = ", ".join([kind, *(f"{setting} {shown(value)}" for setting, value in settings)])
+        said = ", ".join([kind, *(f"{setting} {write_value(value)}" for setting, value in settings)])
         say_prose(f"measuring {name}, {next(numbers)} of {len(set(names))}: {said}")
 
     return begun
 
 
 def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":
-    """All evaluations of some runs, with the settings that the first has which has them."""
+    """All evaluations of some runs, with the settings of the first run that has them."""
     found: dict[str, Evaluation] = {}
     for run in runs:
         found = {**evaluated(run, name).evaluations, **found}
@@ -130,7 +129,7 @@ def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluati
 
 
 def _changed(preset: "Preset", options: Any) -> "Preset":
-    """The preset with the settings of its evaluations that were given: those of other runs may differ otherwise."""
+    """The preset with the given settings of its evaluations; other settings may differ between runs."""
     from setsup.experiments.settings import put
 
     asked: dict[str, dict[str, Any]] = {name: {} for name in preset.evaluations}

@@ -1,6 +1,6 @@
-"""``setsup fetch``: download the files of a data set."""
+"""``setsup fetch``: downloads the files of a dataset."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,45 +9,44 @@ from setsup.files import FileState, Manifest, State, check_files, fetch, load_ma
 from setsup.files.downloads.check import release_folder
 from setsup_cli.commands.datasets import foreign, present
 from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Dataset, Json, MaybePath, MaybeWords, Root, option
+from setsup_cli.parsing.arguments import Common, Dataset, Root, flag, option
 from setsup_cli.parsing.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Files that are there are checked, not fetched again; what was interrupted goes on where it stopped. Without --root they
-lie in $SETSUP_DATA/NAME, else in the user's cache; what is made of another data set's files finds them under its name.
-The last line printed is the folder. Where no program may fetch the files, the steps to get them are printed. With
---check the exit code is 0 where the data set opens and no file is wrong, 1 otherwise."""
+Existing files are verified and not downloaded again; an interrupted download resumes. Without --root the files are
+stored in $SETSUP_DATA/NAME, else in the user's cache; datasets that share files share the folder. The last line printed
+is the folder. Where files cannot be downloaded automatically, the steps to get them are printed. With --check the exit
+code is 0 if the dataset opens and no file is wrong, 1 otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
-    dataset: Dataset
+    dataset: Dataset = field(kw_only=False)
     root: Root = None
     files: Annotated[
-        MaybeWords,
+        tuple[str, ...] | None,
         option(
             "NAME ...",
-            "Fetch these files only, by their names or patterns such as '*_X2.zip'; `setsup info NAME --json` lists "
-            "them. Some are fetched only so.",
+            "Download these files only, by name or pattern such as '*_X2.zip'; `setsup info NAME --json` lists them. "
+            "Some files are downloaded only if they are named.",
         ),
     ] = None
     copies: Annotated[
-        MaybePath,
+        Path | None,
         option(
             "FOLDER",
-            "Folder with files that another tool has downloaded, such as tensorflow_datasets/downloads: those with the "
-            "published digest are copied and not downloaded.",
+            "Folder of files that another tool has downloaded, such as tensorflow_datasets/downloads: files with the "
+            "published checksum are copied in place of a download.",
         ),
     ] = None
     check: Annotated[
         bool,
-        option(None, "Fetch nothing: say what is there, missing, or not as published, and whether the data set opens."),
+        flag("Download nothing: report which files are right, missing or wrong, and whether the dataset opens."),
     ] = False
-    json: Json = False
 
 
 def run(options: Options) -> int:
@@ -62,7 +61,7 @@ def run(options: Options) -> int:
         raise DataError(f"{name} has no files to fetch; use it as it is (`setsup info {name}`)")
     if options.check:
         if options.files is not None:
-            raise DataError("--check looks at every file; leave out --files")
+            raise DataError("--check verifies every file; leave out --files")
         return _check(manifest, options)
     if not options.json:
         # before anything is fetched or refused
@@ -78,7 +77,7 @@ def run(options: Options) -> int:
 
 
 def _say_missing(manifest: Manifest, root: Path | None) -> None:
-    """Tell a person how to get what no program may or can fetch, where some of it is missing."""
+    """Print how to get files that cannot be downloaded automatically, if some are missing."""
     by_hand = [file for file in manifest.files if manifest.licence.sign or not file.urls]
     if by_hand and not present(manifest, _folder(root)):
         _say_steps(manifest, root)
@@ -99,7 +98,7 @@ def _folder(root: Path | None) -> Path | None:
 
 
 def _check(manifest: Manifest, options: Options) -> int:
-    """Say how every file is, and whether the data set opens; 1 where it does not, or a file is wrong."""
+    """Report on every file, and whether the dataset opens; return 1 if it does not, or if a file is wrong."""
     found = _states(manifest, options.root)
     rows, why_not = _opened(manifest.name, options.root)
     if options.json:
@@ -117,7 +116,7 @@ def _check(manifest: Manifest, options: Options) -> int:
 
 
 def _states(manifest: Manifest, root: Path | None) -> list[FileState]:
-    """State of every file; of an archive that was named only those are looked at for which it stands."""
+    """State of every file; of a named archive only the files that it replaces."""
     if root is None or not root.is_file():
         return check_files(manifest, root)
     named = [file for file in manifest.files if root.name in (file.path, *file.alternatives)]
@@ -126,7 +125,7 @@ def _states(manifest: Manifest, root: Path | None) -> list[FileState]:
 
 
 def _opened(name: str, root: Path | None) -> tuple[int | None, str | None]:
-    """Count the rows of the data set, or say why it does not open."""
+    """Count the rows of the dataset, or say why it does not open."""
     from setsup.datasets import load
 
     try:
@@ -148,7 +147,7 @@ def _plain(state: FileState) -> dict[str, object]:
 def _cells(state: FileState, opens: bool) -> list[str]:
     size = "" if state.file.size is None else readable_size(state.file.size)
     if state.state is State.MISSING:
-        # what the data set opens without lies in an archive or a folder around it, or is not needed
+        # a file that is not needed may be in an archive or a folder around it
         about = "it opens without it" if opens else _place(state)
     else:
         about = state.problem or str(state.path)
@@ -158,4 +157,4 @@ def _cells(state: FileState, opens: bool) -> list[str]:
 def _place(state: FileState) -> str:
     if state.path.is_file():
         return "see below"  # perhaps in the archive that was named
-    return "it can be done without" if state.file.optional else f"belongs to {state.path}"
+    return "optional" if state.file.optional else f"belongs to {state.path}"

@@ -1,16 +1,14 @@
-"""``setsup index``: find the samples and factors of WebDataset tars that others wrote, so that they can be opened."""
+"""``setsup index``: indexes the samples and factors of existing WebDataset tars."""
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional
-
 from setsup.files import readable_size
-from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Json, MaybeText, option
-from setsup_cli.stopping import terminated
+from setsup_cli.output import show_result
+from setsup_cli.parsing.arguments import Common, option
+from setsup_cli.stopping import sigterm_as_interrupt
 
 if TYPE_CHECKING:
     from setsup.shards.foreign.indexing import Indexed
@@ -18,43 +16,37 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-To begin with: `setsup index photos`, a folder of tars. Pictures and .npy arrays become modalities; the fields of
-KEY.json, the text of KEY.cls and the folders in keys become factors. Texts of more than 4,096 values of which more
-than half differ, lists and fields of mixed types are left out, each with the reason. The index (index.parquet) and the
-catalogue (shards.json) lie beside the tars, or where --out says. Give the same command again when tars were changed or
-added: all are walked again; factors stay as shards.json describes them, so kinds can be corrected there. Of shards that
-`setsup shard` wrote, a damaged or missing shards.json, index.parquet or README.md is restored, byte for byte where
-backup.parquet is there."""
+Example: `setsup index photos`, a folder of tars. Images and .npy arrays become modalities; the fields of KEY.json, the
+text of KEY.cls and the folders in keys become factors. Strings of more than 4,096 values of which more than half
+differ, lists and fields of mixed types are left out, each with the reason. The index (index.parquet) and the catalogue
+(shards.json) are written to the folder of the tars, or to --out. Run the command again after tars have been changed or
+added: all of them are read again, and factors stay as shards.json describes them, so that kinds can be corrected there.
+For shards that `setsup shard` wrote, it restores a damaged or missing shards.json, index.parquet or README.md, byte for
+byte if backup.parquet exists."""
 
 _MOST = 12  # names that are listed
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
     url: Annotated[
-        Positional[str],
-        option("URL", "Folder or address of tars, one tar, or a pattern: https://…/data-{000000..000099}.tar."),
-    ]
+        str, option("URL", "Folder or address of tars, one tar, or a pattern: https://…/data-{000000..000099}.tar.")
+    ] = field(kw_only=False)
     out: Annotated[
-        MaybeText,
-        option("FOLDER|URL", "Where the index goes, if the address of the tars cannot be written."),
+        str | None,
+        option("FOLDER|URL", "Output folder of the index, if that of the tars cannot be written."),
     ] = None
-    json: Json = False
 
 
 def run(options: Options) -> int:
     """Index, and say what was found."""
     from setsup.shards.foreign.indexing import write_foreign_index
 
-    with terminated():
+    with sigterm_as_interrupt():
         about = _about(write_foreign_index(options.url, options.out))
-    if options.json:
-        show_json(about)
-        return 0
-    for line in _words(about):
-        say(line)
+    show_result(options.json, about, _words(about))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``setsup info``: the card of a dataset."""
+"""``setsup info``: shows the card of a dataset, or the columns of a table of the user's own."""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -10,9 +10,9 @@ from setsup.files import Manifest
 from setsup.files.manifests.packages import find_manifest
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
-from setsup_cli.parsing.arguments import Json, Source
-from setsup_cli.parsing.dataset_options import describe_options
+from setsup_cli.parsing.arguments import Source
 from setsup_cli.parsing.source import find_source, open_source, word_options
+from setsup_cli.parsing.values import describe_options
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -23,15 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Counts, a sample and further attributes of the dataset are shown where its files are on this machine; the rest needs no
-files."""
+Counts, a sample and further attributes of the dataset are shown only if its files are here; the rest needs no files."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Source):
     """Options of the subcommand."""
-
-    json: Json = False
 
 
 def run(options: Options) -> int:
@@ -71,7 +68,7 @@ def _options(source: Path | str, kind: "SourceKind") -> list[str] | None:
 
 
 def _about(manifest: Manifest | None) -> dict[str, Any]:
-    """Content of the manifest."""
+    """Entries of the manifest."""
     if manifest is None:
         return {}
     return {
@@ -90,7 +87,7 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
 
 
 def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
-    """Content of the catalogue of shards; nothing for other datasets."""
+    """Entries of the catalogue of shards; none for another dataset."""
     from setsup.datasets import Selection
 
     whole: Any = dataset.source if isinstance(dataset, Selection) else dataset
@@ -117,7 +114,7 @@ def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
 
 
 def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, Any]:
-    """Factors and modalities: of the data where they are on this machine, else as the manifest describes them."""
+    """Factors and modalities: of the data if the files are here, else as the manifest describes them."""
     if dataset is None:
         factors = [] if manifest is None else [{**asdict(factor), "counts": None} for factor in manifest.factors]
         kinds = [] if manifest is None else [asdict(kind) for kind in manifest.modalities]
@@ -127,7 +124,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             "modalities": kinds,
             **dict.fromkeys(("sample", "beside", "module")),
         }
-    from setsup_cli.parsing.extra_attributes import extra_attributes
+    from setsup_cli.parsing.extra_attributes import find_extra_attributes
 
     described = {factor.name: factor.description for factor in manifest.factors} if manifest else {}
     meant = {kind.name: kind.description for kind in manifest.modalities} if manifest else {}
@@ -145,7 +142,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             for name, kind in dataset.modalities.items()
         ],
         "sample": dataset.factors.row(0) if len(dataset.factors) else None,
-        **extra_attributes(dataset, manifest),
+        **find_extra_attributes(dataset, manifest),
     }
 
 

@@ -1,60 +1,57 @@
-"""``setsup pairs``: draw two views of scenes, and lines between the pixels that show the same point."""
+"""``setsup pairs``: renders pairs of views and plots pixel correspondences."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files.expand_user import expanded
-from setsup_cli.output import check_picture, say, show_json, show_table
-from setsup_cli.parsing import recipes
-from setsup_cli.parsing.arguments import Json, option
-from setsup_cli.parsing.recipes import Drawn, list_recipes, made, need_drawing, table
+from setsup_cli.output import say, show_json, show_table
+from setsup_cli.parsing.arguments import option
+from setsup_cli.parsing.recipes import (
+    RecipeOptions,
+    build_recipe,
+    build_table,
+    list_recipes,
+    need_rendering,
+    resolve_options,
+)
+from setsup_cli.parsing.values import check_image
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs
     from setsup.rendered.dataset import RenderedDataset
 
-__all__ = ["HELP", "Options", "asked", "run"]
+__all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-To begin with: `setsup pairs room`. Views are drawn by a PixelPairSampler: each scene equally often, and two
-different views
-of it. Pixels of the first view are traced to the scene and on to the second; what the second does not see is drawn
-apart. `setsup render RECIPE --matches N` keeps such pairs with the partner of every pixel."""
+Example: `setsup pairs room`. A PixelPairSampler draws each scene equally often, and two different views of it. Pixels
+of the first view are traced to the scene and on to the second; occluded pixels are plotted apart. `setsup render RECIPE
+--matches N` writes such pairs with the partner of every pixel."""
 
 _STATES = ("visible", "occluded", "outside", "no_surface")
 
 
-@dataclass(frozen=True, slots=True)
-class Options(Drawn):
-    """Options of the verb, without those of a recipe."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(RecipeOptions):
+    """Options of the subcommand, without those of a recipe."""
 
-    draws: Annotated[int, option("N", "Pairs of views.", "(default: 5)")] = 5
-    lines: Annotated[int, option("N", "Lines in each picture.", "(default: 24)")] = 24
-    out: Annotated[Path, option("FILE", "Picture that is written.", "(default: ./setsup-pairs.png)")] = Path(
-        "setsup-pairs.png"
-    )
-    json: Json = False
-
-
-def asked(words: Sequence[str]) -> tuple[type, str]:
-    """Options and help; with those of the recipe that words name."""
-    return recipes.asked("pairs", Options, HELP, words)
+    draws: Annotated[int, option("N", "Number of pairs of views.")] = 5
+    lines: Annotated[int, option("N", "Number of lines per pair.")] = 24
+    out: Annotated[Path, option("FILE", "Output image.")] = Path("setsup-pairs.png")
 
 
 def run(options: Any) -> int:
-    """Draw pairs of views and their matches, and say how many pixels of each kind there are."""
+    """Plot pairs of views and their matches, and print the number of pixels of each status."""
     if options.recipe is None:
         list_recipes(HELP, options.json)
         return 0
-    need_drawing(options, "matches need")
+    need_rendering(options, "matches need")
     for name in ("draws", "lines"):
         if getattr(options, name) < 1:
             raise DataError(f"--{name} must be 1 or more, not {getattr(options, name)}")
     out = expanded(options.out)
-    check_picture(out)
+    check_image(out)
     import numpy as np
 
     from setsup.correspondence import PixelPairSampler, spatial
@@ -62,15 +59,15 @@ def run(options: Any) -> int:
     from setsup.rendered.dataset import RenderedDataset
     from setsup.reports import match_sheet
 
-    recipe = made(options)
-    dataset = RenderedDataset(recipe, table(recipe, options), options.renderer)
+    recipe = build_recipe(options)
+    dataset = RenderedDataset(recipe, build_table(recipe, options), options.renderer)
     rows = PixelPairSampler(dataset, pairs=options.draws, seed=options.seed)[0].indices
     order = np.argsort(rows[:, 0], kind="stable")  # scenes are built once where their pairs follow one another
     images = dataset.fetch(rows[order], ["image"])["image"]
     found = [spatial(dataset.scene(one), dataset.camera(one), dataset.camera(two)) for one, two in rows[order].tolist()]
     about = [_about(dataset, one, two, pairs) for (one, two), pairs in zip(rows[order].tolist(), found, strict=True)]
     captions = [_caption(one) for one in about]
-    title = f"{dataset.name}\nseed {options.seed}, drawn by {dataset.renderer_name}"
+    title = f"{dataset.name}\nseed {options.seed}, rendered by {dataset.renderer_name}"
     sheet = match_sheet([(pair[0], pair[1]) for pair in images], found, captions, title, shown=options.lines)
     with written(out) as temporary:
         sheet.save(temporary, "PNG")

@@ -1,31 +1,30 @@
-"""``setsup prepare``: convert a slow container once."""
+"""``setsup prepare``: converts slow files once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
 from setsup.files import load_manifest
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Dataset, Json, Opening, Root
-from setsup_cli.parsing.dataset_options import read_options
+from setsup_cli.parsing.arguments import Common, Dataset, DatasetOptions, Root
 from setsup_cli.parsing.source import check_root
+from setsup_cli.parsing.values import read_options
 
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-What was converted or unpacked lies beside the published files, or in the cache where that folder is read-only; drawn
-previews lie in the cache. Stopped and started again, the work goes on where it was. The paths of all that serves
-afterwards are printed. A data set that needs no preparation is left as it is."""
+Converted and unpacked files are written to the folder of the published files, or to the cache where that folder is
+read-only; rendered previews are written to the cache. An interrupted run resumes. The paths of the prepared files are
+printed. A dataset that needs no preparation is left as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
-    dataset: Dataset
+    dataset: Dataset = field(kw_only=False)
     root: Root = None
-    option: Opening = None
-    json: Json = False
+    option: DatasetOptions = None
 
 
 def run(options: Options) -> int:
@@ -44,7 +43,7 @@ def run(options: Options) -> int:
         show_json({"name": name, "arrays": [str(path) for path in paths]})
         return 0
     if not paths:
-        say(f"{name} needs no preparation: its samples are read or drawn fast as they are")
+        say(f"{name} needs no preparation")
     for path in paths:
         say(str(path))
     return 0

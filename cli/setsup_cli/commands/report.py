@@ -1,18 +1,17 @@
-"""``setsup report``: a paper's figure or table beside what runs here found, and whether the paper's claims hold."""
+"""``setsup report``: compares the results of runs with a paper's figure or table, and checks its claims."""
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional
-
 from setsup.errors import need
 from setsup.files.expand_user import expanded
-from setsup_cli.output import check_picture, say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Json, MaybeFolders, MaybePath, MaybeText, option
+from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Common, option
+from setsup_cli.parsing.values import check_image
 
 if TYPE_CHECKING:
     from setsup.experiments.report.findings import Findings, Line
@@ -20,35 +19,32 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-To begin with: `setsup report` lists what there is; `setsup report abc/fig4a` reads the runs below ./runs, shows means
-and standard deviations over seeds, and says of what was not run how to run it. Runs on a stand-in, in another precision
-or with other settings stand in lines of their own."""
+Examples: `setsup report` lists the reports; `setsup report abc/fig4a` reads the runs in ./runs, prints means and
+standard deviations over seeds, and the commands of missing runs. Runs on a stand-in, in another precision or with other
+settings are listed in separate lines."""
 
 _DEFAULT = Path("runs")
 _WIDE = 8
-"""Values from which on they stand below each other."""
+"""Number of columns above which the table is transposed."""
 _PIPED, _GAP, _HEAD = 160, 3, 24
-"""Letters of a line where there is no terminal, between two columns of a table, and from which on a head is broken."""
+"""Characters of a line without a terminal, between two columns, and of a heading before it wraps."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
 
     report: Annotated[
-        Positional[MaybeText],
-        option("[REPORT]", "A name that `setsup report` lists, or a preset of `setsup train`."),
-    ] = None
+        str | None, option("[REPORT]", "A report that `setsup report` lists, or a preset of `setsup train`.")
+    ] = field(default=None, kw_only=False)
     runs: Annotated[
-        Positional[MaybeFolders],
-        option("[FOLDER ...]", "Runs, or folders with runs somewhere below.", "(default: ./runs)"),
-    ] = None
-    out: Annotated[MaybePath, option("FILE.png", "Draw a picture of the report into this file.")] = None
-    json: Json = False
+        tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
+    ] = field(default=None, kw_only=False)
+    out: Annotated[Path | None, option("FILE.png", "Plot the report into this file.")] = None
 
 
 def run(options: Options) -> int:
-    """Read runs, and print and draw what they say; or list the reports."""
+    """Read runs, and print and plot their results; or list the reports."""
     from setsup.experiments.report.registry import find_report, report_on, reports
 
     if options.report is None:
@@ -63,7 +59,7 @@ def run(options: Options) -> int:
     out = None if options.out is None else expanded(options.out)
     if out is not None:
         need("--out needs", "matplotlib")
-        check_picture(out)
+        check_image(out)
     report = find_report(options.report)
     folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())
     findings = report_on(report, folders)

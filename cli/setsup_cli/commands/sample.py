@@ -1,14 +1,14 @@
-"""``setsup sample``: draw sets, print what is fixed and what varies, and write draws and a contact sheet."""
+"""``setsup sample``: draws sets, and writes the draws and a contact sheet."""
 
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, Source, option
+from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.sampling import build_sampler, check_factor_lists, choose_sampler, fill_defaults
 from setsup_cli.parsing.source import assignments, card_command, find_source, open_source
 
@@ -20,81 +20,95 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-To begin with: `setsup sample --inactive wall_hue`, which needs no download; `setsup sample mnist --root FOLDER
---inactive digit` for published files in a folder; `setsup sample photos.csv --inactive subject` for images of your own.
-The last line printed is the path of the contact sheet."""
+Examples: `setsup sample --inactive wall_hue`, which needs no download; `setsup sample mnist --root FOLDER --inactive
+digit` for published files in a folder; `setsup sample photos.csv --inactive subject` for your own images. The last line
+printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
 _PLACES = ("dataset", "table", "root", "index", "option")
-"""Options that say where data lie, which a replay takes again."""
+"""Options with the location of the data, which a replay is given again."""
 
 _RECORDED = ("benchmark", "table")
 """Kinds of sources whose options are recorded for replays."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Source):
     """Options of the subcommand."""
 
-    inactive: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold these factors.")] = None
-    active: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold all factors but these.")] = None
+    inactive: Annotated[
+        tuple[str, ...] | None, option("FACTOR ...", "Draw sets within which these factors are fixed.")
+    ] = None
+    active: Annotated[
+        tuple[str, ...] | None, option("FACTOR ...", "Draw sets within which all factors but these are fixed.")
+    ] = None
     domain: Annotated[
-        MaybeWords, option("FACTOR ...", "Batches of several domains, each a combination of these factors.")
+        tuple[str, ...] | None,
+        option("FACTOR ...", "Draw batches of several domains, one for each combination of these factors."),
     ] = None
     orbit: Annotated[
-        MaybeWords,
-        option("FACTOR ...", "Orbits, each a combination of these factors; whole ones unless --size is given."),
+        tuple[str, ...] | None,
+        option(
+            "FACTOR ...", "Draw orbits, one for each combination of these factors; whole ones unless --size is given."
+        ),
     ] = None
     triplets: Annotated[
-        MaybeWords, option("FACTOR ...", "Triplets: anchor and positive share these factors, the negative does not.")
+        tuple[str, ...] | None,
+        option(
+            "FACTOR ...", "Draw triplets: anchor and positive share the values of these factors, the negative does not."
+        ),
     ] = None
 
     size: Annotated[
-        MaybeNumber, option("N", "Rows a set.", "(default: 32; of your own data what every group has, up to 32)")
+        int | None, option("N", "Set size.", "32; for your own data the size of the smallest group, up to 32")
     ] = None
-    sets: Annotated[
-        MaybeNumber, option("N", "Sets a step.", "(default: 2 sets, 32 triplets; up to 4 domains, 8 orbits)")
-    ] = None
-    seed: Annotated[int, option("N", "Seed of all draws.", "(default: 0)")] = 0
-    steps: Annotated[int, option("N", "Steps to draw, from step 0 on.", "(default: 1)")] = 1
+    sets: Annotated[int | None, option("N", "Sets per step.", "2 sets, 32 triplets; up to 4 domains, 8 orbits")] = None
+    seed: Annotated[int, option("N", "Random seed.")] = 0
+    steps: Annotated[int, option("N", "Number of steps, from step 0 on.")] = 1
     where: Annotated[
-        MaybeText, option("EXPRESSION", "Rows to draw from, such as \"scale >= 1.0 and shape != 'cube'\".")
+        str | None, option("EXPRESSION", "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".")
     ] = None
-    unconstrained: Annotated[int, option("N", "The last so many sets of a step hold nothing.", "(default: 0)")] = 0
-    random: Annotated[MaybeNumber, option("N", "Hold so many of the --inactive factors, chosen anew each step.")] = None
+    unconstrained: Annotated[int, option("N", "Leave the last N sets of a step unconstrained.")] = 0
+    random: Annotated[
+        int | None, option("N", "Fix a random subset of N of the --inactive factors, drawn again for each step.")
+    ] = None
     choose: Annotated[
-        MaybeText,
+        Literal["levels", "groups", "rows"] | None,
         option(
             "levels|groups|rows",
-            "Which values a set holds: each factor's levels alike, combinations alike, or as often as rows have them.",
+            "Distribution of a set's fixed values: uniform over each factor's levels, over groups, or over rows.",
+            "levels",
         ),
     ] = None
-    values: Annotated[MaybeText, option("independent|equal|different", "How the values of a step's sets relate.")] = (
-        None
-    )
+    values: Annotated[
+        Literal["independent", "equal", "different"] | None,
+        option("independent|equal|different", "Relation of the fixed values of a step's sets.", "independent"),
+    ] = None
     domains: Annotated[
-        MaybeText,
-        option("balanced|all", "Domains of a batch: --sets of them, each equally often, or all there are."),
+        Literal["balanced", "all"] | None,
+        option("balanced|all", "Domains of a batch: --sets domains, each equally often, or all domains.", "balanced"),
     ] = None
     small: Annotated[
-        MaybeText,
-        option("error|drop|short|replace", "What to do with groups of fewer rows than a set.", "(default: error)"),
+        Literal["error", "drop", "short", "replace"] | None,
+        option("error|drop|short|replace", "What to do with groups smaller than a set.", "error"),
     ] = None
     tolerance: Annotated[
-        MaybeWords, option("FACTOR=NUMBER ...", "Hold a continuous factor to within so much of an anchor's value.")
+        tuple[str, ...] | None,
+        option("FACTOR=NUMBER ...", "Fix a continuous factor to within NUMBER of the value of an anchor."),
     ] = None
     canonical: Annotated[
-        MaybeWords, option("MEMBER ...", "Canonical member of each orbit: first, argmin:FACTOR, or FACTOR=LEVEL ...")
+        tuple[str, ...] | None,
+        option("MEMBER ...", "Canonical member of each orbit: first, argmin:FACTOR, or FACTOR=LEVEL ..."),
     ] = None
 
     replay: Annotated[
-        MaybePath, option("DRAWS.JSONL", "Draw once more what this file recorded, and make sure that it is the same.")
+        Path | None,
+        option("DRAWS.JSONL", "Repeat the draws that this file records, and verify that they are the same."),
     ] = None
-    out: Annotated[
-        Path, option("FOLDER", "Folder for draws.jsonl, draws.npz and sheet.png.", "(default: ./setsup-samples)")
-    ] = Path("setsup-samples")
-    json: Json = False
+    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.")] = Path(
+        "setsup-samples"
+    )
 
 
 def run(options: Options) -> int:
@@ -175,7 +189,7 @@ def _replay(options: Options, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
     for name in _given(options):
-        if name not in (*_PLACES, "replay", "out", "json"):
+        if name not in (*_PLACES, "replay", "out", "json", "quiet"):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{name}")
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
@@ -224,8 +238,8 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     rows = []
     for step, found in enumerate(_words(drawn)):
         for number, words in enumerate(found):
-            held, varies = words.held_words(table, arguments.get("tolerance")), words.varying_words(table)
-            rows.append([str(step), str(number), f"{words.members:,}", held, varies])
+            fixed, varies = words.held_words(table, arguments.get("tolerance")), words.varying_words(table)
+            rows.append([str(step), str(number), f"{words.members:,}", fixed, varies])
     if isinstance(drawn.sampler, TripletSampler):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
     else:

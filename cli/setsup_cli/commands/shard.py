@@ -1,4 +1,4 @@
-"""``setsup shard``: write a data set as WebDataset tars with a factor index, or go on where that was stopped."""
+"""``setsup shard``: writes a dataset as WebDataset tars with a factor index, and resumes."""
 
 import math
 import shlex
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
-from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybeSize, MaybeText, MaybeWords, Source, option
+from setsup_cli.output import say, show_result
+from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.source import card_command, check_factors, open_source
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
-from setsup_cli.stopping import terminated
+from setsup_cli.stopping import sigterm_as_interrupt
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -25,59 +25,60 @@ __all__ = ["HELP", "Options", "run"]
 _NO_MODALITIES = {"camera": "cameras", "names": "names of instances"}
 
 HELP = """\
-To begin with: `setsup shard --out shapes --where "object_hue == 0.5" --order by:shape`, which needs no download. Any
-program that reads WebDataset reads the shards; `setsup sample shapes --inactive shape`, and `setsup.open_shards` in
-Python, draw from them by factor, wherever they lie. Stopped and started again, by Ctrl-C, SIGTERM or whatever else, the
-same command goes on; the bytes are the same for any number of processes or machines."""
+Example: `setsup shard --out shapes --where "object_hue == 0.5" --order by:shape`, which needs no download. Any program
+that reads WebDataset reads the shards; `setsup sample shapes --inactive shape`, and `setsup.open_shards` in Python,
+draw from them by factor. An interrupted command resumes when it is run again and produces identical output, for any
+number of processes or machines."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Source):
-    """Options of the verb."""
+    """Options of the subcommand."""
 
     out: Annotated[
-        MaybeText,
-        option("URL", "Where the shards go: a folder, or an address such as s3://bucket/shapes; new, or begun so."),
+        str | None,
+        option(
+            "URL",
+            "Output folder or address such as s3://bucket/shapes; must be new or an unfinished run of the same "
+            "command.",
+        ),
     ] = None
     where: Annotated[
-        MaybeText, option("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\", renumbered.")
+        str | None, option("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\", renumbered.")
     ] = None
     order: Annotated[
         str,
         option(
             "keep|shuffle|by:FACTOR,...",
-            "As the rows are, at random, or rows that share values of factors together: a set of them is one read.",
-            "(default: keep)",
+            "Order of the rows: as they are, at random, or by factor, so that a set is one read.",
         ),
     ] = "keep"
     format: Annotated[
         Literal["png", "webp", "jpeg", "npy"],
         option(
             "png|webp|jpeg|npy",
-            "Of pictures: PNG, lossless WebP, JPEG of quality 95, or plain arrays. All else is npy.",
-            "(default: png)",
+            "Format of images: PNG, lossless WebP, JPEG of quality 95, or plain arrays. Other modalities are npy.",
         ),
     ] = "png"
     modalities: Annotated[
-        MaybeWords, option("NAME ...", "What is kept of each row, such as image depth.", "(default: all)")
+        tuple[str, ...] | None, option("NAME ...", "Modalities to write, such as image depth.", "all")
     ] = None
     size: Annotated[
-        MaybeSize,
+        tuple[int, int] | None,
         option(
             "HEIGHT WIDTH",
-            "Resize pictures, antialiased, until they just cover this size, and cut out the centre.",
-            "(default: as they are)",
+            "Resize images, antialiased, to cover this size, and crop the centre.",
+            "as they are",
         ),
     ] = None
     per_shard: Annotated[
-        MaybeNumber, option("N", "Rows a shard at most.", "(default: those of 268 MB of arrays, up to 100,000)")
+        int | None, option("N", "Maximum number of rows per shard.", "268 MB of arrays, up to 100,000 rows")
     ] = None
-    seed: Annotated[int, option("N", "Seed of a shuffle.", "(default: 0)")] = 0
-    processes: Annotated[int, option("N", "Processes that write.", "(default: 1)")] = 1
+    seed: Annotated[int, option("N", "Random seed of a shuffle.")] = 0
+    processes: Annotated[int, option("N", "Number of worker processes.")] = 1
     on: On = None
     ray_address: RayAddress = None
     ray_gpus: RayGpus = 0.0
-    json: Json = False
 
 
 def run(options: Options) -> int:
@@ -85,30 +86,29 @@ def run(options: Options) -> int:
     if options.out is None:
         named = [shlex.quote(options.dataset)] if options.dataset else []
         named += ["--table", shlex.quote(str(options.table))] if options.table else []
-        raise DataError(f"say where the shards go: `{' '.join(['setsup shard', *named, '--out URL'])}`")
+        raise DataError(f"--out is required: `{' '.join(['setsup shard', *named, '--out URL'])}`")
     if options.out.rpartition("::")[2].startswith("memory://"):
         raise DataError(
-            f"--out {options.out}: what this process keeps in memory ends with it; give a folder, or the address of a "
-            "store"
+            f"--out {options.out}: the memory of this process ends with it; give a folder, or the address of a store"
         )
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     dataset = _chosen(options)
     from setsup.shards.stores.opening import open_store
     from setsup.shards.writing.writer import write_shards
 
-    url = open_store(options.out).url  # as it will be opened, wherever that is from
+    url = open_store(options.out).url  # absolute, as it will be opened
     plan: ShardPlan | None = None
     before = 0
 
     def begun(found: "ShardPlan", there: int) -> None:
-        # not earlier: what is refused is not announced, and whoever waited for another job counts what is left
+        # not earlier: the lock may have been waited for while another job wrote
         nonlocal plan, before
         plan, before = found, there
         if not options.json:
             say(_what(found, there, url))
 
     try:
-        with terminated():
+        with sigterm_as_interrupt():
             written = write_shards(
                 dataset,
                 options.out,
@@ -127,18 +127,14 @@ def run(options: Options) -> int:
         if asked is None or not there - {asked}:
             raise
         sizes = " and ".join(f"{height} × {width}" for height, width in sorted(there))
-        raise DataError(f"{error}; pictures there are of {sizes}, not of --size {asked[0]} {asked[1]}") from None
+        raise DataError(f"{error}; the existing images have {sizes} pixels, not {asked[0]} × {asked[1]}") from None
     except KeyboardInterrupt:
         if plan is None:
-            raise KeyboardInterrupt("before anything was written; the same command starts again") from None
+            raise KeyboardInterrupt("before anything was written") from None
         said = f"at {_there(options.out):,} of {plan.shards:,} shards"
-        raise KeyboardInterrupt(f"{said}; the same command goes on") from None
+        raise KeyboardInterrupt(f"{said}; run the same command to resume") from None
     about = _about(written, before, _left_out(dataset, written))
-    if options.json:
-        show_json(about)
-    else:
-        for line in _words(about):
-            say(line)
+    show_result(options.json, about, _words(about))
     return 0
 
 
@@ -157,7 +153,7 @@ def _chosen(options: Options) -> "Dataset":
 
 
 def _sizes(url: str) -> set[tuple[int, int]]:
-    """Heights and widths of the pictures of shards that lie under an address; none where these are not finished."""
+    """Heights and widths of the images of finished shards at an address."""
     from setsup.shards.opening import open_shards
 
     with suppress(SetsupError):
@@ -167,12 +163,12 @@ def _sizes(url: str) -> set[tuple[int, int]]:
 
 
 def _left_out(dataset: "Dataset", written: "Dataset") -> list[str]:
-    """What the data set tells of its rows, and the shards do not."""
+    """What the dataset has for its rows, and the shards do not."""
     return [said for name, said in _NO_MODALITIES.items() if hasattr(dataset, name) and not hasattr(written, name)]
 
 
 def _there(url: str) -> int:
-    """How many shards lie under an address; none where that cannot be told any more."""
+    """Number of shards at an address; 0 if it cannot be read."""
     from setsup.shards.stores.opening import open_store
 
     with suppress(SetsupError):
@@ -193,7 +189,7 @@ def _what(plan: "ShardPlan", there: int, url: str) -> str:
     size = "" if any(None in kind.shape for kind in kinds) else f", {readable_size(row * plan.rows)} of arrays"
     stored = ", ".join(f"{name} as {member.format}" for name, member in plan.members.items())
     shards = f"{plan.shards:,} shard{'s' * (plan.shards != 1)}"
-    done = f"; {there:,} rows are there" if there else ""
+    done = f"; {there:,} rows exist" if there else ""
     return f"{plan.name}: {plan.rows:,} rows in {shards} ({stored}{size}){done}, to {url}"
 
 
@@ -247,6 +243,6 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     members = [*(one["member"] for one in about["modalities"].values()), *cameras, "KEY.json"]
     yield f"members: {', '.join(members)}"
     if about["left_out"]:
-        yield f"left out, since --size changes the pictures: {', '.join(about['left_out'])}"
+        yield f"left out, since --size changes the images: {', '.join(about['left_out'])}"
     yield about["open"]
     yield about["next"]

@@ -1,100 +1,96 @@
-"""``setsup train``: train a preset, with any of its settings changed, or go on where its runs were stopped."""
+"""``setsup train``: trains a preset, with any of its settings changed, and resumes its runs."""
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, make_dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
-
-from tyro.conf import Positional
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, SetsupError, need
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Json, MaybePath, MaybeText, Opening, Root
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Root, flag
 from setsup_cli.parsing.arguments import option as declared
-from setsup_cli.parsing.dataset_options import write_options
-from setsup_cli.parsing.settings import changed, setting_fields, shown
+from setsup_cli.parsing.parser import Subcommand, parse_known
+from setsup_cli.parsing.settings import changed, setting_fields
 from setsup_cli.parsing.source import check_root, read_source_options
-from setsup_cli.parsing.usage import words_given
+from setsup_cli.parsing.values import write_options, write_value
 from setsup_cli.runs import CHANGED, number
 
 if TYPE_CHECKING:
     from setsup.experiments import Preset, Run
     from setsup.experiments.run import Progress
 
-__all__ = ["HELP", "Options", "asked", "run"]
-
-MaybeNumbers = Union[None, tuple[int, ...]]  # noqa: UP007
-MaybeLoggers = Union[None, tuple[Literal["tensorboard", "wandb"], ...]]  # noqa: UP007
+__all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-All settings of a preset are options: `setsup train abc/fig3a --help` explains them, and `setsup train abc/fig3a
---steps 100 --drawing.size 16` changes two. Ctrl-C stops after the step at work; the same command goes on from there."""
+All settings of a preset are options: `setsup train abc/fig3a --help` lists them, and `setsup train abc/fig3a --steps
+100 --drawing.size 16` changes two. Ctrl-C stops after the current step; run the same command to resume."""
 
 _NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "shrunk", "digest")
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the verb, without the settings of a preset."""
+def _presets(context: object) -> Iterable[str]:
+    from setsup.experiments import presets
+
+    return presets()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand, without the settings of a preset."""
 
     preset: Annotated[
-        Positional[MaybeText],
-        declared("[PRESET]", "A preset, or a file that holds some: my_method.py, my_method.py:NAME."),
-    ] = None
+        str | None,
+        declared("[PRESET]", "A preset, or a file of presets: my_method.py, my_method.py:NAME.", completer=_presets),
+    ] = field(default=None, kw_only=False)
     out: Annotated[
-        MaybePath, declared("FOLDER", "Folder of the runs: that of seed N is FOLDER/seed-N.", "(default: runs/PRESET)")
+        Path | None, declared("FOLDER", "Folder of the runs; seed N is written to FOLDER/seed-N.", "runs/PRESET")
     ] = None
-    seeds: Annotated[MaybeNumbers, declared("N ...", "Seeds, one after the other.", "(default: 0)")] = None
+    seeds: Annotated[tuple[int, ...] | None, declared("N ...", "Random seeds, trained in sequence.", "0")] = None
     root: Root = None
-    stand_in: Annotated[
-        bool, declared(None, "Train on the data set that stands in for the published one; the results say so.")
-    ] = False
-    smoke: Annotated[
-        bool, declared(None, "Shrink everything to seconds, to see that it runs: what it finds means nothing.")
-    ] = False
+    stand_in: Annotated[bool, flag("Train on the stand-in of the published dataset; the results say so.")] = False
+    smoke: Annotated[bool, flag("Shrink the training to seconds, to test that it runs; its results mean nothing.")] = (
+        False
+    )
     precision: Annotated[
         Literal["float32", "bf16"],
-        declared("float32|bf16", "Of convolutions and products; weights stay float32.", "(default: float32)"),
+        declared("float32|bf16", "Precision of convolutions and products; weights are float32."),
     ] = "float32"
-    devices: Annotated[
-        int, declared("N", "GPUs, or processes where there is none; each has a draw a step.", "(default: 1)")
-    ] = 1
-    nodes: Annotated[int, declared("N", "Machines, of so many devices each.", "(default: 1)")] = 1
-    accelerator: Annotated[
-        Literal["auto", "cpu", "gpu"], declared("auto|cpu|gpu", "What trains.", "(default: auto)")
-    ] = "auto"
-    compile: Annotated[bool, declared(None, "Compile the networks with torch.compile.")] = False
+    devices: Annotated[int, declared("N", "Number of GPUs, or of processes without a GPU; each has its own draws.")] = 1
+    nodes: Annotated[int, declared("N", "Number of machines.")] = 1
+    accelerator: Annotated[Literal["auto", "cpu", "gpu"], declared("auto|cpu|gpu", "Accelerator.")] = "auto"
+    compile: Annotated[bool, flag("Compile the networks with torch.compile.")] = False
     workers: Annotated[
         int | Literal["auto", "thread"],
-        declared("auto|thread|N", "What prepares batches: a thread, or so many processes.", "(default: auto)"),
+        declared("auto|thread|N", "Workers that load batches: a thread, or N processes."),
     ] = "auto"
     log: Annotated[
-        MaybeLoggers,
-        declared("tensorboard|wandb ...", "Where metrics go beside the run's folder."),
+        tuple[Literal["tensorboard", "wandb"], ...] | None,
+        declared("tensorboard|wandb ...", "Loggers of metrics, in addition to the run's folder."),
     ] = None
     allow_nonfinite: Annotated[
         bool,
-        declared(None, "Train on where the loss or the weights are not finite; a run stops there otherwise."),
+        flag("Continue when the loss or the weights are not finite; by default the run stops."),
     ] = False
-    option: Opening = None
-    json: Json = False
+    option: DatasetOptions = None
 
 
-def asked(words: Sequence[str]) -> tuple[type, str]:
-    """Options of the preset that words name, and help; the verb's own and a list of the presets where none is named."""
-    given = words_given(Options, words)
-    if not given[""]:
-        return Options, f"{HELP}\n\n{_listed()}"
+def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
+    """Add the settings of the preset that words name, or a list of the presets."""
+    given = parse_known(subcommand, words)
+    if given.preset is None:
+        return subcommand._replace(help=f"{HELP}\n\n{_list_presets()}")
     if not {"-h", "--help"} & set(words):
         need("train needs", "torch", "lightning")
-    preset = _preset(given[""][0], "--smoke" in given)
+    preset = _preset(given.preset, given.smoke)
     seeds = f"\nThe paper's numbers are taken over {preset.seeds} seeds." if preset.seeds > 1 else ""
-    options = make_dataclass("Options", setting_fields(preset, _NO_SETTINGS), bases=(Options,), frozen=True)
-    return options, f"{preset.name}: {preset.shows}.{seeds}"
+    options = make_dataclass(
+        "Options", setting_fields(preset, _NO_SETTINGS), bases=(Options,), frozen=True, kw_only=True
+    )
+    return Subcommand("train", options, f"{preset.name}: {preset.shows}.{seeds}", given.preset)
 
 
 def run(options: Any) -> int:
@@ -125,22 +121,22 @@ def run(options: Any) -> int:
 
 
 def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
-    """The setting of the preset that holds how its data set is opened, where that is asked for otherwise."""
+    """The setting of the preset with its dataset options, if other ones are given."""
     if not options.option:
         return {}
     if preset.data is None or options.stand_in:
         what = preset.name if preset.data is None else f"the stand-in of {preset.name}"
-        raise SetsupError(f"--option is for published data sets; {what} opens none")
+        raise SetsupError(f"--option is for benchmarks; {what} has no options")
     from setsup.opening import KINDS, find_kind, path_options
 
     if (kind := find_kind(preset.data.name)) != "benchmark":
         raise SetsupError(f"--option is for benchmarks; {preset.data.name} is {KINDS[kind]}")
     given = read_source_options(options.option, preset.data.name)
     for name in given.keys() & path_options(preset.data.name):
-        if isinstance(given[name], str | Path):  # the run goes on, and is opened, from other folders, too
+        if isinstance(given[name], str | Path):  # the run may be resumed from another folder
             given[name] = type(given[name])(expanded(given[name]).absolute())
     asked = dict(preset.data.options) | given
-    # sorted, since a run is the same in whatever order they were given
+    # sorted, since their order does not matter
     return {} if asked == dict(preset.data.options) else {"data.options": tuple(sorted(asked.items()))}
 
 
@@ -151,7 +147,7 @@ def _preset(name: str, shrink: bool) -> "Preset":
 
 
 def _speaks() -> bool:
-    """Whether this process is the first of those that train together: the others print nothing."""
+    """Whether this process is the first of a distributed training: the others print nothing."""
     return all(os.environ.get(name, "0") == "0" for name in _RANKS)
 
 
@@ -161,11 +157,11 @@ def _list(as_json: bool) -> int:
 
         show_json([{"preset": preset.name, "shows": preset.shows} for preset in presets().values()])
     else:
-        say(f"{_listed()}\n\n{HELP}")
+        say(f"{_list_presets()}\n\n{HELP}")
     return 0
 
 
-def _listed() -> str:
+def _list_presets() -> str:
     """Presets with a line each, a block for each paper."""
     from setsup.experiments import presets
 
@@ -178,12 +174,12 @@ def _listed() -> str:
 
 
 def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]:
-    """Say what is trained on what."""
+    """Lines with the preset, the dataset and the changed settings."""
     from setsup.experiments.settings import flat
 
     yield f"{usual.name}: {usual.shows}"
     if usual.shrunk:
-        yield "shrunk by --smoke, to see that it runs: what it finds means nothing"
+        yield "shrunk by --smoke, to test that it runs; its results mean nothing"
     if usual.data is None:
         return
     name, split = other.get("data.name", usual.data.name), other.get("data.split", usual.data.split)
@@ -199,7 +195,7 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
 
 
 def _shown(key: str, value: Any) -> str:
-    return shown(write_options(dict(value)) if key == "data.options" else value)
+    return write_value(write_options(dict(value)) if key == "data.options" else value)
 
 
 def _devices(options: Any) -> str:
@@ -215,7 +211,7 @@ def _devices(options: Any) -> str:
 
 
 def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) -> dict[str, Any]:
-    """Train one seed, and say where it begins and what came of it."""
+    """Train one seed, and print its folder and results."""
     from setsup.experiments import RunConfig, train
 
     told = _speaks() and not options.json
@@ -244,7 +240,7 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
         if not begun:
             raise
         at = f"at step {begun[0][0].progress().steps:,} of {preset.steps:,}"
-        raise KeyboardInterrupt(f"{at}; the same command goes on from there") from None
+        raise KeyboardInterrupt(f"{at}; run the same command to resume") from None
     found = _found(options, run, begun[0][1])
     if told:
         for line in _words(found):
@@ -260,14 +256,14 @@ def _folder(options: Any, preset: "Preset") -> Path:
 
 def _place(run: "Run", before: "Progress") -> str:
     if run.preset.learning is None:
-        return f"seed {run.seed}: {run.folder}: nothing is to be trained"
+        return f"seed {run.seed}: {run.folder}: nothing to train"
     if before.steps >= run.preset.steps:
         return f"seed {run.seed}: {run.folder} is finished"
-    return f"seed {run.seed}: {run.folder}" + (f", going on from step {before.steps:,}" if before.steps else "")
+    return f"seed {run.seed}: {run.folder}" + (f", resuming from step {before.steps:,}" if before.steps else "")
 
 
 def _found(options: Any, run: "Run", before: "Progress") -> dict[str, Any]:
-    """What is said of a trained run, for machines."""
+    """The results of a run, for JSON."""
     now = run.progress()
     seconds, images = now.seconds - before.seconds, now.images - before.images
     words = ["setsup", "eval" if run.preset.evaluations else "embed", str(run.folder)]

@@ -1,128 +1,114 @@
-"""How options are declared: metavar and help stand beside the type.
+"""Arguments and options that several subcommands have, and how one is declared.
 
-Two habits keep ``--help`` fast, for tyro imports heavy parsers otherwise: help is given here and not in docstrings, and
-what may be absent has one of the types below, unions of the old kind with None first.
+A class of options is a dataclass: its positional fields are arguments of the subcommand, its keyword-only fields
+options.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Union
+from typing import Annotated, Any
 
-from tyro.conf import Positional, arg
+from cyclopts import Group, Parameter
+
+from setsup_cli.parsing.values import convert_words
 
 __all__ = [
     "DEFAULT",
+    "Common",
     "Dataset",
+    "DatasetOptions",
     "Device",
-    "Image",
-    "Index",
-    "Json",
-    "Kinds",
     "MaybeDataset",
-    "MaybeFolders",
-    "MaybeNumber",
-    "MaybePath",
-    "MaybeSize",
-    "MaybeText",
-    "MaybeWords",
     "Named",
-    "Opening",
     "Root",
     "Source",
     "Split",
-    "Table",
+    "flag",
     "option",
 ]
 
 DEFAULT = "shapes3d-procedural"
-"""What subcommands work on when no dataset is named: rendered on demand, no download."""
+"""The dataset of subcommands without a dataset: rendered on demand, no download."""
 
-MaybeText = Union[None, str]  # noqa: UP007
-MaybeNumber = Union[None, int]  # noqa: UP007
-MaybePath = Union[None, Path]  # noqa: UP007
-MaybeFolders = Union[None, tuple[Path, ...]]  # noqa: UP007
-MaybeWords = Union[None, tuple[str, ...]]  # noqa: UP007
-MaybeSize = Union[None, tuple[int, int]]  # noqa: UP007
+_OUTPUT = Group("Output", sort_key=2)  # last in the help
 
 
-def option(metavar: str | None, text: str, hint: str = "") -> Any:
-    """Declare an option."""
-    return arg(metavar=metavar, help=text, help_behavior_hint=hint)
+def option(metavar: str, text: str, default: str = "", **more: Any) -> Parameter:
+    """Declare an option or argument with a value; a metavar in brackets lets the values be omitted."""
+    least = 0 if metavar.startswith("[") else 1
+    more = {"converter": convert_words, "consume_multiple": (least, None), **more}
+    return Parameter(metavar=metavar, help=text, show_default=default or None, **more)
 
 
-Dataset = Annotated[Positional[str], option("DATASET", "A name of `setsup datasets`.")]
-"""A data set that must be named."""
+def flag(text: str, **more: Any) -> Parameter:
+    """Declare an option without a value."""
+    return Parameter(help=text, show_default=False, **more)
 
+
+def _names(context: object) -> Iterable[str]:
+    from setsup.files import manifest_names
+
+    return manifest_names()
+
+
+Dataset = Annotated[str, option("DATASET", "A name of `setsup datasets`.", completer=_names)]
 MaybeDataset = Annotated[
-    Positional[MaybeText],
+    str | None,
     option(
         "[DATASET]",
         "A name of `setsup datasets`, a folder of `setsup render`, or a folder or address of shards.",
-        f"(default: {DEFAULT})",
+        DEFAULT,
+        completer=_names,
     ),
 ]
-"""A data set that may be named."""
-
-Index = Annotated[
-    MaybeText, option("URL", "Where `setsup index --out` put the index of the shards, if not beside them.")
-]
-"""The option ``--index``."""
-
-Root = Annotated[MaybePath, option("FOLDER", "Folder that holds the published files, or an archive of it.")]
-"""The option ``--root``."""
-
+Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.")]
 Split = Annotated[
-    MaybeText, option("NAME", "A split or subset that `setsup info` lists; its rows are numbered from 0.")
+    str | None, option("NAME", "A split or subset that `setsup info` lists; its rows are numbered from 0.")
 ]
-"""The option ``--split``."""
-
-Table = Annotated[
-    MaybePath,
-    option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
+Index = Annotated[
+    str | None, option("URL", "Index of the shards that `setsup index --out` wrote, if it is not in their folder.")
 ]
-"""The option ``--table``."""
-
-Image = Annotated[MaybeText, option("COLUMN", "The table's column of image paths or image bytes.")]
-"""The option ``--image``."""
-
-Kinds = Annotated[
-    MaybeWords,
-    option(
-        "NAME=KIND ...",
-        "Kinds of the table's factors, where those inferred do not suit: nominal, ordinal, cyclic, continuous; "
-        "ordinal:low,mid,high gives the order of texts.",
-    ),
+DatasetOptions = Annotated[
+    tuple[str, ...] | None,
+    option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1."),
 ]
-"""The option ``--kinds``."""
-
-Opening = Annotated[
-    MaybeWords,
-    option("NAME=VALUE ...", "What opens the data set takes beside, as `setsup info` lists it: size=64,64 margin=0.1."),
-]
-"""The option ``--option``."""
-
-Device = Annotated[MaybeText, option("cpu|cuda|cuda:N", "Where networks run.", "(default: a GPU if any)")]
-"""The option ``--device``."""
-
-Json = Annotated[bool, option(None, "Print one JSON value in place of words.")]
-"""The option ``--json`` that all verbs have."""
+Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
 
 
-@dataclass(frozen=True)
-class Named:
-    """Options of verbs that open a data set by its name, or where it lies."""
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """Options of all subcommands."""
 
-    dataset: MaybeDataset = None
+    json: Annotated[bool, flag("Output JSON.", group=_OUTPUT)] = False
+    quiet: Annotated[bool, flag("No progress on standard error.", group=_OUTPUT, alias="-q")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named(Common):
+    """Options of subcommands that open a dataset by its name or place."""
+
+    dataset: MaybeDataset = field(default=None, kw_only=False)
     root: Root = None
     split: Split = None
     index: Index = None
-    option: Opening = None
+    option: DatasetOptions = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Source(Named):
-    """Options of verbs that also open a table of the user's own."""
+    """Options of subcommands that also open a table of the user's own."""
 
-    table: Table = None
-    image: Image = None
-    kinds: Kinds = None
+    table: Annotated[
+        Path | None,
+        option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
+    ] = None
+    image: Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")] = None
+    kinds: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "NAME=KIND ...",
+            "Kinds of the table's factors, in place of inferred ones: nominal, ordinal, cyclic, continuous; "
+            "ordinal:low,mid,high gives the order of levels.",
+        ),
+    ] = None

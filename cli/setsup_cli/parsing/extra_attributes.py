@@ -1,4 +1,4 @@
-"""Methods and attributes that a dataset has in addition to those of the protocol."""
+"""Methods and attributes of a dataset in addition to the protocol."""
 
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
@@ -7,14 +7,14 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.files import Manifest
 
-__all__ = ["extra_attributes"]
+__all__ = ["find_extra_attributes"]
 
 _KNOWN = ("name", "factors", "modalities", "computes", "prepare")
-"""Attributes that every dataset has, or a subcommand serves."""
+"""Attributes that every dataset has, or that have a subcommand."""
 
 
-def extra_attributes(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:
-    """Public attributes of this dataset that not every dataset has."""
+def find_extra_attributes(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:
+    """List the public methods and attributes that are specific to a dataset."""
     from setsup.datasets import Dataset, Selection
 
     whole = dataset.source if isinstance(dataset, Selection) else dataset
@@ -25,7 +25,7 @@ def extra_attributes(dataset: "Dataset", manifest: "Manifest | None") -> dict[st
 
 
 def _words(dataset: "Dataset", name: str) -> str:
-    # of the class, so that no property is computed
+    # from the class: properties are not computed
     found = getattr(type(dataset), name, None)
     if not callable(found):
         return name

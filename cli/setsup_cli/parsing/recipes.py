@@ -1,73 +1,65 @@
-"""Recipes on the command line: which there are, their options, and the recipe and rows that options describe.
+"""Recipes on the command line: their options, and the recipe and rows that options describe."""
 
-Options that all verbs of recipes have stand here once.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from tyro.conf import Positional
+from cyclopts import Parameter
 
 from setsup.errors import DataError, FactorError, near
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import MaybeFolders, MaybeNumber, MaybePath, MaybeText, MaybeWords, option
+from setsup_cli.parsing.arguments import Common, option
+from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import Setting, changed, helps, setting_fields
 from setsup_cli.parsing.source import assignments
-from setsup_cli.parsing.usage import words_given
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
     from setsup.scenes import Mesh, Recipe
 
-__all__ = ["Drawn", "asked", "list_recipes", "made", "need_drawing", "table"]
+__all__ = ["RecipeOptions", "build_recipe", "build_table", "list_recipes", "need_rendering", "resolve_options"]
 
-_RecipeName = Annotated[Positional[MaybeText], option("[RECIPE]", "What is drawn: object, room or shapes3d.")]
-
-_Rows = Annotated[
-    MaybeNumber, option("N", "Rows at random in place of the grid: every factor uniform over its levels.")
-]
-
-_Ranges = Annotated[
-    MaybeWords,
-    option("FACTOR=LOW:HIGH ...", "With --rows, factors that are uniform over a range of numbers instead."),
-]
-
-_Where = Annotated[MaybeText, option("EXPRESSION", "Only rows such as \"shape != 'cube'\".")]
-
-_Seed = Annotated[int, option("N", "Seed of all that is random.", "(default: 0)")]
-
-_PARTS = {"size": "HEIGHT WIDTH", "count": "LEAST MOST"}
-
-_RendererName = Annotated[
-    str, option("NAME", "What draws: embree, gl, pyrender, or the best that works here.", "(default: auto)")
-]
+_METAVARS = {"size": "HEIGHT WIDTH", "count": "MIN MAX"}
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Options of verbs that draw recipes."""
-
-    recipe: _RecipeName = None
-    rows: _Rows = None
-    ranges: _Ranges = None
-    where: _Where = None
-    seed: _Seed = 0
-    renderer: _RendererName = "auto"
+def _recipes(context: object) -> Iterable[str]:
+    return recipes()
 
 
-def asked(verb: str, base: type, about: str, words: Sequence[str]) -> tuple[type, str]:
-    """Options of a verb with those of the recipe that words name, and help; the verb's own where none is named."""
-    given = words_given(base, words)[""]
-    if not given:
-        # what they show would have to be imported
-        return base, f"{about}\n\nRecipes: {', '.join(recipes())} (`setsup {verb}` says what each of them shows)."
-    return with_recipe(base, given[0])
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions(Common):
+    """Options of subcommands that render recipes."""
+
+    recipe: Annotated[
+        str | None, option("[RECIPE]", "Recipe to render: object, room or shapes3d.", completer=_recipes)
+    ] = field(default=None, kw_only=False)
+    rows: Annotated[
+        int | None, option("N", "Render N random rows in place of the grid: every factor is uniform over its levels.")
+    ] = None
+    ranges: Annotated[
+        tuple[str, ...] | None,
+        option("FACTOR=LOW:HIGH ...", "With --rows, draw these factors uniformly from ranges of numbers."),
+    ] = None
+    where: Annotated[str | None, option("EXPRESSION", "Render only rows such as \"shape != 'cube'\".")] = None
+    seed: Annotated[int, option("N", "Random seed.")] = 0
+    renderer: Annotated[
+        str, option("NAME", "Renderer: embree, gl, pyrender, or auto for the fastest that works here.")
+    ] = "auto"
+
+
+def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
+    """Add the options of the recipe that words name, or a list of the recipes."""
+    recipe = parse_known(subcommand, words).recipe
+    if recipe is None:
+        # their descriptions would have to be imported
+        listed = f"Recipes: {', '.join(recipes())} (`{subcommand.command}` describes them)."
+        return subcommand._replace(help=f"{subcommand.help}\n\n{listed}")
+    return _with_recipe(subcommand, recipe)
 
 
 def list_recipes(about: str, json: bool) -> None:
-    """Say what recipes there are, and what to do with them."""
+    """Print the recipes, and how to use them."""
     if json:
         show_json([{"recipe": name, "shows": shows(name)} for name in recipes()])
         return
@@ -75,15 +67,15 @@ def list_recipes(about: str, json: bool) -> None:
     say("\n".join(["recipes:", *lines, "", about]))
 
 
-def with_recipe(base: type, name: str) -> tuple[type, str]:
-    """Options of a verb together with those of a recipe, and the recipe's line for the help."""
+def _with_recipe(subcommand: Subcommand, name: str) -> Subcommand:
     kind = _kind(name)
-    added = [*_model_fields(kind), *map(_in_words, setting_fields(_usual(kind), _left_out(kind)))]
+    added = [*_model_fields(kind), *map(_with_metavar, setting_fields(_usual(kind), _left_out(kind)))]
     if hasattr(kind, "sampled"):
-        about = option("N", "Random views of each model in place of the grid, even over the half sphere.")
-        views: Setting = ("views", Annotated[MaybeNumber, about], _absent())
+        about = option("N", "Render N random views of each model in place of the grid, uniform over the half sphere.")
+        views: Setting = ("views", Annotated[int | None, about], _absent())
         added.append(views)
-    return make_dataclass("Options", added, bases=(base,), frozen=True), f"{name}: {shows(name)}"
+    options = make_dataclass("Options", added, bases=(subcommand.options,), frozen=True, kw_only=True)
+    return Subcommand(subcommand.name, options, f"{name}: {shows(name)}", name)
 
 
 def recipes() -> Mapping[str, str]:
@@ -97,7 +89,7 @@ def _kind(name: str) -> type:
     from setsup.scenes import recipes as known
 
     if name not in known.RECIPES:
-        raise DataError(f"there is no recipe {name!r}{near(name, known.RECIPES)} (`setsup render` lists them)")
+        raise DataError(f"unknown recipe {name!r}{near(name, known.RECIPES)} (`setsup render` lists them)")
     found: type = getattr(known, known.RECIPES[name])
     return found
 
@@ -108,7 +100,7 @@ def shows(name: str) -> str:
 
 
 def _usual(kind: type) -> Any:
-    """A recipe that has all options at their defaults and was never checked, for what must be given is missing."""
+    """A recipe with default settings, without validation, since required settings are missing."""
     found: Any = object.__new__(kind)
     for member in fields(kind):
         usual = None if member.default is MISSING else member.default
@@ -118,12 +110,12 @@ def _usual(kind: type) -> Any:
 
 
 def _left_out(kind: type) -> list[str]:
-    """Options that are given otherwise."""
+    """Settings that have options of their own."""
     return ["seed", *_models(kind)]
 
 
 def _models(kind: type) -> dict[str, bool]:
-    """Options that are models by name, and whether they must be given."""
+    """Settings that are models by name, and whether they are required."""
     needed = {member.name: member.default is MISSING for member in fields(kind)}
     found: dict[str, bool] = {}
     for name, hint in get_type_hints(kind).items():
@@ -136,20 +128,20 @@ def _model_fields(kind: type) -> Iterator[Setting]:
     described = helps(kind)
     for name, needed in _models(kind).items():
         about = f"Mesh files (OBJ, glTF, PLY …). {described.get(name, '').partition('. ')[0].rstrip('.')}."
-        hint = "" if needed else "(default: made up)"
-        yield name, Annotated[MaybeFolders, option("FILE ...", about, hint)], _absent()
+        hint = "" if needed else "generated"
+        yield name, Annotated[tuple[Path, ...] | None, option("FILE ...", about, hint)], _absent()
     if _models(kind):
-        about = "Folder in which materials and textures may lie, where some lie above the mesh, as ShapeNet's."
-        yield "top", Annotated[MaybePath, option("FOLDER", about, "(default: that of each mesh)")], _absent()
+        about = "Top folder of materials and textures, if some are above the folder of the mesh, as in ShapeNet."
+        yield "top", Annotated[Path | None, option("FOLDER", about, "the folder of each mesh")], _absent()
 
 
-def _in_words(setting: Setting) -> Setting:
-    """Call the numbers of a setting what they are, where they are more than one."""
+def _with_metavar(setting: Setting) -> Setting:
+    """Name the numbers of a setting that has two."""
     name, kind, usual = setting
-    if name not in _PARTS:
+    if name not in _METAVARS:
         return setting
     inner, about = get_args(kind)
-    return name, Annotated[inner, replace(about, metavar=_PARTS[name])], usual
+    return name, Annotated[inner, Parameter.combine(about, Parameter(metavar=_METAVARS[name]))], usual
 
 
 def _absent() -> "Field[Any]":
@@ -176,7 +168,7 @@ class _MeshFile:
         return f"{identity(self.path, self.top)} with all textures"
 
 
-def made(options: Any) -> "Recipe":
+def build_recipe(options: Any) -> "Recipe":
     """The recipe that options describe."""
     from setsup.scenes.recipes import named_models
 
@@ -189,32 +181,34 @@ def made(options: Any) -> "Recipe":
             top = options.top
             given[name] = named if top is None else {each: _MeshFile(path, top) for each, path in named.items()}
         elif needed:
-            raise DataError(f"{options.recipe} draws meshes of yours: --{name} chair.obj table.glb")
+            raise DataError(
+                f"{options.recipe} renders your own meshes and requires --{name}: `--{name} chair.obj table.glb`"
+            )
     if any(member.name == "seed" for member in fields(kind)):
         given["seed"] = options.seed
     recipe: Recipe = kind(**given)
     return recipe
 
 
-def need_drawing(options: Any, rays: str | None = None) -> None:
-    """Refuse to begin where nothing draws; `rays` says what needs them beside the recipe."""
+def need_rendering(options: Any, rays: str | None = None) -> None:
+    """Raise an error if no renderer works; `rays` says what else needs ray casting."""
     from setsup.scenes.renderers import need_rays, need_renderer
 
     if rays or options.recipe == "room":
-        need_rays(rays or "rooms need")  # what stands in them is put there by rays
+        need_rays(rays or "rooms need")  # furniture is placed by rays
     need_renderer(options.renderer)
 
 
-def table(recipe: "Recipe", options: Any) -> "FactorTable | None":
-    """Rows that options ask for; None for the grid of the recipe."""
+def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
+    """Rows that options select; None for the grid of the recipe."""
     from setsup.factors import FactorTable
     from setsup.rendered.table import sampled
 
     views = getattr(options, "views", None)
     if views is not None and options.rows is not None:
-        raise FactorError("give --rows or --views, not both: each is a way to draw views of its own")
+        raise FactorError("--rows and --views exclude each other")
     if options.ranges is not None and options.rows is None:
-        raise FactorError("--ranges goes with --rows N, the number of rows that are drawn from them")
+        raise FactorError("--ranges requires --rows N, the number of rows that are drawn from them")
     found = None
     if options.rows is not None:
         found = sampled(recipe, options.rows, ranges=_ranges(options.ranges or ()), seed=options.seed)

@@ -1,18 +1,23 @@
 """Settings of presets, evaluations and recipes as options: names, types, defaults and help are their dataclasses'."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import Field, field, fields, is_dataclass, make_dataclass
+from functools import partial
 from inspect import getdoc
 from types import NoneType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from cyclopts import Group, Parameter
+
 from setsup_cli.parsing.arguments import option
-from setsup_cli.parsing.usage import alternatives
+from setsup_cli.parsing.values import alternatives, convert_words, metavar, write_value
 
-__all__ = ["changed", "helps", "nested", "setting_fields", "shown"]
+__all__ = ["changed", "helps", "nested", "setting_fields"]
 
-_METAVARS = {int: "N", float: "NUMBER", str: "TEXT", NoneType: "None"}
+_SETTINGS = Group("Settings", sort_key=1.5)
+_WORDS = (int, float, str, NoneType)
+"""Types that one word gives."""
 _DESCRIBED = re.compile(r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*\n((?: {4}.*\n?|\n)*)", re.MULTILINE)
 _MARKUP = re.compile(r":[a-z]+:`(?:~[\w.]*\.(?=\w+`))?([^`]+)`|`{2}([^`]+)`{2}| \[\d\]_")
@@ -21,7 +26,7 @@ Setting = tuple[str, Any, "Field[Any]"]
 """A field as :func:`dataclasses.make_dataclass` takes it."""
 
 
-def setting_fields(settings: Any, leave_out: Collection[str] = ()) -> list[Setting]:
+def setting_fields(settings: Any, leave_out: Collection[str] = (), group: Group = _SETTINGS) -> list[Setting]:
     """Fields of a class of options, one for each setting."""
     found = []
     hints, described = _hints(type(settings)), helps(type(settings))
@@ -32,18 +37,31 @@ def setting_fields(settings: Any, leave_out: Collection[str] = ()) -> list[Setti
         if is_dataclass(value):
             found += nested(name, value)
         elif (kind := _readable(hints.get(name, type(value)))) is not None:
-            about = option(_metavar(kind), described.get(name, ""), f"(default: {shown(value)})")
+            about = option(
+                metavar(kind),
+                described.get(name, ""),
+                write_value(value) or "none of them",
+                group=group,
+                converter=partial(_convert, kind),
+            )
             found.append((name, Annotated[kind, about], field(default=value)))
     return found
 
 
+def _convert(kind: Any, given: Any, words: Sequence[Any]) -> Any:
+    """Convert words to the type of a setting; cyclopts gives the type without None."""
+    return convert_words(kind, words)
+
+
 def nested(name: str, settings: Any) -> list[Setting]:
     """The field of settings whose options begin with a name and a dot; none where there is nothing to set."""
-    inner = setting_fields(settings)
+    inner = setting_fields(settings, group=Group(f"Settings of {name}", _about(type(settings)), sort_key=1.5))
     if not inner:
         return []
-    kind = make_dataclass(type(settings).__name__, inner, frozen=True)
-    return [(name, Annotated[kind, option(None, _about(type(settings)))], field(default_factory=kind))]
+    # cyclopts takes the classes of the module `types`, the default, for builtin ones
+    namespace = {"__module__": __name__}
+    kind = make_dataclass(type(settings).__name__, inner, frozen=True, kw_only=True, namespace=namespace)
+    return [(name, Annotated[kind, Parameter()], field(default_factory=kind))]
 
 
 def changed(options: Any, settings: Any, leave_out: Collection[str] = ()) -> dict[str, Any]:
@@ -69,10 +87,10 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _readable(kind: Any) -> Any:
-    """The type as a word gives it: truth values by their names, None first; None for what no word can give."""
+    """The type as words give it: booleans by their names, None first; None for what no word can give."""
     if kind is bool:
         return Literal[True, False]
-    if kind in _METAVARS or get_origin(kind) is Literal:
+    if kind in _WORDS or get_origin(kind) is Literal:
         return kind
     if get_origin(kind) is tuple:
         inner = [part if part is Ellipsis else _readable(part) for part in get_args(kind)]
@@ -80,28 +98,11 @@ def _readable(kind: Any) -> Any:
             return None
         return tuple[tuple(inner)]  # type: ignore[misc]
     parts = alternatives(kind)
-    # of a text or settings, as of an augmentation, words give the text
+    # of a string or settings, as of an augmentation, words give the string
     words = [word for word in map(_readable, parts) if word is not None] if len(parts) > 1 else []
     if not {*words} - {NoneType}:
         return None
     return Union[tuple(sorted(words, key=lambda part: part is not NoneType))]  # noqa: UP007
-
-
-def _metavar(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return "|".join(map(str, get_args(kind)))
-    if get_origin(kind) is tuple:
-        *inner, last = get_args(kind)
-        return f"[{_metavar(inner[0])} ...]" if last is Ellipsis else " ".join(map(_metavar, (*inner, last)))
-    parts = alternatives(kind)
-    return "|".join(_metavar(part) for part in (*parts[1:], parts[0])) if len(parts) > 1 else _METAVARS[kind]
-
-
-def shown(value: Any) -> str:
-    """Give a value as it is given on the command line."""
-    if isinstance(value, tuple | list):
-        return " ".join(map(str, value)) or "none of them"
-    return str(value)
 
 
 def _about(kind: type) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from setsup.checks import check_choice
 from setsup.errors import DataError, FactorError, near
 from setsup_cli.parsing.arguments import DEFAULT, Named
-from setsup_cli.parsing.dataset_options import is_readable, read_options
+from setsup_cli.parsing.values import is_readable, read_options
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

@@ -1,9 +1,9 @@
-"""Options of verbs whose work may be done by a cluster."""
+"""Options of subcommands that can run on a cluster."""
 
 from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import SetsupError, need
-from setsup_cli.parsing.arguments import MaybeText, option
+from setsup_cli.parsing.arguments import option
 
 if TYPE_CHECKING:
     from setsup.jobs import Ray
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
 __all__ = ["On", "RayAddress", "RayGpus", "cluster"]
 
 On = Annotated[
-    MaybeText,
-    option("ray", "Work on a Ray cluster, whose machines share the folder or store.", "(default: this machine)"),
+    str | None,
+    option("ray", "Run on a Ray cluster whose machines share the folder or store.", "this machine"),
 ]
 """The option ``--on``."""
 
 RayAddress = Annotated[
-    MaybeText,
-    option("ADDRESS", "The cluster: HOST:PORT, auto, or ray://HOST:PORT.", "(default: RAY_ADDRESS, or one of its own)"),
+    str | None,
+    option("ADDRESS", "Address of the cluster: HOST:PORT, auto, or ray://HOST:PORT.", "RAY_ADDRESS, or a new cluster"),
 ]
 """The option ``--ray-address``."""
 
-RayGpus = Annotated[float, option("N", "GPUs a unit of the work needs, such as 0.25.", "(default: 0)")]
+RayGpus = Annotated[float, option("N", "GPUs per unit of work, such as 0.25.")]
 """The option ``--ray-gpus``."""
 
 
 def cluster(on: str | None, address: str | None, gpus: float) -> "Ray | None":
-    """What options ask for; None for this machine."""
+    """The cluster that options name; None for this machine."""
     if on is None:
         if address is not None or gpus:
-            raise SetsupError("--ray-address and --ray-gpus go with --on ray")
+            raise SetsupError("--ray-address and --ray-gpus require --on ray")
         return None
     if on != "ray":
-        raise SetsupError(f"--on {on}: there is only --on ray; without it, this machine works")
+        raise SetsupError(f"--on must be ray, not {on!r}; without --on the command runs on this machine")
     need("--on ray needs", "ray")
     from setsup.jobs import Ray
 

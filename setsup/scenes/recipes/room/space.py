@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import cKDTree
 
 from setsup.errors import DataError
 from setsup.random import fold, uniform
@@ -63,6 +62,8 @@ class Surfaces:
     """Middles of small pieces of all triangles of a room, which tell what is near."""
 
     def __init__(self, rays: Rays) -> None:
+        from scipy.spatial import cKDTree  # slow to import, and the help of the command needs the recipe alone
+
         self.rays = rays
         corners = rays.scene.triangles.corners
         self._corners = corners
@@ -168,6 +169,8 @@ def _pieces(corners: Reals) -> tuple[Reals, npt.NDArray[np.int64], float]:
 
 def _reached(rays: Rays, points: Reals, start: int) -> npt.NDArray[np.bool_]:
     """Which points can be reached from one of them in straight lines from point to point, (n,) bool."""
+    from scipy.spatial import cKDTree
+
     reached = np.zeros(len(points), bool)
     reached[start] = True
     newest = np.array([start])

@@ -213,7 +213,7 @@ class TestDoctor:
         assert found.code == 0
         assert checks["numpy"]["detail"] == importlib.metadata.version("numpy")
         assert checks["cache"]["state"] == "ok"
-        assert {"python", "torch", "GL", "tyro", "trimesh"} <= set(checks)
+        assert {"python", "torch", "GL", "cyclopts", "trimesh"} <= set(checks)
         assert setsup("doctor").code == 0
 
     def test_a_cache_that_cannot_be_written(self, setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_bench(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     found = setsup("bench", "--inactive", "shape")
     assert (found.code, found.err) == (0, "")
     assert "draws/s" in found.out
-    assert "pictures, for the first time" in found.out
-    assert "pictures, afterwards" in found.out
+    assert "images, first time" in found.out
+    assert "images, afterwards" in found.out
     assert "casting a shape in a pose" in found.out
     assert setsup("bench", "--inactive", "shap").code == 2

@@ -1,4 +1,4 @@
-"""The command in its own words: help texts and outputs, taken from the command while the site is built."""
+"""Help texts and outputs of the command, generated while the site is built."""
 
 import io
 import os
@@ -8,20 +8,21 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 
-from setsup_cli.main import VERBS, main
+from setsup_cli.dispatch import SUBCOMMANDS
+from setsup_cli.main import main
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def table() -> str:
-    """All verbs, each with its line."""
-    rows = [f"| [`setsup {verb}`](#{verb}) | {line} |" for verb, line in VERBS.items()]
-    return "\n".join(["| verb | what it does |", "|---|---|", *rows])
+    """Table of the subcommands."""
+    rows = [f"| [`setsup {name}`](#{name}) | {line} |" for name, line in SUBCOMMANDS.items()]
+    return "\n".join(["| subcommand | what it does |", "|---|---|", *rows])
 
 
-def help_text(verb: str) -> str:
-    """Help of a verb."""
-    return f"```text\n{_printed(f'setsup {verb} --help', 0)}\n```"
+def help_text(subcommand: str) -> str:
+    """Help of a subcommand."""
+    return f"```text\n{_printed(f'setsup {subcommand} --help', 0)}\n```"
 
 
 def output(command: str) -> str:

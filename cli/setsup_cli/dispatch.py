@@ -1,0 +1,137 @@
+"""Finds the subcommand, parses its words, runs it, and turns what goes wrong into one sentence."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+from setsup.errors import SetsupError, near
+from setsup_cli.letters import replace_unencodable
+from setsup_cli.output import output_errors, write
+
+__all__ = ["SUBCOMMANDS", "run"]
+
+SUBCOMMANDS = {
+    "datasets": "list the datasets: name, samples, factors, size, licence, whether the files are here",
+    "info": "show a dataset: factors with levels and counts, splits, citation, a sample",
+    "fetch": "download a dataset, verify it, resume; or show how to get it where a licence must be signed",
+    "prepare": "convert slow files once, so that they are mapped into memory",
+    "sample": "draw sets; print what is fixed and what varies; write a contact sheet and replayable draws",
+    "render": "render scenes to a folder: images, depth, normals, instances; resumes",
+    "pairs": "render pairs of views and plot pixel correspondences, occluded pixels apart",
+    "shard": "write a dataset as WebDataset tars with a factor index; resumes",
+    "index": "index existing WebDataset tars, so that they can be sampled by their factors",
+    "train": "train one of the papers' methods, or your own; resumes",
+    "embed": "compute embeddings of a dataset with a trained method, and save them with the factors",
+    "eval": "run a paper's evaluations on trained methods",
+    "report": "compare the results of your runs with the paper's",
+    "bench": "measure throughput on this machine: draws and images per second",
+    "doctor": "check what works on this machine: packages, torch, GL, disk",
+    "cache": "list the cache and its size, or clear it",
+}
+"""Subcommands, each a module of :mod:`setsup_cli.commands`, with their lines of help."""
+
+EXAMPLES = {
+    "setsup sample --inactive wall_hue": "two sets of images with one wall hue in each",
+    "setsup sample mnist --root data/mnist --inactive digit --size 64": "published files in a folder of yours",
+    "setsup sample --table photos.csv --inactive subject": "your own images",
+}
+
+
+def run(words: list[str]) -> int:
+    """Run the command to an exit code, with one sentence for what goes wrong."""
+    with replace_unencodable():
+        try:
+            code = _run(words)
+            write("")  # flush
+        except SetsupError as error:
+            sys.stderr.write(f"setsup: {error}\n")
+            return 2
+        except MemoryError:
+            sys.stderr.write("setsup: not enough memory; use fewer steps, sets or rows\n")
+            return 2
+        except BrokenPipeError:
+            return 141
+        return code
+
+
+def _run(words: list[str]) -> int:
+    name, rest = (words[0], words[1:]) if words else ("--help", [])
+    if name in ("--help", "-h", "help"):
+        write(_help())
+    elif name == "--version":
+        import setsup
+
+        write(f"setsup {setsup.__version__}\n")
+    elif name in ("--install-completion", "__complete"):
+        return _complete(words)
+    elif name.startswith("-"):
+        example = f"setsup {rest[0] if rest and rest[0] in SUBCOMMANDS else 'sample'} {name}"
+        raise SetsupError(f"options follow the subcommand, as in `{example}` (`setsup --help` lists the subcommands)")
+    elif name not in SUBCOMMANDS:
+        raise SetsupError(f"unknown subcommand {name!r}{near(name, SUBCOMMANDS)} (`setsup --help` lists them)")
+    else:
+        return _run_subcommand(name, rest)
+    return 0
+
+
+def _run_subcommand(name: str, words: list[str]) -> int:
+    # only the module of the subcommand is imported
+    from setsup_cli.parsing.parser import Subcommand, parse, print_help
+
+    module = import_module(f"setsup_cli.commands.{name}")
+    subcommand = Subcommand(name, module.Options, module.HELP)
+    if hasattr(module, "resolve_options"):
+        subcommand = module.resolve_options(subcommand, words)
+    if {"-h", "--help"} & set(words):
+        with output_errors():
+            print_help(subcommand, f"{SUBCOMMANDS[name][0].upper()}{SUBCOMMANDS[name][1:]}.")
+        return 0
+    parsed = parse(subcommand, words)
+    with _log_to_stderr(parsed.quiet):
+        code: int = module.run(parsed)
+    return code
+
+
+def _complete(words: list[str]) -> int:
+    """Install shell completion, or complete words for an installed one."""
+    from setsup_cli.parsing.parser import Subcommand, complete
+
+    modules = {name: import_module(f"setsup_cli.commands.{name}") for name in SUBCOMMANDS}
+    complete([Subcommand(name, module.Options, SUBCOMMANDS[name]) for name, module in modules.items()], words)
+    return 0
+
+
+@contextmanager
+def _log_to_stderr(quiet: bool) -> Iterator[None]:
+    """Show on standard error what the library logs; with ``quiet`` only warnings, which turns off progress."""
+    import logging
+
+    log, handler = logging.getLogger("setsup"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("setsup: %(message)s"))
+    level, propagate = log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        log.propagate = propagate
+
+
+def _help() -> str:
+    subcommands = "\n".join(f"  {name:<10} {line}" for name, line in SUBCOMMANDS.items())
+    examples = "\n".join(f"  {command}\n      {line}" for command, line in EXAMPLES.items())
+    return (
+        "Usage: setsup SUBCOMMAND [OPTIONS]\n\n"
+        "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning.\n\n"
+        f"Subcommands:\n{subcommands}\n\n"
+        "Options:\n"
+        "  --help, -h            show this help; `setsup SUBCOMMAND --help` shows that of a subcommand\n"
+        "  --version             show the version\n"
+        "  --install-completion  install completion for your shell: bash, zsh or fish\n\n"
+        "All subcommands have --json (output JSON) and --quiet, -q (no progress on standard error).\n\n"
+        f"Examples:\n{examples}\n"
+    )

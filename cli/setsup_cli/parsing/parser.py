@@ -1,0 +1,237 @@
+"""From classes of options to cyclopts, and from its errors to one sentence.
+
+A subcommand is a function whose parameters are the fields of its class of options, and which returns them as that
+class.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import MISSING, Field, fields
+from inspect import Parameter as Argument
+from inspect import Signature
+from io import StringIO
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+
+import cyclopts
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from setsup.errors import SetsupError, near
+from setsup_cli.parsing.values import alternatives
+
+if TYPE_CHECKING:
+    from cyclopts.help import ColumnSpec
+    from rich.console import Console
+
+__all__ = ["Subcommand", "complete", "parse", "parse_known", "print_help"]
+
+
+class Subcommand(NamedTuple):
+    """A subcommand: its name, its class of options, its help, and the name on which its options depend."""
+
+    name: str
+    options: type
+    help: str
+    depends: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command whose help lists the options."""
+        return f"setsup {self.name} {self.depends}".rstrip()
+
+
+def _app(subcommands: Sequence[Subcommand]) -> App:
+    """Make the parser of some subcommands; the result of a call is an instance of the class of options."""
+    app = App(
+        name="setsup",
+        help_format="plaintext",
+        version_flags=(),
+        group_arguments=Group("Arguments", sort_key=0),
+        group_parameters=Group("Options", sort_key=1),
+        default_parameter=Parameter(
+            negative=(), consume_multiple=(1, None), allow_repeating=False, show_choices=False,
+            json_dict=False, json_list=False,
+        ),
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+        suppress_keyboard_interrupt=False,
+    )  # fmt: skip
+    for name, options, text, _ in subcommands:
+        labels = [_parameter(one).metavar or "" for one in fields(options) if not one.kw_only]
+        usage = " ".join(["Usage: setsup", name, *labels, "[OPTIONS]"])
+        app.command(_collector(options), name=name, help=_unwrap(text), usage=usage)
+    return app
+
+
+def parse(subcommand: Subcommand, words: Sequence[str]) -> Any:
+    """Convert words to options, or say in one sentence what is wrong with them."""
+    try:
+        return _options(subcommand, words)
+    except CycloptsError as error:
+        raise SetsupError(_sentence(error, subcommand.command)) from error
+
+
+def _columns(console: "Console", options: object, entries: object) -> tuple["ColumnSpec", ...]:
+    """Columns of the help, of which the first is wide enough for choices."""
+    from cyclopts.help import ColumnSpec, DescriptionRenderer, NameRenderer
+
+    width = console.width * 45 // 100
+    name = ColumnSpec(renderer=NameRenderer(width), style="cyclopts.name", max_width=width)
+    return name, ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
+
+
+def print_help(subcommand: Subcommand, line: str) -> None:
+    """Print the help of a subcommand to standard output, after a line about it."""
+    from cyclopts.help import DefaultFormatter
+    from rich.console import Console
+
+    # rendered first: rich exits by itself where standard output is closed
+    text = StringIO()
+    app = _app([subcommand._replace(help=f"{line}\n\n{subcommand.help}")])
+    app.help_formatter = DefaultFormatter(column_specs=_columns)
+    app.help_print([subcommand.name], console=Console(file=text, force_terminal=sys.stdout.isatty()))
+    sys.stdout.write(text.getvalue())
+
+
+def complete(subcommands: Sequence[Subcommand], words: Sequence[str]) -> None:
+    """Install shell completion for subcommands, or print what completes words."""
+    app = _app(subcommands)
+    app.register_install_completion_command()
+    try:
+        with redirect_stderr(StringIO()):
+            app(words)
+    except CycloptsError as error:
+        raise SetsupError(_sentence(error, "setsup --install-completion")) from error
+    except OSError as error:
+        raise SetsupError(f"completion cannot be installed: {error}") from error
+    except SystemExit as stop:
+        raise SetsupError("no shell is detected; name it: `setsup --install-completion --shell bash`") from stop
+
+
+def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
+    """Convert the words of a class of options on which further ones depend; unknown options are left out.
+
+    The values of an unknown option are all words up to the next one, but a single word where no argument would be left.
+    """
+    words = [word for word in words if word not in ("-h", "--help")]
+    for most in (len(words), 1):
+        known = list(words)
+        while True:
+            try:
+                found = _options(subcommand, known)
+                break
+            except cyclopts.UnknownOptionError as error:
+                name = _option_name(error)
+                start = next(at for at, word in enumerate(known) if word.partition("=")[0] == name)
+                end = start + 1
+                while (
+                    "=" not in known[start] and end < len(known) and end <= start + most and not _is_option(known[end])
+                ):
+                    end += 1
+                del known[start:end]
+            except CycloptsError as error:
+                raise SetsupError(_sentence(error, subcommand.command)) from error
+        if any(getattr(found, one.name) != one.default for one in fields(subcommand.options) if not one.kw_only):
+            break
+    return found
+
+
+def _options(subcommand: Subcommand, words: Sequence[str]) -> Any:
+    return _app([subcommand])([subcommand.name, *words])
+
+
+def _collector(options: type) -> Any:
+    """A function of the fields of a class that returns its instance."""
+
+    def collect(*arguments: Any, **given: Any) -> Any:
+        return options(*arguments, **given)
+
+    signature = Signature(
+        [
+            Argument(
+                one.name,
+                Argument.KEYWORD_ONLY if one.kw_only else Argument.POSITIONAL_ONLY,
+                default=_default(one),
+                annotation=one.type,
+            )
+            for one in sorted(fields(options), key=lambda one: bool(one.kw_only))
+        ]
+    )
+    vars(collect)["__signature__"] = signature
+    collect.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+    return collect
+
+
+def _default(one: "Field[Any]") -> Any:
+    if one.default_factory is not MISSING:
+        return one.default_factory()
+    return Argument.empty if one.default is MISSING else one.default
+
+
+def _parameter(one: "Field[Any]") -> Parameter:
+    return next(note for note in get_args(one.type) if isinstance(note, Parameter))
+
+
+def _unwrap(text: str) -> str:
+    """Join the lines of each paragraph, but those of lists."""
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(part if "\n  " in part else " ".join(part.split("\n")) for part in paragraphs)
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def _sentence(error: CycloptsError, command: str) -> str:
+    """What is wrong, by the structure of an error."""
+    argument: Any = error.argument
+    parameter = argument.parameter if argument is not None else Parameter()
+    match error:
+        case cyclopts.UnknownOptionError(argument_collection=known):
+            name = _option_name(error)
+            names = [one for each in known if not each.children for one in each.names if one.startswith("--")]
+            return f"unknown option {name!r}{near(name, names)} (`{command} --help` lists the options)"
+        case cyclopts.UnusedCliTokensError(unused_tokens=[first, *_]):
+            return f"unexpected argument {first!r} (`{command} --help` lists arguments and options)"
+        case cyclopts.RepeatArgumentError(token=token):
+            return f"{token.keyword} is given twice; give it once"
+        case cyclopts.MissingArgumentError() if not argument.name.startswith("-"):
+            return f"`{command}` requires the argument {parameter.metavar}: {_start(parameter.help)}"
+        case cyclopts.MissingArgumentError():
+            many = "a value" if argument.token_count()[0] == 1 else f"{argument.token_count()[0]} values"
+            return f"{argument.name} requires {many}: `{_usage(argument.name, parameter)}`"
+        case cyclopts.CoercionError(token=token, target_type=kind) if token is not None:
+            option = argument.name if token.keyword else parameter.metavar
+            if argument.hint is bool:
+                return f"{option} takes no value; leave out '={token.value}'"
+            return f"{option} must be {_expected(kind, parameter.metavar or '')}, not {token.value!r}"
+    return str(error).rstrip(".")
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("--") or (word.startswith("-") and word[1:2].isalpha())
+
+
+def _option_name(error: cyclopts.UnknownOptionError) -> str:
+    return (error.token.keyword or error.token.value).partition("=")[0]
+
+
+def _usage(name: str, parameter: Parameter) -> str:
+    return f"{name} {parameter.metavar}" if parameter.metavar else name
+
+
+_KINDS: Mapping[Any, str] = {int: "an integer", float: "a number"}
+
+
+def _expected(kind: Any, metavar: str) -> str:
+    kinds = alternatives(kind)
+    words = [_KINDS[one] for one in kinds if one in _KINDS]
+    choices = [str(choice).lower() for one in kinds if get_origin(one) is Literal for choice in get_args(one)]
+    words += [f"one of {', '.join(choices)}"] if choices else []
+    words += ["none"] if NoneType in kinds or "none" in metavar.split("|") else []
+    return " or ".join(words) or "valid"
+
+
+def _start(text: str | None) -> str:
+    return f"{(text or '')[:1].lower()}{(text or '')[1:].rstrip('.')}"
