@@ -31,7 +31,7 @@ MaybeLoggers = Union[None, tuple[Literal["tensorboard", "wandb"], ...]]  # noqa:
 
 HELP = """\
 All settings of a preset are options: `setsup train abc/fig3a --help` explains them, and `setsup train abc/fig3a
---steps 100 --drawing.size 16` changes two. Ctrl-C stops after the step at work; the same command goes on from there."""
+--steps 100 --sampler.size 16` changes two. Ctrl-C stops after the step at work; the same command goes on from there."""
 
 _NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "shrunk", "digest")
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID")
@@ -50,7 +50,7 @@ class Options:
     ] = None
     seeds: Annotated[MaybeNumbers, declared("N ...", "Seeds, one after the other.", "(default: 0)")] = None
     root: Root = None
-    stand_in: Annotated[
+    substitute: Annotated[
         bool, declared(None, "Train on the data set that stands in for the published one; the results say so.")
     ] = False
     smoke: Annotated[
@@ -101,8 +101,8 @@ def run(options: Any) -> int:
     """Train and print, or list the presets."""
     if options.preset is None:
         return _list(options.json)
-    from setsup.experiments.loggers import need_logger
     from setsup.experiments.settings import put
+    from setsup.experiments.training.loggers import need_logger
 
     for name in options.log or ():
         need_logger(name)  # before torch is imported, and data are opened
@@ -128,8 +128,8 @@ def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
     """The setting of the preset that holds how its data set is opened, where that is asked for otherwise."""
     if not options.option:
         return {}
-    if preset.data is None or options.stand_in:
-        what = preset.name if preset.data is None else f"the stand-in of {preset.name}"
+    if preset.data is None or options.substitute:
+        what = preset.name if preset.data is None else f"the substitute of {preset.name}"
         raise SetsupError(f"--option is for published data sets; {what} opens none")
     from setsup.datasets.registry import options_of
 
@@ -177,7 +177,7 @@ def _listed() -> str:
 
 def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]:
     """Say what is trained on what."""
-    from setsup.experiments.settings import flat
+    from setsup.experiments.settings import flatten
 
     yield f"{usual.name}: {usual.shows}"
     if usual.shrunk:
@@ -186,11 +186,15 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
         return
     name, split = other.get("data.name", usual.data.name), other.get("data.split", usual.data.split)
     where = other.get("data.where", usual.data.where)
-    stands = f"{other.get('data.stand_in', usual.data.stand_in)}, a STAND-IN for {name}"
-    parts = [stands if options.stand_in else name, *([f"split {split}"] if split else []), *([where] if where else [])]
+    stands = f"{other.get('data.substitute', usual.data.substitute)}, a SUBSTITUTE for {name}"
+    parts = [
+        stands if options.substitute else name,
+        *([f"split {split}"] if split else []),
+        *([where] if where else []),
+    ]
     yield f"data: {', '.join(parts)}"
     if other:
-        before = flat(usual)
+        before = flatten(usual)
         words = [f"{key} {_shown(key, value)} (not {_shown(key, before[key])})" for key, value in other.items()]
         yield f"changed: {', '.join(words)}"
     yield f"{other.get('steps', usual.steps):,} steps, {options.precision}, {_devices(options)}"
@@ -227,17 +231,19 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
             if run.file_changed:
                 say(f"FILE CHANGED: {CHANGED}")
 
-    how = RunConfig(
+    config = RunConfig(
         **{field.name: value for field in fields(RunConfig) if (value := getattr(options, field.name)) is not None}
     )
     folder = _folder(options, preset) / f"seed-{seed}"
     try:
-        run = train(preset, folder, seed=seed, root=options.root, stand_in=options.stand_in, how=how, begun=begin)
+        run = train(
+            preset, folder, seed=seed, root=options.root, substitute=options.substitute, config=config, on_start=begin
+        )
     except DataError as error:
-        other = None if begun or options.stand_in or preset.data is None else preset.data.stand_in
+        other = None if begun or options.substitute or preset.data is None else preset.data.substitute
         if other is None:
             raise
-        raise DataError(f"{error}; or --stand-in trains on {other}") from None
+        raise DataError(f"{error}; or --substitute trains on {other}") from None
     except KeyboardInterrupt:
         if not begun:
             raise
@@ -253,11 +259,11 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
 def _folder(options: Any, preset: "Preset") -> Path:
     if options.out is not None:
         return expanded(options.out)
-    return Path("runs", f"{preset.name}{'-stand-in' * options.stand_in}{'-smoke' * options.smoke}")
+    return Path("runs", f"{preset.name}{'-substitute' * options.substitute}{'-smoke' * options.smoke}")
 
 
 def _place(run: "Run", before: "Progress") -> str:
-    if run.preset.learning is None:
+    if run.preset.method is None:
         return f"seed {run.seed}: {run.folder}: nothing is to be trained"
     if before.steps >= run.preset.steps:
         return f"seed {run.seed}: {run.folder} is finished"
@@ -274,7 +280,7 @@ def _found(options: Any, run: "Run", before: "Progress") -> dict[str, Any]:
     return {
         "folder": str(run.folder),
         "seed": run.seed,
-        "stand_in": run.stand_in,
+        "substitute": run.substitute,
         "file_changed": run.file_changed,
         "steps": now.steps,
         "from_step": before.steps,

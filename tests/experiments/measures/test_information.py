@@ -133,10 +133,8 @@ def test_settings_of_a_training_that_are_none(kind: Any, options: Any, sentence:
     assert str(caught.value) == sentence
 
 
-def test_a_probe_is_judged_when_it_is_trained() -> None:
-    with pytest.raises(
-        SetsupError, match=r"^the estimator probe is judged when it is trained: give it last None, not 9$"
-    ):
+def test_a_probe_averages_no_steps() -> None:
+    with pytest.raises(SetsupError, match=r"^the estimator probe averages no steps: give it last None, not 9$"):
         FactorInformation(factors=("colour",), estimator="probe", last=9)
 
 
