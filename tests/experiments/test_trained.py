@@ -179,7 +179,7 @@ def test_the_data_are_those_of_the_run() -> None:
     some = trained(ROWS, Numbered(10), root="there", substitute=True)
     some.open("test")
     assert some.dataset is some.dataset
-    assert some.preset.data.opened == [("there", True, "test"), ("there", True, None)]
+    assert some.data.opened == [("there", True, "test"), ("there", True, None)]
 
 
 @pytest.mark.long("trainings")

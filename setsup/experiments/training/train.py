@@ -198,7 +198,7 @@ def _quiet() -> Iterator[None]:
     logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [log.level for log in logs]
     with warnings.catch_warnings():
-        known = "num_workers|isinstance.treespec|GPU available but not used|functional.all_gather is deprecated"
+        known = "num_workers|isinstance.treespec|GPU available but not used|functional.all_gather is deprecated|Keeper"
         warnings.filterwarnings("ignore", message=f".*({known}).*")
         for log in logs:
             log.setLevel(logging.ERROR)

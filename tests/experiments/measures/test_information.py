@@ -73,7 +73,7 @@ MEASURES = (FactorInformation, NoiseSweep, Accuracy)
 )
 def test_no_noise_is_made_up_for_a_method_that_does_not_say_which(kind: Any, method: Any) -> None:
     dataset = Numbered(600)
-    with pytest.raises(SetsupError, match=r"^OneHot does not say .*: give the evaluation a sigma") as caught:
+    with pytest.raises(SetsupError, match=r"^OneHot has no similarity .*: give the evaluation a sigma") as caught:
         kind(factors=("colour",)).shrunk().measure(trained(method, dataset))
     assert "\n" not in str(caught.value)
     assert dataset.fetched == 0, "it is said before all is embedded"
