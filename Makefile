@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # hundreds of processes of the tests start from the sources, which are compiled once and not by each of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help sample test test-all smoke lint docs compiled bench bench-check clean
+.PHONY: help sample test test-all smoke lint style types units docs bench bench-check clean
 
 help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
@@ -38,24 +38,28 @@ $(STAMPS)/all: pyproject.toml constraints.txt | $(VENV)/bin/python
 sample: $(STAMPS)/core
 	@$(BIN)/setsup sample --inactive wall_hue
 
-lint: $(STAMPS)/all
+lint: style types
+
+style: $(STAMPS)/all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types: $(STAMPS)/all
+	$(BIN)/mypy
 
 docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# mypy has but one core: meanwhile all is compiled that tests import; what cannot be imported is left to them to tell
-compiled: $(STAMPS)/all
-	@$(BIN)/python -m pytest --doctest-modules --collect-only -qqq >/dev/null 2>&1 || true
-
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-test: $(STAMPS)/all
-	@$(MAKE) --no-print-directory --jobs=2 lint compiled
+units: $(STAMPS)/all
 	$(PYTEST) --doctest-modules
+
+# mypy uses one core, and the tests wait for processes that they start: together they take less time
+test: $(STAMPS)/all
+	@$(MAKE) --no-print-directory style
+	@$(MAKE) --no-print-directory --jobs=2 types units
 
 # properties are checked again with random examples, but in CI, where the same commit has the same result
 test-all: test

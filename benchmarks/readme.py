@@ -27,18 +27,18 @@ class Line(NamedTuple):
 
 LINES = (
     Line(
-        "one set of 32, `sampler[k]` at random k",
+        "a set of 32, `sampler[k]` at random k",
         "disent's state space",
         (("sets", r"set of 32, sampler\[k\] at random k", "disent.*"),),
     ),
     Line(
-        "the same while iterating; in blocks of 64 steps",
+        "a set of 32, iterating; in blocks of 64 steps",
         "disent's state space",
         (("sets", "set of 32, iterating", "disent.*"), ("sets", "set of 32, blocks of 64 steps", "disent.*")),
     ),
     Line(
-        "a set by one factor of 480,000 rows; of 10,000,000",
-        "ABC's own way, which sieves the table for every set",
+        "a set with one fixed factor, 480,000 rows; 10,000,000 rows",
+        "ABC's published code, which filters the table for each set",
         (
             ("sets", "set of 32, 1 inactive, 480 k rows", "ABC.*"),
             ("sets", "set of 32, 1 inactive, 10 M rows", "ABC.*"),
@@ -55,12 +55,12 @@ LINES = (
         (("groups", "index of 10 M rows, 480,000 groups", "pandas.*"),),
     ),
     Line(
-        "a set of 256 pictures, in memory; memory-mapped",
+        "a set of 256 images, in memory; memory-mapped",
         "`np.take` into a reused array",
         (("fetch", "set of 256, array in memory", ".*"), ("fetch", "set of 256, memory-mapped.*", ".*")),
     ),
     Line(
-        "batches of 256 pictures in memory through the loader, to numpy",
+        "batches of 256 images in memory, loader to numpy",
         "`np.take` into a reused array",
         (("loading", "sets of 256 in memory, to numpy, a thread ahead", ".*"),),
     ),
@@ -70,43 +70,43 @@ LINES = (
         (("loading", "sets of 256 JPEG files of 160 × 160, 2 processes", ".*"),),
     ),
     Line(
-        "a room of 225,000 triangles by rays, all outputs: 64²; 256²",
-        "pyrender, which gives colours, depth and ids",
+        "a room of 225,000 triangles, ray cast, all outputs: 64²; 256²",
+        "pyrender (color, depth and ids)",
         (("rendering", "room, .*, 64², flat", "pyrender.*"), ("rendering", "room, .*, 256², flat", "pyrender.*")),
     ),
     Line(
-        "a small scene by OpenGL, all outputs, 256²",
+        "a small scene, OpenGL, all outputs, 256²",
         "pyrender; a bare loop of moderngl",
         (("gl", "simple, .*, 256 × 256, .*", "pyrender.*"), ("gl", "simple, .*, 256 × 256, .*", "a bare.*")),
     ),
     Line(
-        "8,192 exact correspondences in that room",
-        "Embree's two casts alone",
+        "8,192 exact correspondences in the same room",
+        "the two ray casts in Embree alone",
         (("correspondence", "8,192 pixels at 256², room of 225 k triangles", ".*first hits, both ways"),),
     ),
     Line(
-        "opening a zip of 500,000 files whose list is kept: time; memory",
+        "opening a zip of 500,000 files with a cached index: time; memory",
         "",
         (("archives", "500,000 files in a zip, index kept: .*", "limit"),),
     ),
     Line(
-        "random sets of 64 files of 20 kB out of a zip; out of a tar",
+        "random sets of 64 files of 20 kB from a zip; from a tar",
         "the same files in a folder",
         (("archives", "random sets of 64 .* from a zip", ".*"), ("archives", "random sets of 64 .* from a tar", ".*")),
     ),
     Line("listing a tar for the first time", "tarfile", (("archives", "first listing of .* in a tar", "tarfile.*"),)),
     Line(
-        "converting 60,000 rows of the published Shapes3D file, once",
+        "converting 60,000 rows of the published Shapes3D file",
         "h5py in slabs",
         (("convert", "60,000 rows.*", "h5py.*"),),
     ),
-    Line("procedural pictures, one core", "", (("procedural", "random rows, 256 a fetch", ""),)),
+    Line("procedural images, one core", "", (("procedural", "random rows, 256 a fetch", ""),)),
 )
 
 
 def table(run: dict[str, Any]) -> str:
     """The machine, and those lines of the table of which the run has every row."""
-    lines = ["| what | setsup | beside | ratio |", "|---|---|---|---|"]
+    lines = ["| | setsup | baseline | ratio |", "|---|---|---|---|"]
     for line in LINES:
         found = [_found(run["rows"], *wanted) for wanted in line.rows]
         if not all(found):
@@ -116,7 +116,7 @@ def table(run: dict[str, Any]) -> str:
         others = "; ".join(row["other"] for row in rows) if line.beside else ""
         ratios = "; ".join(f"{number(row['figure']['median'])} {row['unit']}" for row in rows) if line.beside else ""
         lines.append(f"| {line.what} | {ours} | {', '.join(filter(None, (line.beside, others)))} | {ratios} |")
-    return "\n".join([f"Here: {run['about'][0]}.", "", *lines])
+    return "\n".join([f"Measured on: {run['about'][0]}.", "", *lines])
 
 
 def _found(rows: list[dict[str, Any]], topic: str, what: str, against: str) -> list[dict[str, Any]]:

@@ -142,7 +142,7 @@ def test_options_without_a_data_set_are_refused_before_the_run_is_loaded(setsup:
     assert "--option opens the data set that is named" in setsup("embed", trained, "--option", "a=1", *MEAN).err
 
 
-def test_a_stand_in_is_labelled(setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_substitute_is_labelled(setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(digits, tmp_path / "data" / "mnist")
     monkeypatch.setenv("SETSUP_DATA", str(tmp_path / "data"))
     preset = f"{OWN}:own/stand"

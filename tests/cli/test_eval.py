@@ -153,7 +153,7 @@ def test_a_file_alone_stands_for_the_preset_of_the_run(setsup: Run, trained: Pat
     assert setsup("embed", trained, "--preset", OWN).code == 0
 
 
-def test_unfinished_runs_and_stand_ins_are_labelled(
+def test_unfinished_runs_and_substitutes_are_labelled(
     setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(digits, tmp_path / "data" / "mnist")

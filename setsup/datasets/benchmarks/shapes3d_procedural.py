@@ -22,7 +22,7 @@ __all__ = ["ProceduralShapes3D", "open"]
 class ProceduralShapes3D(Dataset):
     """Pictures in the manner of Shapes3D: the grid of its six factors, 480,000 rows.
 
-    Not the published data (that is ``shapes3d``) but a stand-in with the same factors, levels and row numbers, which
+    Not the published data (that is ``shapes3d``) but a substitute with the same factors, levels and row numbers, which
     needs no download. The one modality is ``image``, (64, 64, 3) uint8 sRGB; its bytes depend on the row alone, on any
     machine. Each of the 480 states of scale, shape and orientation is cast when a row first needs it and kept (41 MB
     for all, not pickled); hues are added afterwards.
