@@ -95,8 +95,9 @@ class TrainedRun:
     def sample(self, count: int, table: FactorTable | None = None) -> npt.NDArray[np.int64]:
         """At most `count` rows of a table (by default the training data), without repeats, determined by the seed."""
         table = self.dataset.factors if table is None else table
-        rows: npt.NDArray[np.int64] = EpochSampler(table, min(count, len(table)), epochs=1, seed=self.seed)[0].indices
-        return rows[0]
+        sampler = EpochSampler(table, min(count, len(table)), epochs=1, seed=self.seed)
+        rows: npt.NDArray[np.int64] = sampler[0].indices[0]
+        return rows
 
     def embed(self, dataset: "Dataset | None" = None, rows: npt.NDArray[np.int64] | None = None) -> Reals:
         """Embed rows of a dataset; by default all rows of the training data. Results are cached.

@@ -63,7 +63,7 @@ class DigitStyle:
 
     def measure(self, trained: TrainedRun) -> Measured:
         """Measures of the trained network, the untrained one, and pixels; a scatter and a sheet of neighbours."""
-        from setsup.experiments.trained import embed
+        from setsup.experiments.embedding import embed
 
         sigma = noise_of(trained, self.sigma)
         train, test = trained.dataset, trained.open("test")

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from setsup.experiments.abc.measures import DigitStyle, LossOverDimensions
+from setsup.experiments.data import Data
 from setsup.experiments.measures import Accuracy, Components, FactorInformation, NoiseSweep
-from setsup.experiments.preset import Data, Evaluation, Preset
+from setsup.experiments.preset import Evaluation, Preset
 from setsup.experiments.sets import Sets
 
 if TYPE_CHECKING:
