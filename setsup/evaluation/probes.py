@@ -22,6 +22,7 @@ Reals = npt.NDArray[np.float64]
 
 _STILL = 1e-8  # gradient, in nats for a standardised embedding, that ends a descent
 _STEPS = 10_000
+_LEAST = 1e-300  # scikit-learn refuses the infinite penalty that a large one times the rows may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +213,13 @@ def _fit_logistic(reals: Reals, classes: npt.NDArray[np.int64], penalty: float) 
     if classes.max() == 1:  # of two classes scikit-learn fits the difference of the two rows of W
         strength /= 2
     linear = imported("sklearn.linear_model", "train")
-    return _fit(linear.LogisticRegression(C=1 / strength, tol=_STILL, max_iter=_STEPS), reals, classes)
+    return _fit(linear.LogisticRegression(C=max(1 / strength, _LEAST), tol=_STILL, max_iter=_STEPS), reals, classes)
 
 
 def _fit_ridge(reals: Reals, values: Reals, penalty: float) -> Any:
     """A linear regression of standardised embeddings."""
     linear = imported("sklearn.linear_model", "train")
-    model = linear.Ridge(penalty * len(reals), solver="svd") if penalty else linear.LinearRegression()
+    model = linear.Ridge(min(penalty * len(reals), 1 / _LEAST), solver="svd") if penalty else linear.LinearRegression()
     return _fit(model, reals, values)
 
 

@@ -17,7 +17,7 @@ from PIL import Image
 
 import setsup as library
 from setsup.errors import DataError
-from setsup.experiments.preset import Data
+from setsup.experiments.data import Data
 from setsup.shards.dataset import open_shards
 from setsup.shards.stores.places import is_shards
 from setsup_cli.commands.shard import _there
