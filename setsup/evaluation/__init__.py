@@ -56,54 +56,16 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _HOMES = {
-        "agreement": (
-            "Retrieved",
-            "accuracy",
-            "matches",
-            "mean_average_precision",
-            "precision",
-            "vote",
-        ),
-        "information": (
-            "Information",
-            "noise_scale",
-        ),
-        "maps": (
-            "tsne_map",
-            "umap_map",
-        ),
+        "agreement": ("Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"),
+        "information": ("Information", "noise_scale"),
+        "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
-        "probe_bound": (
-            "ProbeInformation",
-            "probe_information",
-        ),
-        "probes": (
-            "Classified",
-            "Regressed",
-            "logistic_probe",
-            "ridge_probe",
-        ),
-        "projection": (
-            "Components",
-            "principal_components",
-        ),
-        "retrieval": (
-            "nearest",
-            "shared_keys",
-        ),
-        "scores": (
-            "DCI",
-            "Score",
-            "dci",
-            "factor_vae",
-            "mig",
-            "modularity",
-            "sap",
-        ),
-        "statistics_networks": (
-            "mine",
-            "noise_sweep",
-        ),
+        "probe_bound": ("ProbeInformation", "probe_information"),
+        "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
+        "projection": ("Components", "principal_components"),
+        "retrieval": ("nearest", "shared_keys"),
+        "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
+        "statistics_networks": ("mine", "noise_sweep"),
     }
 
     _NETWORKS = ("information", "neighbours", "probe_bound", "statistics_networks")
