@@ -36,7 +36,7 @@ import json, os, signal, sys
 from dataclasses import replace
 from pathlib import Path
 from setsup.errors import SetsupError
-from setsup.experiments import How, train
+from setsup.experiments import RunConfig, train
 from setsup.methods.abc import ABC
 from tests.experiments.banked import BANKED, NORMED
 from tests.experiments.small import PLAIN
@@ -53,7 +53,7 @@ def noted(self, batch, batch_idx):
 
 if __name__ == "__main__":
     ABC.training_step = noted
-    two = How(devices=2, accelerator="cpu", workers=0)
+    two = RunConfig(devices=2, accelerator="cpu", workers=0)
     train(replace(PLAIN, steps={STEPS}), folder / "whole", seed=5, config=two)
     phase = "stopped"
     try:
