@@ -1,6 +1,6 @@
-"""Checks of arguments that all packages share: each gives the value in its plain form, or raises one sentence.
+"""Checks of arguments that all packages share: each returns the value as a plain type, or raises one sentence.
 
-``what`` names the argument in the sentence, and ``error`` is the kind that the caller's package raises.
+``what`` names the argument in the message, and ``error`` is the class that the caller's package raises.
 """
 
 import math
@@ -40,17 +40,17 @@ Error = type[SetsupError]
 
 
 def is_integer(value: Any) -> TypeGuard[int]:
-    """Whether this is an integer, Python's or numpy's; a boolean is none."""
+    """Whether this is an integer of Python or numpy, and no boolean."""
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether this is a number, Python's or numpy's; a boolean is none, nor is NaN."""
+    """Whether this is a number of Python or numpy, and neither a boolean nor NaN."""
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
 def check_integer(value: Any, what: str, error: Error, low: int = 0, high: int | None = None) -> int:
-    """An integer in a range, both ends included."""
+    """Check an integer in a range, both ends included."""
     if not is_integer(value) or value < low or (high is not None and value > high):
         span = f"an integer from {low:,} on" if high is None else f"an integer from {low:,} to {high:,}"
         raise error(f"{what} must be {span}, not {_shown(value)}")
@@ -60,7 +60,7 @@ def check_integer(value: Any, what: str, error: Error, low: int = 0, high: int |
 def check_number(
     value: Any, what: str, error: Error, low: float = -math.inf, high: float = math.inf, *, positive: bool = False
 ) -> float:
-    """A finite number in a range, both ends included; ``positive`` leaves 0 out."""
+    """Check a finite number in a range, both ends included; ``positive`` excludes 0."""
     try:
         found = float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -73,21 +73,21 @@ def check_number(
 
 
 def check_choice(value: Any, choices: Sequence[str], what: str, error: Error) -> str:
-    """One of some words."""
+    """Check one of some strings."""
     if not isinstance(value, str) or value not in choices:
         raise error(f"{what} must be one of {', '.join(choices)}, not {_shown(value)}{near(value, choices)}")
     return value
 
 
 def check_boolean(value: Any, what: str, error: Error) -> bool:
-    """True or False, Python's or numpy's; no other value stands for one."""
+    """Check a boolean of Python or numpy."""
     if not _is_boolean(value):
         raise error(f"{what} must be True or False, not {_shown(value)}")
     return bool(value)
 
 
 def check_string(value: Any, what: str, error: Error) -> str:
-    """A string that UTF-8 can write."""
+    """Check a string that UTF-8 can encode."""
     if not isinstance(value, str):
         raise error(f"{what} must be a string, not {_shown(value)}")
     if half := _SURROGATE.search(value):
@@ -99,7 +99,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def check_strings(value: Any, what: str, error: Error) -> list[str]:
-    """Several strings, given as any iterable but a string."""
+    """Check several strings, in any iterable but a string."""
     try:
         found = None if isinstance(value, _NO_LIST) else list(value)
     except TypeError:  # no iterable, or an array or a tensor without an axis
@@ -116,7 +116,7 @@ _NO_LIST = (str, bytes, Mapping)
 
 
 def check_array(value: Any, what: str, error: Error, dtype: Any = None) -> "npt.NDArray[Any]":
-    """An array of whatever numpy makes one of: no ragged lists, and no tensors with a gradient or on a GPU."""
+    """Convert to an array; ragged lists, and tensors with a gradient or on a GPU, are refused."""
     import numpy as np
 
     try:
@@ -131,7 +131,7 @@ _NO_ARRAY = (TypeError, ValueError, RuntimeError, OverflowError)
 
 
 def check_mapping(value: Any, what: str, error: Error) -> Mapping[str, Any]:
-    """A mapping whose keys are strings."""
+    """Check a mapping whose keys are strings."""
     if not isinstance(value, Mapping):
         raise error(f"{what} must be a mapping of names, not {_shown(value)}")
     for key in value:
@@ -141,7 +141,7 @@ def check_mapping(value: Any, what: str, error: Error) -> Mapping[str, Any]:
 
 
 def check_path(value: Any, what: str, error: Error) -> Path:
-    """A path, from a string or whatever stands for one."""
+    """Check a path, from a string or a path-like object."""
     try:
         path = Path(value)
         if "\0" in os.fspath(path):
@@ -153,14 +153,14 @@ def check_path(value: Any, what: str, error: Error) -> Path:
 
 
 def check_instance(value: Any, kind: type[T], what: str, error: Error, hint: str = "") -> T:
-    """A value of some class; ``hint`` says where one comes from."""
+    """Check an instance of a class; ``hint`` says where to get one."""
     if not isinstance(value, kind):
         raise error(f"{what} must be a {kind.__name__}, not {_shown(value)}{f'; {hint}' if hint else ''}")
     return value
 
 
 def check_memory(needed: int, what: str, reduce: str, error: Error) -> None:
-    """Refuse arrays that this machine cannot hold, before they are made."""
+    """Refuse arrays that do not fit into memory, before they are allocated."""
     if needed < _SMALL:
         return
     there = _memory()
@@ -168,7 +168,7 @@ def check_memory(needed: int, what: str, reduce: str, error: Error) -> None:
         raise error(f"{what} needs {needed:,} bytes of memory, and {there:,} are there; reduce {reduce}")
 
 
-_SMALL = 1 << 26  # bytes about which no machine is asked
+_SMALL = 1 << 26  # bytes below which memory is not checked
 
 
 def _memory() -> int:
@@ -189,10 +189,10 @@ def _memory() -> int:
 
 
 def check_arguments(function: Any, given: Mapping[str, Any], error: Error = SetsupError) -> None:
-    """Check what a public function was given against its annotations: types, not ranges.
+    """Check the arguments of a public function against its annotations: types, not ranges.
 
-    Called with ``locals()`` as its first statement. Any number of numpy's goes for one of Python's, any array or list
-    for a tuple or a sequence; a boolean is no number, and neither is NaN.
+    Called with ``locals()`` as its first statement. Numbers of numpy pass for those of Python, arrays and lists for
+    tuples and sequences; booleans and NaN are no numbers.
     """
     for name, hint in function.__annotations__.items():
         if name in given and not _test(hint)(given[name]):

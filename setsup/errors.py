@@ -1,7 +1,7 @@
 """Errors that say what is wrong, where, and what to do next.
 
-Everything setsup raises on purpose derives from :class:`SetsupError`; the command prints the sentence and exits
-with 2. A traceback of another kind is a bug.
+All errors derive from :class:`SetsupError`; the command prints the message and exits with 2. A traceback of another
+kind is a bug.
 """
 
 import difflib
@@ -12,6 +12,7 @@ from typing import Any
 from setsup.optional import command, installed
 
 __all__ = [
+    "DamagedFile",
     "DataError",
     "EndlessError",
     "FactorError",
@@ -31,11 +32,42 @@ _SOUGHT = 2000  # names among which close matches are sought: the search takes l
 
 
 class SetsupError(Exception):
-    """Base of all errors raised on purpose: one sentence that names the culprit and the next step."""
+    """Base class of all errors: one sentence that says what is wrong, where, and what to do next."""
 
 
 class DataError(SetsupError):
     """A file, folder or download is missing, damaged, or not what it should be."""
+
+
+class DamagedFile(DataError):
+    """A file cannot be read, or is damaged.
+
+    Parameters
+    ----------
+    what : str
+        Which file it is, and what is wrong with it.
+    fix : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> print(DamagedFile("labels.gz is cut off"))
+    labels.gz is cut off; fetch it again
+
+    """
+
+    def __init__(self, what: str, fix: str = "fetch it again") -> None:
+        # both are arguments, so that a pickled error keeps its one remedy
+        super().__init__(what, fix)
+
+    def __str__(self) -> str:
+        """Write one sentence."""
+        return "; ".join(self.args)
+
+    @classmethod
+    def unreadable(cls, label: object, error: OSError, fix: str = "check its path and permissions") -> "DamagedFile":
+        """Make the error for a file that the system refuses to read."""
+        return cls(f"{label} cannot be read: {error.strerror or error}", fix)
 
 
 class FactorError(SetsupError):
@@ -47,19 +79,19 @@ class LibraryError(DataError):
 
 
 class RowError(SetsupError, IndexError):
-    """A row number or a step lies outside its range."""
+    """A row number or a step is out of range."""
 
 
 class SamplerError(SetsupError):
-    """A sampler cannot keep its promise with the arguments it was given."""
+    """A sampler cannot fulfil its arguments."""
 
 
 class EndlessError(SamplerError, TypeError):
-    """A sampler without an end was asked for its length; a TypeError, as Python has it for what has no length."""
+    """An infinite sampler has no length; it is a TypeError too, as for all objects without a length."""
 
 
 def brief(value: object) -> str:
-    """What a value looks like, on one line and in few letters, as a sentence needs it.
+    """Write a value for a message, on one line of at most 80 letters.
 
     Examples
     --------
@@ -70,7 +102,7 @@ def brief(value: object) -> str:
     """
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # whole numbers that Python does not write out, whatever a class of the user's does
+    except Exception:  # integers that are too long for Python, or whatever a user's class raises
         text = f"a {type(value).__name__}"
     return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"
 
@@ -87,7 +119,7 @@ def imported(module: str, extra: str) -> Any:
 
 
 def need(what: str, *modules: str) -> None:
-    """Refuse to begin what optional libraries are missing for; none of them is imported."""
+    """Raise where optional libraries are missing; none is imported."""
     if missing := [module for module in modules if not installed(module)]:
         listed = " and ".join([*([", ".join(missing[:-1])] if missing[:-1] else []), missing[-1]])
         are = "are" if len(missing) > 1 else "is"
@@ -95,7 +127,7 @@ def need(what: str, *modules: str) -> None:
 
 
 def near(word: object, known: Iterable[object]) -> str:
-    """Hint at close matches: ``"; did you mean 'wall_hue'?"``, or what is known when nothing is close.
+    """Suggest close matches: ``"; did you mean 'wall_hue'?"``, or list the known names when nothing is close.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Libraries that setsup can do without: which extra brings each, and what needs it.
+"""Optional libraries: the extras that install each, and what needs it.
 
 This is the one list of them. The extras of ``pyproject.toml`` are tested against it, and ``setsup doctor``, the
-documentation and the errors of :func:`setsup.errors.need` speak from it.
+documentation and the errors of :func:`setsup.errors.need` use it.
 """
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ __all__ = ["LIBRARIES", "Library", "command", "installed"]
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library, by the name that it is imported by.
+    """An optional library.
 
     Attributes
     ----------
     module : str
         Name to import.
     package : str
-        Name that pip knows.
+        Name for pip.
     extras : tuple of str
-        Extras of setsup that bring it, the one to name first; none where nothing of setsup asks for it by itself.
+        Extras of setsup that install it, the one to name first; empty where no extra does.
     use : str
         What needs it.
 
@@ -67,11 +67,11 @@ LIBRARIES = {
         Library("wandb", "wandb", (), "train --log wandb"),
     )
 }
-"""All of them, by the name that they are imported by."""
+"""All optional libraries, by their modules."""
 
 
 def installed(module: str) -> bool:
-    """Whether a library is there; it is not imported."""
+    """Whether a library is installed; it is not imported."""
     try:
         return find_spec(module.partition(".")[0]) is not None
     except ValueError:  # a module that was put in its place has no spec

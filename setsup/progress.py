@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: a bar where a person watches, elsewhere a line a minute through logging."""
+"""Progress of long work on standard error: a bar on a terminal, elsewhere one line per minute through logging."""
 
 import logging
 import sys
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 __all__ = ["Advance", "progress"]
 
 _EVERY = 60.0  # seconds between two lines
-_GLANCE = 0.5  # seconds between two looks at a note, which may have to wait for a GPU
+_GLANCE = 0.5  # seconds between two readings of a note, which may have to wait for a GPU
 _LOG = logging.getLogger(__name__)
 
 
 class Advance(Protocol):
-    """Tells a progress bar how much was done; a negative count takes it back (work that starts anew)."""
+    """Advances a progress bar; a negative count takes it back (work that starts again)."""
 
     def __call__(self, n: int = 1, /) -> None:
-        """Add `n` units to what was done."""
+        """Advance by `n` units."""
 
 
 @contextmanager
 def progress(
     total: int | None, what: str, unit: str = "it", note: Callable[[], str] | None = None
 ) -> Iterator[Advance]:
-    """Show how far long work is, with its speed and the time left.
+    """Show the progress of long work, its speed and the time left.
 
-    On a terminal that is a bar, which goes away when the work ends. Elsewhere rich is not imported, and a line a minute
-    is logged at INFO, so that work of less than a minute says nothing. A level above INFO at the logger ``setsup``, as
-    the command's ``-q`` sets it, silences both.
+    On a terminal this is a bar, which disappears when the work ends. Elsewhere one line per minute is logged at INFO,
+    and rich is not imported; work of less than a minute logs nothing. A level above INFO of the logger ``setsup``, as
+    ``-q`` sets it, silences both.
     """
     if logging.getLogger("setsup").level > logging.INFO:
         yield _silent
@@ -63,12 +63,12 @@ def _silent(n: int = 1, /) -> None:
 
 
 class _Lines:
-    """Logs how far work is, once a minute."""
+    """Logs progress once a minute."""
 
     def __init__(self, total: int | None, what: str, unit: str, note: Callable[[], str] | None) -> None:
         self._total, self._what, self._unit, self._note = total, what, unit, note
         self._done, self._lock = 0, threading.Lock()
-        self._begun = self._said = time.perf_counter()
+        self._started = self._said = time.perf_counter()
 
     def __call__(self, n: int = 1, /) -> None:
         with self._lock:
@@ -78,7 +78,7 @@ class _Lines:
                 return
             self._said = now
         if _LOG.isEnabledFor(logging.INFO):
-            _LOG.info("%s: %s", self._what, ", ".join(self._parts(now - self._begun)))
+            _LOG.info("%s: %s", self._what, ", ".join(self._parts(now - self._started)))
 
     def _parts(self, seconds: float) -> Iterator[str]:
         done, unit, rate = float(self._done), self._unit, self._done / seconds
@@ -99,7 +99,7 @@ def _columns(unit: str) -> "list[ProgressColumn]":
     from rich.text import Text
 
     class Rate(bars.ProgressColumn):
-        """Units done a second."""
+        """Units per second."""
 
         def render(self, task: bars.Task) -> Text:
             speed = task.finished_speed or task.speed

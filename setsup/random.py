@@ -1,13 +1,13 @@
 """Keyed randomness: numbers that are a function of their key, not of a history.
 
-Two primitives carry every sampler, recipe and transform. *Keyed bits* turn key words (seed, stream, step, set, slot)
-into 64 uniform bits; *keyed permutations* are bijections on 0 … n − 1 that are evaluated only where they are needed.
-Nothing here has a state, and nothing depends on the platform: only 64-bit integer arithmetic, and products of
+Every sampler, recipe and transform is built on two primitives. *Keyed bits* turn key words (seed, stream, step, set,
+position) into 64 uniform bits; *keyed permutations* are bijections on 0 … n − 1 that are evaluated only where needed.
+There is no state, and nothing depends on the platform: the arithmetic is that of 64-bit integers, and products of
 exactly representable doubles.
 
 Keys fold one word at a time with the SplitMix64 step, ``fold(key, word) = mix(key + γ·(word + 1))``, whose mixer is a
-bijection [1]_. Different words of one key can therefore never collide, and no two key words are ever summed: between
-the seed and the step, or the step and the set, stands a mixer.
+bijection [1]_. Different words of one key can therefore never collide, and no two key words are ever summed: a mixer
+separates the seed from the step, and the step from the set.
 
 References
 ----------
@@ -67,7 +67,7 @@ def stream_key(seed: int, stream: str) -> int:
 
     """
     if not is_integer(seed) or not 0 <= seed <= _MASK:
-        raise SamplerError(f"the seed must be a whole number from 0 to 2**64 - 1, not {brief(seed)}")
+        raise SamplerError(f"the seed must be an integer from 0 to 2**64 - 1, not {brief(seed)}")
     digest = hashlib.blake2b(check_string(stream, "the stream", SamplerError).encode(), digest_size=8).digest()
     return _fold_int(int.from_bytes(digest, "little"), int(seed))
 

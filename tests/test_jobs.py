@@ -187,7 +187,7 @@ def die(folder: Path, times: int, number: int) -> int:
 @pytest.mark.long("kills and interruptions")
 def test_a_unit_whose_process_is_killed_is_begun_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert run(functools.partial(die, tmp_path, 1), units(12), processes=2) == list(range(12))
-    assert caplog.messages == ["a worker process ended by SIGKILL while it worked on number 3, which is begun again"]
+    assert caplog.messages == ["a worker process ended by SIGKILL while it worked on number 3, which starts again"]
 
 
 @pytest.mark.long("kills and interruptions")

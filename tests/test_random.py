@@ -95,7 +95,7 @@ def test_seeds_and_streams_are_never_added():
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "1", None, True, np.float64(2), np.int64(-1)])
 def test_a_seed_out_of_range_is_refused(seed):
-    with pytest.raises(SamplerError, match=r"seed must be a whole number from 0 to 2\*\*64 - 1"):
+    with pytest.raises(SamplerError, match=r"seed must be an integer from 0 to 2\*\*64 - 1"):
         stream_key(seed, "x")
 
 

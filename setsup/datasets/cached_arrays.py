@@ -1,4 +1,4 @@
-"""What took a while to make, kept in the user's cache folder under a name that says what it was made of."""
+"""Arrays and tables in the cache folder, and the states of the files that they were made of."""
 
 import hashlib
 import logging
@@ -6,20 +6,22 @@ import os
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
-from setsup.files import cache_folder, locked, written
+from setsup.errors import DamagedFile, DataError
+from setsup.factors.arrow import open_table, save_table
+from setsup.factors.table import FactorTable
+from setsup.files import cache_folder, written
 from setsup.files.archives.members import MemberIndex
-from setsup.files.atomic import clear
+from setsup.files.builds import build_cached
+from setsup.files.disk import read_errors
 
-__all__ = ["cached_array", "file_states", "kept_or_made", "made_once", "release_state"]
+__all__ = ["cached_array", "cached_table", "file_states", "release_state"]
 
 Array = npt.NDArray[Any]
-Found = TypeVar("Found")
 
 _log = logging.getLogger("setsup")
 
@@ -32,7 +34,7 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
     digest = sha256(os.fsencode(repr(made_of))).hexdigest()[:32]
     target = cache_folder() / "prepared" / digest / f"{name}.npy"
 
-    def kept(path: Path) -> Array | None:
+    def find(path: Path) -> Array | None:
         try:
             found = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception:  # not there, or damaged: numpy lets a TokenError through, among others
@@ -44,46 +46,20 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
         with written(path) as part:
             np.save(part, array)
 
-    return kept_or_made(target, kept, make, save)
+    return build_cached(target, find, make, save)
 
 
-def kept_or_made(
-    path: Path, kept: Callable[[Path], Found | None], make: Callable[[], Found], save: Callable[[Found, Path], object]
-) -> Found:
-    """Open a file, or make what it holds and keep it there; without a file where the cache cannot be written."""
-    made: list[Found] = []
-    failed: list[DataError] = []
+def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
+    """Map a factor table from a file of the cache, or make it and put it there."""
 
-    def write(path: Path) -> None:
+    def find(path: Path) -> FactorTable | None:
         try:
-            made.append(make())
+            return open_table(path) if path.is_file() else None
         except DataError as error:
-            failed.append(error)
-            raise
-        save(made[0], path)
+            _log.warning("%s is made again: %s", path, error)
+            return None
 
-    try:
-        return made_once(path, kept, write)
-    except DataError as error:
-        if failed:
-            raise
-        _log.warning("%s; it is made anew by every process", error)
-    return made[0] if made else make()
-
-
-def made_once(path: Path, kept: Callable[[Path], Found | None], save: Callable[[Path], object]) -> Found:
-    """Open a file, or make it and open it; of several processes that want it one makes it, and the others wait."""
-    found = kept(path)
-    if found is None:
-        with locked(path):
-            found = kept(path)  # another process may have been faster
-            if found is None:
-                clear(path)
-                save(path)
-                found = kept(path)
-    if found is None:
-        raise DataError(f"{path} cannot be read although it was written just now; see whether its disk is sound")
-    return found
+    return build_cached(path, find, make, save_table)
 
 
 def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, int, int]]:
@@ -91,10 +67,8 @@ def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, 
     found = []
     for place in places:
         label = members.label(place)
-        try:
+        with read_errors(label):
             state = (members.path(place) or members.source).stat()
-        except OSError as error:
-            raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
         found.append((label, state.st_size, state.st_mtime_ns))
     return found
 
@@ -117,7 +91,7 @@ def release_state(members: MemberIndex, places: npt.NDArray[np.int64]) -> str:
             state = path.stat()
             digest.update(f"\n{state.st_mtime_ns} {0 if path.is_dir() else state.st_size}".encode())
     except OSError as error:
-        raise DataError(f"{error.filename} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(error.filename, error) from error
     return digest.hexdigest()
 
 

@@ -19,7 +19,7 @@ class Data:
     Attributes
     ----------
     name : str
-        As for :func:`setsup.load`, or a folder or address of shards.
+        As for :func:`setsup.open`.
     split : str, optional
         Its rows are trained on.
     substitute : str, optional
@@ -28,7 +28,7 @@ class Data:
         Expression over the factors: other rows are left out, and the remaining ones are renumbered.
     options : tuple of (str, value)
         Options of the benchmark's own ``open``, such as ``(("size", (64, 64)),)``; not for the substitute, nor for
-        shards, which were written with them.
+        folders and shards, which were written with them.
 
     """
 
@@ -44,7 +44,7 @@ class Data:
         Parameters
         ----------
         root : Path or str, optional
-            As for :func:`setsup.load`.
+            As for :func:`setsup.open`.
         substitute : bool
             Whether to open the substitute dataset instead.
         split : str, optional
@@ -58,13 +58,12 @@ class Data:
             When there is no substitute.
 
         """
-        from setsup.datasets import load
-        from setsup.shards.stores.places import is_shards, open_place
+        from setsup import opening
 
-        if not substitute and is_shards(self.name):
-            return open_place(self.name, root, split or self.split, self.where)
         if not substitute:
-            return load(self.name, root, split or self.split, self.where, **dict(self.options))
+            kind = opening.find_kind(self.name)
+            options = dict(self.options) if kind == "benchmark" else {}
+            return opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
         if self.substitute is None:
             raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
-        return load(self.substitute, None, split or self.split, self.where)
+        return opening.open(self.substitute, None, split or self.split, self.where)

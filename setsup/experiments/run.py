@@ -13,7 +13,7 @@ from setsup.experiments.preset import Measured, Preset
 from setsup.experiments.settings import difference, flatten, training_settings
 from setsup.files.atomic import written
 from setsup.files.disk import need_regular
-from setsup.files.locks import lock_file, locked
+from setsup.files.locks import locked
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
@@ -198,7 +198,6 @@ class Run:
             write_json(path, before | {name: entry})
             for stale in _pictures(before.get(name)) - _pictures(*(before | {name: entry}).values()):
                 (self.folder / stale).unlink(missing_ok=True)
-            lock_file(path).unlink(missing_ok=True)  # still held: who waits makes a new one
 
 
 def is_trained(folder: Path) -> bool:

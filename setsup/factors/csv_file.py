@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["CsvFile"]
 
@@ -130,7 +130,7 @@ def _sentences(path: Path) -> Iterator[None]:
     except IsADirectoryError:
         raise DataError(f"{path} is a folder, not a CSV file") from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error
     except UnicodeDecodeError:
         raise _not_utf8(path) from None
     except csv.Error as error:

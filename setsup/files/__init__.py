@@ -18,15 +18,14 @@ from setsup.files.manifests.manifest import (
     ManifestFile,
     ManifestModality,
     ManifestSplit,
-    load_manifest,
-    manifest_folder,
-    manifest_names,
-    read_manifest,
 )
+from setsup.files.manifests.packages import load_manifest, manifest_folder, manifest_names
+from setsup.files.manifests.parsing import read_manifest
 from setsup.files.roots import data_places, find_root
 
 if TYPE_CHECKING:
-    from setsup.files.archives.members import MemberIndex, find_members, open_members
+    from setsup.files.archives.members import MemberIndex, open_members
+    from setsup.files.archives.releases import find_members
     from setsup.files.archives.unpacking import unpack
 
 __all__ = [
@@ -67,7 +66,7 @@ if not TYPE_CHECKING:
     # these need numpy, which commands that only read manifests do without
     _HOMES = {
         "MemberIndex": "setsup.files.archives.members",
-        "find_members": "setsup.files.archives.members",
+        "find_members": "setsup.files.archives.releases",
         "open_members": "setsup.files.archives.members",
         "unpack": "setsup.files.archives.unpacking",
     }

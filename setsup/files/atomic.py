@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all: written beside, flushed, renamed into place."""
+"""Atomic writes: files and folders are written under a temporary name, flushed, and renamed."""
 
 import os
 import re
@@ -18,15 +18,15 @@ _TEMPORARY = re.compile(rb"\..*-[0-9a-f]{8}-[0-9a-f]{12}\.tmp.*", re.DOTALL)
 
 @contextmanager
 def written(path: Path | str) -> Iterator[Path]:
-    """Write a file so that a reader sees the whole of it or nothing.
+    """Write a file atomically: readers see the complete file or none.
 
-    The body writes a temporary file beside `path` (hidden, with the same suffix, since some writers go by it). It is
-    flushed to the disk and renamed when the body ends, and removed when the body is left by any error, Ctrl-C too.
+    The body writes a temporary file next to `path` (hidden, with the same suffix, which some writers require). It is
+    flushed to the disk and renamed when the body ends, and removed on any error, Ctrl-C included.
 
     Parameters
     ----------
     path : Path or str
-        The file to be written; its folder is made where it is missing, an older file is replaced.
+        The file to write; its folder is created where it is missing, an older file is replaced.
 
     Yields
     ------
@@ -63,17 +63,17 @@ def written(path: Path | str) -> Iterator[Path]:
 
 @contextmanager
 def written_folder(path: Path | str) -> Iterator[Path]:
-    """Write a folder so that a reader sees the whole of it or nothing.
+    """Write a folder atomically: readers see the complete folder or none.
 
     Parameters
     ----------
     path : Path or str
-        The folder to be written; an older one is replaced as a whole.
+        The folder to write; an older one is replaced.
 
     Yields
     ------
     Path
-        An empty temporary folder beside `path`.
+        An empty temporary folder next to `path`.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def settle(temporary: Path, path: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Remove temporary files and folders of `path` that processes left which were killed while they wrote it."""
+    """Remove temporary files and folders of `path` that killed processes left."""
     start, end = _around(path)
     for left in path.parent.glob(".*.tmp*"):
         if is_temporary(left.name) and left.name.startswith(start) and left.name.endswith(end):
@@ -123,7 +123,7 @@ def clear(path: Path) -> None:
 
 
 def is_temporary(name: str | bytes) -> bool:
-    """Whether a file or folder of this name is being written, or was when its process was killed."""
+    """Whether this is the name of a temporary file or folder."""
     return _TEMPORARY.fullmatch(os.fsencode(name)) is not None
 
 
@@ -134,7 +134,7 @@ def beside(path: Path) -> Path:
 
 
 def _around(path: Path) -> tuple[str, str]:
-    """What stands before and behind the random part of the name of a temporary file."""
+    """The name of a temporary file before and after its random part."""
     # the stem is cut, since 255 bytes are the limit of most disks and a stem of four-byte letters may come near; a
     # checksum of the name tells apart what is cut to the same
     return f".{path.stem[:32]}-{zlib.crc32(os.fsencode(path.name)):08x}-", f".tmp{path.suffix[-16:]}"

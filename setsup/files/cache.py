@@ -1,4 +1,4 @@
-"""The user's cache folder: downloaded data sets without a root, indexes, prepared arrays."""
+"""The user's cache folder: downloaded datasets without a root, indexes, prepared arrays."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ __all__ = ["cache_folder"]
 
 
 def cache_folder() -> Path:
-    """Tell where setsup keeps what it can make again; the folder is not created by asking.
+    """Return the folder for data that setsup can make again; it is not created.
 
     Returns
     -------

@@ -1,18 +1,17 @@
-"""Digests of files, and of what is packed in them."""
+"""Digests of files and of their unpacked content."""
 
 import gzip
 import hashlib
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
+from setsup.files.disk import read_errors
 from setsup.progress import Advance
 
-__all__ = ["MEND", "content_digest"]
+__all__ = ["content_digest"]
 
-MEND = ": remove it and fetch it again"
 _BLOCK = 1 << 20
 
 
@@ -24,20 +23,20 @@ def content_digest(
     limit: int | None = None,
     advance: Advance | None = None,
 ) -> str:
-    """Compute the digest of a file, or of the content that is packed in it.
+    """Compute the digest of a file, or of its unpacked content.
 
     Parameters
     ----------
     path : Path or str
         File to read, block by block.
     algorithm : str
-        Name that :mod:`hashlib` knows, such as ``"sha256"`` or ``"md5"``.
+        Name in :mod:`hashlib`, such as ``"sha256"`` or ``"md5"``.
     unpacked : bool
-        Take the digest of what a gzip file holds. A file that is not gzip is its own content.
+        Digest the unpacked content of a gzip file; other files are digested as they are.
     limit : int or None
-        Bytes of content after which reading stops with an error (a small file may unpack to very much).
+        Bytes of content after which reading stops with an error, since a small file may unpack to very many.
     advance : Advance or None
-        Called with the bytes of content read since its last call.
+        Called with the number of bytes read since its last call.
 
     Returns
     -------
@@ -47,7 +46,7 @@ def content_digest(
     Raises
     ------
     DataError
-        The file is missing, cannot be read, is cut off or damaged inside, or holds more than `limit` bytes.
+        The file is missing, unreadable, cut off or damaged, or has more than `limit` bytes.
 
     Examples
     --------
@@ -73,15 +72,11 @@ def _is_gzip(path: Path) -> bool:
 
 def _blocks(path: Path, unpacked: bool, limit: int | None) -> Iterator[bytes]:
     size = 0
-    try:
+    with read_errors(path):
         packed = unpacked and _is_gzip(path)
         with cast(BinaryIO, gzip.open(path)) if packed else path.open("rb") as file:
             while block := file.read(_BLOCK):
                 size += len(block)
                 if limit is not None and size > limit:
-                    raise DataError(f"{path} holds more than the {limit:,} bytes expected{MEND}")
+                    raise DamagedFile(f"{path} holds more than the {limit:,} bytes expected")
                 yield block
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is cut off or damaged ({error}){MEND}") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,15 +1,17 @@
-"""What a disk can refuse, said in one sentence, and the room that is left on it."""
+"""Errors of disks as one sentence, and the space that is left."""
 
 import errno
+import gzip
 import os
 import secrets
 import shutil
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.cache import cache_folder
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "need_regular",
     "need_space",
     "need_writable",
+    "read_errors",
     "readable_size",
     "write_error",
 ]
@@ -32,8 +35,8 @@ _REASONS = {
     errno.EACCES: "you may not write there",
     errno.EPERM: "you may not write there",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
-    errno.EEXIST: "a file stands in the place of a folder",
-    errno.EISDIR: "a folder stands in its place",
+    errno.EEXIST: "a file is in the place of a folder",
+    errno.EISDIR: "a folder is in its place",
     errno.ENAMETOOLONG: "the name is too long for this disk",
     errno.EIO: "the disk reports an input/output error",
     errno.ESTALE: "the network disk was lost",
@@ -43,13 +46,24 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def disk_errors(path: Path | str) -> Iterator[None]:
-    """Turn what the disk refuses while `path` is written into one sentence."""
+    """Turn errors of the disk while `path` is written into one sentence."""
     try:
         yield
     except OSError as error:
         if error.errno not in _REASONS or not _concerns(error, Path(path)):
             raise
         raise write_error(error, path) from error
+
+
+@contextmanager
+def read_errors(label: object) -> Iterator[None]:
+    """Turn errors while a file, gzipped or not, is read into one sentence."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedFile(f"{label} is cut off or damaged ({error})") from error
+    except OSError as error:
+        raise DamagedFile.unreadable(label, error) from error
 
 
 def make_folder(folder: Path) -> None:
@@ -72,25 +86,23 @@ def write_error(error: OSError, path: Path | str) -> DataError:
     """
     path = Path(path)
     reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
-    mend = "free some space there or choose another folder" if error.errno in _FULL else "choose a folder you can write"
+    fix = "free some space there or choose another folder" if error.errno in _FULL else "choose a folder you can write"
     if path.absolute().is_relative_to(cache_folder()):
-        mend += " (SETSUP_CACHE=/path/to/folder moves the cache)"
-    return DataError(f"cannot write {path}: {reason}; {mend}")
+        fix += " (SETSUP_CACHE=/path/to/folder moves the cache)"
+    return DataError(f"cannot write {path}: {reason}; {fix}")
 
 
 def need_readable(path: Path, expected: str) -> None:
-    """Refuse a path that is no file, or may not be read."""
+    """Raise unless a path is a readable file."""
     # os.path, since Path.is_file raises where a folder may not be entered
     if not os.path.isfile(path):
         raise DataError(f"{path} {'is no file' if os.path.exists(path) else 'is not there'}; {expected} was expected")
-    try:
+    with read_errors(path):
         path.open("rb").close()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def need_regular(path: Path) -> None:
-    """Refuse pipes, sockets and devices, of which some would be waited for without end; what is not there may pass.
+    """Raise for pipes, sockets and devices, some of which block forever; missing files pass.
 
     Examples
     --------
@@ -111,7 +123,7 @@ def need_regular(path: Path) -> None:
 
 
 def need_writable(path: Path) -> None:
-    """Refuse a file that could not be written, before long work for it starts; nothing is left behind.
+    """Raise where a file cannot be written, before long work for it starts; nothing is left behind.
 
     Examples
     --------
@@ -139,16 +151,16 @@ def existing_folder(folder: Path) -> Path:
 
 
 def need_space(folder: Path | str, size: int, what: str) -> None:
-    """Refuse work that would fill the disk, before it starts.
+    """Raise where a disk has too little space.
 
     Parameters
     ----------
     folder : Path or str
-        Where the files will be written; it need not exist yet.
+        Folder of the files; need not exist yet.
     size : int
-        Bytes to be written.
+        Bytes to write.
     what : str
-        What will be written, for the message.
+        Description of the work, for the message.
 
     Raises
     ------
@@ -169,7 +181,7 @@ def need_space(folder: Path | str, size: int, what: str) -> None:
 
 
 def readable_size(size: int) -> str:
-    """Write a number of bytes as a person reads it, in powers of 1000.
+    """Format a number of bytes, in powers of 1000.
 
     Examples
     --------

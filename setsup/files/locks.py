@@ -1,21 +1,22 @@
-"""One process works, the others wait: a lock beside the thing that is made."""
+"""Locks between processes and threads: a lock file next to the file that is written."""
 
 import errno
 import hashlib
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from setsup.errors import DataError
 from setsup.files.cache import cache_folder
 from setsup.files.disk import disk_errors, make_folder, write_error
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-__all__ = ["lock_file", "locked"]
+__all__ = ["clear_lock", "lock_file", "locked"]
 
 _log = logging.getLogger("setsup")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -25,9 +26,9 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 def locked(path: Path | str) -> Iterator[None]:
     """Hold the lock of `path` while the body runs; other processes and threads wait for it.
 
-    The lock is a ``flock`` on ``<path>.lock``, which the system lets go when its holder dies, however it dies. The
-    empty file stays; only who holds the lock may remove it. Where the folder is read-only the lock file lies in the
-    cache folder. Who has to wait says so once in the log, at level INFO. A lock is not re-entrant.
+    The lock is a ``flock`` on ``<path>.lock``, which the system releases when its holder dies, however it dies. The
+    file is removed at the end. Where the folder is read-only the lock file is in the cache folder. Waiting is logged
+    once, at level INFO. A lock is not re-entrant.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def locked(path: Path | str) -> Iterator[None]:
     Raises
     ------
     DataError
-        Neither the folder of `path` nor the cache folder can be written.
+        Neither the folder of `path` nor the cache folder can be written, or the disk has no locks.
 
     Examples
     --------
@@ -51,12 +52,28 @@ def locked(path: Path | str) -> Iterator[None]:
     try:
         yield
     finally:
+        # still held: whoever waits notices that the name is gone, and makes a new lock
+        with suppress(OSError):
+            os.unlink(lock.lock_file)
         lock.release()
 
 
 def lock_file(path: Path) -> Path:
     """Name the lock file of `path`, where its folder can be written."""
     return path.with_name(path.name + ".lock")
+
+
+def clear_lock(path: Path) -> None:
+    """Remove the lock file that a killed process left; one that another process holds stays."""
+    if not os.path.exists(lock_file(path)):
+        return
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(lock_file(path))
+    with suppress(Timeout, OSError):
+        lock.acquire(blocking=False)
+        os.unlink(lock.lock_file)
+        lock.release()
 
 
 def _acquired(path: Path) -> "FileLock":
@@ -84,6 +101,8 @@ def _wait(file: Path, path: Path) -> "FileLock":
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        _log.info("process %d waits for %s, on which another process works (%s)", os.getpid(), path, file)
+        _log.info("process %d waits for %s, which another process writes (%s)", os.getpid(), path, file)
         lock.acquire()
+    except NotImplementedError as error:
+        raise DataError(f"cannot lock {path}: its disk has no locks; choose a folder on another disk") from error
     return lock

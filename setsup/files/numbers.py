@@ -1,26 +1,25 @@
-"""Numbers that stand in a text, as mesh and cloud files have them; and the sentence that refuses such a file."""
+"""Numbers in text, as mesh and point-cloud files have them, and the error for a malformed file."""
 
 from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["numbers", "refuse"]
 
-_MEND = "fetch it again, or write it anew"
 _ASCII = b"0123456789+-.eE \t\r\n\v\fnNaAiIfF"  # numbers, NaN and infinity among them
 _LAST_WORD = b" -1.2345678e-300"
 
 
 def refuse(label: str, what: str) -> NoReturn:
-    """Say what is wrong with a file."""
-    raise DataError(f"{label} {what}; {_MEND}")
+    """Raise the error for a malformed file."""
+    raise DamagedFile(f"{label} {what}")
 
 
 def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
-    """Read numbers that stand between white space."""
+    """Read numbers that are separated by white space."""
     if text.translate(None, _ASCII):
         refuse(label, "holds other signs than numbers where numbers were expected")
     try:

@@ -1,8 +1,8 @@
 """Arrays converted once out of a slow container: a ``.npy`` file that is mapped into memory.
 
-The array of ``folder/3dshapes.h5`` named ``images`` lies in ``folder/3dshapes.images.npy`` or, where that folder is
-read-only, under ``prepared`` in the cache folder. A small ``.npy.json`` beside it says which source it was made of:
-its size, its time of change and the SHA-256 of its content. A prepared array is used while the source has the same
+The array ``images`` of ``folder/3dshapes.h5`` is kept in ``folder/3dshapes.images.npy`` or, where that folder is
+read-only, under ``prepared`` in the cache folder. A small ``.npy.json`` next to it says which source it was made of:
+its size, its modification time and the SHA-256 of its content. A prepared array is used while the source has the same
 size and either the same time of change (the usual case, which costs nothing) or the same content (a copied file).
 A source may be many files, which count as one then: their sizes, times and contents in order.
 """
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
 from setsup.files.cache import cache_folder
 from setsup.files.digest import content_digest
+from setsup.files.disk import read_errors
 
 __all__ = ["HEADER", "PreparedArray", "SourceIdentity", "beside", "npy_header", "prepared_place", "prepared_places"]
 
@@ -36,7 +36,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceIdentity:
-    """What tells one version of a source from another."""
+    """Identity of one version of a source."""
 
     size: int
     mtime_ns: int
@@ -57,10 +57,8 @@ def _stated(files: Sequence[Path]) -> tuple[int, int]:
     """Size of all together, and a time of change."""
     found = []
     for path in files:
-        try:
+        with read_errors(path):
             about = path.stat()
-        except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
         found.append((about.st_size, about.st_mtime_ns))
     if len(found) == 1:
         return found[0]
@@ -105,11 +103,11 @@ class PreparedArray:
         return HEADER + self.shape[0] * self.row_bytes
 
     def places(self) -> tuple[Path, Path]:
-        """Give the two files where the prepared array may lie: beside its source, and in the cache folder."""
+        """Return the two files where the prepared array may be: next to its source, and in the cache folder."""
         return prepared_places(self.source, f"{self.source.stem}.{self.name}.npy")
 
     def place(self) -> Path:
-        """Give the file to write: beside the source where that folder can be written, else in the cache folder."""
+        """Return the file to write: next to the source where that folder can be written, else in the cache folder."""
         return prepared_place(*self.places())
 
     def find(self) -> Path | None:
@@ -134,7 +132,7 @@ class PreparedArray:
         return np.asarray(np.memmap(path, np.dtype(self.dtype), "r", HEADER + start * self.row_bytes, shape))
 
     def description(self, source: SourceIdentity) -> dict[str, Any]:
-        """Plain data that stands beside the array: what it is, and what it was made of."""
+        """Content of the JSON file next to the array."""
         identity = {"size": source.size, "mtime_ns": source.mtime_ns, "sha256": source.sha256}
         return {
             "setsup": "prepared array",
@@ -168,7 +166,7 @@ class PreparedArray:
 
 
 def prepared_places(source: Path, name: str) -> tuple[Path, Path]:
-    """Give the two places where what was made of a file may lie under a name: beside it, and in the cache folder.
+    """Return the two places for data derived from a file: next to it, and in the cache folder.
 
     Examples
     --------
@@ -182,7 +180,7 @@ def prepared_places(source: Path, name: str) -> tuple[Path, Path]:
 
 
 def prepared_place(near: Path, cached: Path) -> Path:
-    """Choose of these two that to write: beside the source where that folder can be written, else in the cache."""
+    """Return the place to write: next to the source where that folder can be written, else in the cache."""
     return near if os.access(near.parent, os.W_OK) else cached
 
 

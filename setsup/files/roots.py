@@ -1,4 +1,4 @@
-"""Where a data set's files lie."""
+"""Folders that may hold the files of a dataset."""
 
 import os
 import shlex
@@ -17,18 +17,17 @@ _NAMED = 3
 
 
 def data_places(name: str, root: Path | str | None = None) -> list[Path]:
-    """List the folders in which a data set's files are looked for, best first.
+    """List the folders that may hold the files of a dataset, best first.
 
     Parameters
     ----------
     name : str
-        Name of the data set. Where it is made of another one's files, as its manifest says (``shares``), they are
-        looked for under the name of that one as well.
+        Name of the dataset. Where it shares the files of another one (``shares`` in its manifest), folders of that name
+        are included.
     root : Path, str or None
-        The folder that holds the published files themselves, or a folder with a folder `name` that does. None:
-        ``$SETSUP_DATA/<name>`` where that is set, then ``<user cache>/setsup/<name>``. Folders in which other tools
-        leave them, as the manifest lists them (``folders``), follow where they are there: torchvision's ``MNIST/raw``,
-        in `root` and in a root ``MNIST``.
+        The folder of the published files, or a folder with a subfolder `name` of them. None: ``$SETSUP_DATA/<name>``
+        where that is set, then ``<user cache>/setsup/<name>``. Existing folders of other tools (``folders`` in the
+        manifest) follow, such as torchvision's ``MNIST/raw``, in `root` and in a root ``MNIST``.
 
     Examples
     --------
@@ -65,21 +64,21 @@ def _of_tools(around: Sequence[Path], folders: Sequence[str]) -> list[Path]:
 
 
 def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str] | str]) -> Path:
-    """Find the folder that holds all files of a data set; nothing is created by looking.
+    """Find the folder with all files of a dataset; nothing is created.
 
     Parameters
     ----------
     name : str
-        Name of the data set.
+        Name of the dataset.
     root : Path, str or None
         As in :func:`data_places`.
     wanted : sequence of str or of sequences of str
-        Relative paths that must be there; of a sequence, one of them.
+        Relative paths that must exist; of a sequence, one.
 
     Raises
     ------
     DataError
-        No place holds them all; the message lists the places, what is missing, and the command that fetches it.
+        No folder has them all; the message lists the folders, what is missing, and the command that fetches it.
 
     """
     places = data_places(name, root)
@@ -97,7 +96,7 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
 
 
 def place_seen(place: Path) -> str:
-    """Write a folder for a message, with what hinders from looking into it.
+    """Write a folder for a message, with the reason why it cannot be read.
 
     Examples
     --------
@@ -117,7 +116,7 @@ def place_seen(place: Path) -> str:
 
 
 def root_option(root: Path | str | None) -> str:
-    """Option that a command is given for a root; none for a file, into which nothing can be fetched.
+    """Option ``--root`` of a command; empty for a file, into which nothing can be fetched.
 
     Examples
     --------
@@ -131,7 +130,7 @@ def root_option(root: Path | str | None) -> str:
 
 
 def some(names: Sequence[str], between: str = ", ") -> str:
-    """List the first three names, or sentences with what stands between them, and count the others."""
+    """List the first three names, or sentences with another separator, and count the others."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return between.join(names[:_NAMED]) + more
 

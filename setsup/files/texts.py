@@ -1,25 +1,25 @@
-"""Small texts of a benchmark, such as lists and annotations: in its release or beside it."""
+"""Small text files of a benchmark, such as lists and annotations: in its release or next to it."""
 
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex
-from setsup.files.disk import need_readable
+from setsup.files.disk import need_readable, read_errors
 
 __all__ = ["Place", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
 
 Place = tuple[MemberIndex, int] | Path
-"""A file in a release, or one beside it."""
+"""A file in a release, or one next to it."""
 
 
-def text_of(content: bytes, label: str, mend: str = "fetch it again") -> str:
+def text_of(content: bytes, label: str, fix: str = "fetch it again") -> str:
     r"""Decode a text, which is UTF-8; the mark that some editors put at its beginning is no part of it."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{label} is no text ({error.reason} at byte {error.start:,}); {mend}") from None
+        raise DamagedFile(f"{label} is no text ({error.reason} at byte {error.start:,})", fix) from None
 
 
 def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
@@ -31,22 +31,20 @@ def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[s
 
 
 def label_of(place: Place) -> str:
-    """What messages call a file."""
+    """Name of a file in messages."""
     return str(place) if isinstance(place, Path) else place[0].label(place[1])
 
 
 def content_of(place: Place, most: int, what: str) -> bytes:
-    """Read a file, in the release or beside it."""
+    """Read a file, in the release or next to it."""
     return read_beside(place, most, what) if isinstance(place, Path) else place[0].read(place[1], most)
 
 
 def read_beside(path: Path, most: int, what: str) -> bytes:
     """Read a file of the disk; parameters and errors are those of :func:`content_of`."""
     need_readable(path, what)
-    try:
+    with read_errors(path):
         size = path.stat().st_size
         if size > most:
-            raise DataError(f"{path} has {size:,} bytes, too many for {what}; fetch it again")
+            raise DamagedFile(f"{path} has {size:,} bytes, too many for {what}")
         return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -10,14 +10,14 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from setsup.errors import SetsupError
-from setsup.jobs.process import Process, cause
-from setsup.jobs.sending import answer, function_of, outcome, packed
+from setsup.jobs.process import MessageProcess, cause
+from setsup.jobs.sending import load_function, open_result, pack, run_unit
 from setsup.jobs.units import Unit
 from setsup.progress import Advance
 
 __all__ = ["LocalPool", "serve"]
 
-_TRIES = 2  # a process may be killed for what others do, such as for their memory
+_TRIES = 2  # a process may be killed because others take too much memory
 _NONE = -1  # no unit
 
 _log = logging.getLogger("setsup")
@@ -29,7 +29,7 @@ class LocalPool:
     def __init__(
         self, function: Callable[[Any], Any], units: Sequence[Unit[Any]], processes: int, advance: Advance
     ) -> None:
-        self._sent = packed(function)
+        self._sent = pack(function)
         self._units, self._processes, self._advance = units, processes, advance
         self._waiting = deque(range(len(units)))
         self._tries = [0] * len(units)
@@ -38,23 +38,23 @@ class LocalPool:
         self._workers: dict[Connection, _Worker] = {}
 
     def results(self) -> list[Any]:
-        """Do all units."""
+        """Run all units."""
         try:
             while len(self._workers) < self._processes:
                 self._start()
             while self._left:
-                for end in wait(list(self._workers)):
-                    self._hear(self._workers[end])  # type: ignore[index]
+                for connection in wait(list(self._workers)):
+                    self._hear(self._workers[connection])  # type: ignore[index]
         finally:
             for worker in self._workers.values():
-                worker.let_go()
+                worker.shutdown()
             for worker in self._workers.values():
-                worker.ended()
+                worker.end()
         return self._results
 
     def _start(self) -> None:
         worker = _Worker(self._sent)
-        self._workers[worker.end] = worker
+        self._workers[worker.connection] = worker
         self._give(worker)
 
     def _give(self, worker: "_Worker") -> None:
@@ -65,23 +65,23 @@ class LocalPool:
             worker.do(number, self._units[number].data)
 
     def _hear(self, worker: "_Worker") -> None:
-        """Take what a worker has done, or do without it."""
+        """Take the result of a worker, or replace the worker."""
         try:
-            found = worker.end.recv_bytes()
+            found = worker.connection.recv_bytes()
         except (EOFError, OSError):
             self._replace(worker)
             return
         number, worker.number = worker.number, _NONE
-        self._results[number] = outcome(found, self._units[number].name)
+        self._results[number] = open_result(found, self._units[number].name)
         self._left -= 1
         self._advance(self._units[number].size)
         self._give(worker)
 
     def _replace(self, worker: "_Worker") -> None:
-        """Begin its unit again, in a fresh process, unless that is killed a second time."""
-        del self._workers[worker.end]
-        how, number = worker.ended(), worker.number
-        if number == _NONE:  # it had nothing to do any more
+        """Start its unit again, in a fresh process, unless that is killed a second time."""
+        del self._workers[worker.connection]
+        how, number = worker.end(), worker.number
+        if number == _NONE:  # it was idle
             return
         unit = self._units[number].name
         if self._tries[number] == _TRIES:
@@ -89,32 +89,32 @@ class LocalPool:
                 f"a worker process ended {how} while it worked on {unit}, as one did before it: "
                 + cause(how, "use fewer processes, or one to see the error itself")
             )
-        _log.warning("a worker process ended %s while it worked on %s, which is begun again", how, unit)
+        _log.warning("a worker process ended %s while it worked on %s, which starts again", how, unit)
         self._waiting.appendleft(number)
         self._start()
 
 
-class _Worker(Process):
+class _Worker(MessageProcess):
     """One worker process, seen from here."""
 
     number = _NONE
-    """The unit at work, if any."""
+    """The unit that it runs, if any."""
 
     def __init__(self, function: bytes) -> None:
         super().__init__("setsup.jobs.local")
         self.send(function)
 
     def do(self, number: int, data: Any) -> None:
-        """Begin a unit."""
+        """Start a unit."""
         self.number = number
-        self.send(packed(data))
+        self.send(pack(data))
 
 
 # -- in a worker process -----------------------------------------------------------------------------------------------
 
 
 def serve(number: int) -> None:
-    """Do units until the other end of a socket closes."""
+    """Run units until the other end of a socket closes."""
     end = Connection(number)
     asked: deque[bytes] = deque()
     there = threading.Semaphore(0)
@@ -130,8 +130,8 @@ def serve(number: int) -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     there.acquire()
-    function = function_of(asked.popleft())
+    function = load_function(asked.popleft())
     while True:
         there.acquire()
         with suppress(OSError):  # the other end is gone; the listener ends this
-            end.send_bytes(answer(function, asked.popleft()))
+            end.send_bytes(run_unit(function, asked.popleft()))

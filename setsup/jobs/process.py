@@ -1,8 +1,8 @@
 """A fresh Python process that this one starts, and that ends with it.
 
-No fork, which would inherit threads' locks, open files and GL contexts. Nor does it import the user's script, which so
-needs no ``if __name__ == "__main__":``. It is tied to this process by one socket, and ends when that closes, however
-this process ends; nothing else could be left behind, no named semaphore and no shared memory.
+It is not forked, which would inherit threads' locks, open files and GL contexts, and it does not import the user's
+script, which needs no ``if __name__ == "__main__":``. One socket ties it to this process: it ends when that closes,
+however this process ends. There is no named semaphore and no shared memory that could be left behind.
 """
 
 import os
@@ -16,75 +16,77 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
-__all__ = ["Process", "cause", "ended", "serve", "started"]
+__all__ = ["MessageProcess", "Process", "cause", "serve"]
 
 _PATIENCE = 1.0  # seconds that a process has to end by itself
 
 
 class Process:
-    """A process that serves this one by messages."""
+    """A process that serves this one over a socket.
+
+    It runs ``serve`` of a module, which is given the numbers of its end of the socket and of further open files.
+    """
+
+    def __init__(self, module: str, *files: IO[bytes], quiet: bool = False) -> None:
+        self.socket, theirs = socket.socketpair()
+        with theirs, _passed(theirs, *files) as numbers:
+            path = [entry for entry in sys.path if isinstance(entry, str)]  # others mean nothing to imports
+            code = (
+                f"import sys; sys.path[:] = {path!r}; "
+                f"from setsup.jobs.process import serve; serve({module!r}, {numbers})"
+            )
+            try:
+                # a process group of its own: Ctrl-C in a terminal reaches this process alone
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", code],
+                    pass_fds=numbers,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL if quiet else None,
+                    stderr=subprocess.DEVNULL if quiet else None,
+                    env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                    process_group=0,
+                )
+            except BaseException:
+                self.socket.close()
+                raise
+
+    def shutdown(self) -> None:
+        """Have it end, even amid its work."""
+        with suppress(OSError):  # it may have ended by itself
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+    def end(self, patience: float = _PATIENCE) -> str:
+        """Wait for its end, and kill it after so many seconds; returns ``by SIGKILL`` or ``with exit code 1``."""
+        self.shutdown()
+        self.socket.close()
+        try:
+            code = self._process.wait(patience)
+        except subprocess.TimeoutExpired:  # an interpreter that is busy in compiled code notices nothing
+            self._process.kill()
+            code = self._process.wait()
+        try:
+            return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        except ValueError:  # one without a name
+            return f"by signal {-code}"
+
+
+class MessageProcess(Process):
+    """A process that serves this one by messages of bytes."""
 
     def __init__(self, module: str, quiet: bool = False) -> None:
-        self._socket, self._process = started(module, quiet=quiet)
-        self.end = Connection(os.dup(self._socket.fileno()))
+        super().__init__(module, quiet=quiet)
+        self.connection = Connection(os.dup(self.socket.fileno()))
 
     def send(self, message: bytes) -> None:
-        """Send it a message; that it is gone is noticed where its answer is waited for."""
+        """Send a message; that the process is gone is noticed where its answer is received."""
         with suppress(OSError):
-            self.end.send_bytes(message)
+            self.connection.send_bytes(message)
 
-    def let_go(self) -> None:
-        """Have it end, whatever it is at."""
-        with suppress(OSError):  # it may have ended by itself
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-    def ended(self, patience: float = _PATIENCE) -> str:
-        """Have it end, and wait for so many seconds until it is killed; how it ended, see :func:`ended`."""
-        self.let_go()
-        self.end.close()
-        self._socket.close()
-        return ended(self._process, patience)
-
-
-def started(module: str, *files: IO[bytes], quiet: bool = False) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
-    """Start a process.
-
-    Returns (socket.socket, subprocess.Popen).
-    """
-    ours, theirs = socket.socketpair()
-    with theirs, _passed(theirs, *files) as numbers:
-        path = [entry for entry in sys.path if isinstance(entry, str)]  # others mean nothing to imports
-        code = (
-            f"import sys; sys.path[:] = {path!r}; from setsup.jobs.process import serve; serve({module!r}, {numbers})"
-        )
-        try:
-            # a process group of its own: Ctrl-C in a terminal reaches this process alone
-            process = subprocess.Popen(
-                [sys.executable, "-c", code],
-                pass_fds=numbers,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL if quiet else None,
-                stderr=subprocess.DEVNULL if quiet else None,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-                process_group=0,
-            )
-        except BaseException:
-            ours.close()
-            raise
-    return ours, process
-
-
-def ended(process: "subprocess.Popen[bytes]", patience: float = _PATIENCE) -> str:
-    """Wait for the end of a process, for so many seconds until it is killed: ``by SIGKILL``, ``with exit code 1``."""
-    try:
-        code = process.wait(patience)
-    except subprocess.TimeoutExpired:  # an interpreter that is busy in compiled code notices nothing
-        process.kill()
-        code = process.wait()
-    try:
-        return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-    except ValueError:  # one without a name
-        return f"by signal {-code}"
+    def end(self, patience: float = _PATIENCE) -> str:
+        """Wait for its end, as :meth:`Process.end` does."""
+        self.shutdown()
+        self.connection.close()
+        return super().end(patience)
 
 
 def cause(how: str, advice: str) -> str:
@@ -92,14 +94,14 @@ def cause(how: str, advice: str) -> str:
     if how == "by SIGBUS":
         return (
             "most likely because a file that it had mapped into memory was cut off or could not be read just then: see "
-            "that nothing writes to the files of the dataset, put them back whole, and start again"
+            "that nothing writes to the files of the dataset, restore them, and start again"
         )
     return f"perhaps for lack of memory: {advice}"
 
 
 def serve(module: str, numbers: Sequence[int]) -> None:
-    """Do in a process that was started what it is for."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the affair of who started this, and then lets go
+    """Run the ``serve`` of a module, in the process that was started."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one handles it, and shuts this down
     for number in numbers:
         os.set_inheritable(number, False)  # a child of this process would keep it open after the end of this one
     import_module(module).serve(*numbers)

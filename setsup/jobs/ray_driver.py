@@ -1,8 +1,8 @@
-"""The process that speaks with a Ray cluster for another one.
+"""The process that is connected to a Ray cluster, on behalf of another one.
 
-Ray takes signals, standard output and environment of a process for itself, and ends it when the cluster is gone. So it
-has one of its own, which hands over units and reports what became of them. It ends when who started it does, and has
-the cluster end what still runs.
+Ray takes over the signals, standard output and environment of its process, and ends it when the cluster is gone. So it
+has a process of its own, which submits units and reports their results. It ends with the process that started it, and
+then has the cluster end what still runs.
 """
 
 import logging
@@ -16,33 +16,31 @@ import threading
 import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from setsup.errors import DataError, SetsupError, imported
+from setsup.jobs.ray_options import Ray
 from setsup.jobs.ray_worker import DONE, task
-from setsup.jobs.sending import said
-
-if TYPE_CHECKING:
-    from setsup.jobs.cluster import Ray
+from setsup.jobs.sending import describe
 
 __all__ = ["ENDS", "needs", "serve"]
 
 _LOCAL = "local"
 _ADDRESS = re.compile(r"(?:ray://)?\[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d{1,5})")
-_ANSWERS = 10.0  # seconds until a machine counts as one that does not
+_ANSWERS = 10.0  # seconds that a machine has to answer
 _STORE = 128 << 20  # bytes of memory that processes of a cluster of this machine share
-_AHEAD = 2  # units handed over for each that can run: the next one is there when one ends
-_LOOK = 5.0  # seconds between two looks at how large the cluster is
-_TURN = 0.1  # seconds between two looks at what is asked
+_AHEAD = 2  # units submitted for each that can run, so that the next one is there when one ends
+_LOOK = 5.0  # seconds between two checks of the size of the cluster
+_TURN = 0.1  # seconds between two checks for requests
 _PATIENCE = 2.0  # seconds that units have to end by themselves
-_KILLED = 5.0  # seconds that is waited for units that were killed
+_KILLED = 5.0  # seconds to wait for units that were killed
 
 ENDS = 15.0
-"""Seconds within which the process ends when it is let go."""
+"""Seconds within which the process ends once it is shut down."""
 
 
 def serve(number: int) -> None:
-    """Speak with a cluster until the other end of a socket closes."""
+    """Serve a cluster until the other end of a socket closes."""
     end = Connection(number)
     asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
     driver = _Driver(end, asked)
@@ -61,10 +59,9 @@ def serve(number: int) -> None:
 
 
 class _Driver:
-    """Does what is asked."""
+    """Handles requests."""
 
     connected = False
-    """Whether there is something to be ended."""
 
     def __init__(self, end: Connection, asked: "queue.SimpleQueue[Any]") -> None:
         self._end, self._asked = end, asked
@@ -77,7 +74,7 @@ class _Driver:
         self._looked, self._room, self._warned = 0.0, 0, False
 
     def run(self) -> None:
-        """Connect, and do units until there is nobody who asks for more."""
+        """Connect, and run units until the other end closes."""
         on = self._asked.get()
         if on is None:
             return
@@ -91,7 +88,7 @@ class _Driver:
         try:
             self._prepare(on)
             most = self._most()
-            if address == _LOCAL and not most.fitting:  # which nobody can join
+            if address == _LOCAL and not most.fitting:  # no machine can join it
                 self._tell("refused", _too_small(on, most))
                 return
             self._tell("ready")
@@ -101,17 +98,17 @@ class _Driver:
             self._stop()
             self._ray.shutdown()
 
-    def _prepare(self, on: "Ray") -> None:
+    def _prepare(self, on: Ray) -> None:
         self._on = on
         self._task = self._ray.remote(
             num_cpus=on.cpus,
             num_gpus=on.gpus,
-            max_retries=0,  # which unit was lost, and how often, is to be said
+            max_retries=0,  # which unit was lost, and how often, is reported
             max_calls=0,  # a process keeps what it has opened, a GL context too, for the next unit
         )(task([entry for entry in sys.path if isinstance(entry, str)]))
 
     def _turn(self) -> bool:
-        """See what is asked, and what is done; whether there may be more."""
+        """Handle requests and finished units; returns whether there may be more."""
         self._look()
         wait = not self._running
         while wait or not self._asked.empty():
@@ -133,13 +130,13 @@ class _Driver:
     def _begin(self, kind: str, *asked: Any) -> None:
         if kind == "work":
             function, self._about = asked
-            self._sent = [self._ray.put(function)]  # in a list, for Ray would fetch it anew for each unit
+            self._sent = [self._ray.put(function)]  # in a list, since Ray would fetch it again for each unit
         else:
             number, name, data = asked
             self._running[self._task.options(name=name).remote(self._sent, self._about, data)] = number
 
     def _hear(self, one: Any) -> None:
-        """Tell what became of a unit."""
+        """Report the result of a unit."""
         number = self._running.pop(one)
         try:
             kind, found = self._ray.get(one)
@@ -151,7 +148,7 @@ class _Driver:
             self._tell("done" if kind == DONE else "amiss", number, found)
 
     def _look(self) -> None:
-        """Tell how many units the cluster can run at a time; it may grow and shrink."""
+        """Report how many units the cluster can run at a time; it may grow and shrink."""
         now = time.monotonic()
         if self._room and now - self._looked < _LOOK:
             return
@@ -170,7 +167,7 @@ class _Driver:
         return _Most(sum(_fitting(node, self._on) for node in nodes), cores, gpus)
 
     def _stop(self) -> None:
-        """Have all units end, and wait until they have; what then still runs, Ray kills when this process leaves."""
+        """Cancel all units and wait for them; Ray kills what still runs when this process ends."""
         left = list(self._running)
         for force, seconds in ((False, _PATIENCE), (True, _KILLED)):
             for one in left:
@@ -197,14 +194,14 @@ def needs(cores: float, gpus: float) -> str:
     return f"{cores:g} core{'s' * (cores != 1)} and {number}"
 
 
-def _too_small(on: "Ray", most: _Most) -> DataError:
+def _too_small(on: Ray, most: _Most) -> DataError:
     return DataError(
         f"a unit needs {needs(on.cpus, on.gpus)}, and the cluster of this machine alone has "
         f"{needs(most.cores, most.gpus)}: ask for less, or give the address of a cluster that has them (--ray-address)"
     )
 
 
-def _fitting(node: dict[str, float], on: "Ray") -> int:
+def _fitting(node: dict[str, float], on: Ray) -> int:
     """How many units a machine can run at a time."""
     run = node.get("CPU", 0) // on.cpus
     return int(min(run, node.get("GPU", 0) // on.gpus) if on.gpus else run)
@@ -212,7 +209,7 @@ def _fitting(node: dict[str, float], on: "Ray") -> int:
 
 def _line(error: BaseException) -> str:
     """First sentence of an exception; those of Ray have many."""
-    return said(error).strip().partition("\n")[0].partition(". ")[0].rstrip(" .:")
+    return describe(error).strip().partition("\n")[0].partition(". ")[0].rstrip(" .:")
 
 
 # -- connecting --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a Ray cluster runs: one unit at a time, in a process that keeps what it has opened for the next one."""
+"""What a Ray cluster runs: one unit at a time, in a process that keeps the function open for the next unit."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from setsup.jobs.sending import answer, function_of
+from setsup.jobs.sending import load_function, run_unit
 
 __all__ = ["About", "do_unit", "task"]
 
@@ -19,7 +19,7 @@ DONE, AMISS = "done", "amiss"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What must be the same where units are done."""
+    """What must be the same wherever units run."""
 
     work: str
     version: str
@@ -31,7 +31,7 @@ def task(path: list[str]) -> Callable[[Any, bytes, bytes], tuple[str, Any]]:
     """Make the function that Ray is given."""
 
     def do(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
-        # what is defined within a function travels as code: where setsup is missing, that can be said
+        # what is defined within a function travels as code: so a missing setsup can be reported
         import os
         import sys
 
@@ -52,7 +52,7 @@ _held: tuple[bytes, Callable[[Any], Any]] | None = None
 
 
 def do_unit(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
-    """Do a unit.
+    """Run a unit.
 
     Returns (str, any).
     """
@@ -71,21 +71,21 @@ def do_unit(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
         if other:
             return (
                 AMISS,
-                f"{here} has setsup {version('setsup')}, which may work otherwise: install the same everywhere",
+                f"{here} has setsup {version('setsup')}: install the same version everywhere",
             )
         if told.token is not None and not _seen(told.token):
             return AMISS, (
-                f"{here} does not see {told.token.parent} of the machine that began the work: choose a folder on a "
-                "file system that all share"
+                f"{here} does not see {told.token.parent} of the machine that started the work: choose a folder on a "
+                "shared file system"
             )
         with suppress(OSError):
             os.chdir(told.folder)
-        _held = about, function_of(ray.get(sent[0]))
-    return DONE, answer(_held[1], data)
+        _held = about, load_function(ray.get(sent[0]))
+    return DONE, run_unit(_held[1], data)
 
 
 def _seen(token: Path) -> bool:
-    """Whether a file is there, or comes soon: some network file systems are slow to tell."""
+    """Whether a file exists, or appears soon: some network file systems are slow."""
     for _ in range(10):
         if token.exists():
             return True

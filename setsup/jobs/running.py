@@ -1,4 +1,4 @@
-"""Do units of work, here, in several processes, or on a cluster."""
+"""Run units of work: in this process, in several processes, or on a cluster."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import SetsupError
-from setsup.jobs.cluster import Cluster, Ray
+from setsup.jobs.cluster import Cluster
 from setsup.jobs.local import LocalPool
+from setsup.jobs.ray_options import Ray
 from setsup.jobs.units import Data, Unit
 from setsup.progress import Advance, progress
 
@@ -26,45 +27,45 @@ def run(
     what: str = "working",
     counted: str = "units",
 ) -> list[Result]:
-    """Do units of work, each exactly once as far as its result goes.
+    """Run units of work and return their results in order.
 
-    A unit whose process is killed (by the system, for lack of memory, or by a driver that crashes) is done once more in
-    a fresh process. The first exception ends the work, as Ctrl-C does; nothing is left running. What other units have
-    made by then stays, so that a function which skips what is there goes on where the work was left.
+    A unit whose process is killed (by the system, for lack of memory, or by a crash of a driver) runs once more in a
+    fresh process. The first exception ends the work, as Ctrl-C does; nothing is left running. Files of finished units
+    stay, so a function that skips existing files resumes interrupted work.
 
-    On a cluster, setsup of this version is installed on every machine, in the same Python; and each reads and writes
-    what the function does under the same paths: on a file system that all share, or in a store.
+    On a cluster, every machine needs this version of setsup in the same version of Python, and reads and writes the
+    same paths: on a shared file system, or in a store.
 
     Parameters
     ----------
     function : callable
-        Called with the data of a unit. For several processes it must pickle, as what scripts and notebooks define does.
+        Called with the data of a unit. For several processes it must pickle; functions of scripts and notebooks do.
     units : iterable of Unit
-        In the order in which they are begun.
+        In the order in which they start.
     processes : int
-        1 works in this process.
+        1 runs them in this process.
     on : Ray or Cluster, optional
-        A cluster that does the units in place of processes of this machine; one that is connected already, or that is
-        for this work. A unit is tried three times there, since machines of a cluster come and go.
+        A cluster that runs the units instead of processes of this machine: its address, or one that is connected. A
+        unit is tried three times there, since machines of a cluster come and go.
     folder : Path, optional
-        One that the function reads or writes, and which is there. A cluster whose machines have another under that
-        path, or none, is refused; a hidden file tells, which is there during the work.
+        An existing folder that the function reads or writes. A cluster is refused when its machines do not see this
+        folder under that path; a hidden file in it, removed at the end, tells.
     what, counted : str
-        Name of the work and of what sizes count, for the progress bar.
+        Names of the work and of what sizes count, for the progress bar.
 
     Returns
     -------
     list
-        What the function gave, in the order of the units.
+        Results of the function, in the order of the units.
 
     Raises
     ------
     SetsupError
-        When the function cannot be sent, or a process is killed again and again over one unit, which is named.
+        When the function cannot be pickled, or processes are killed repeatedly while they run one unit, which is named.
     DataError
-        When the cluster cannot be reached, or has not what the work needs.
+        When the cluster cannot be reached, or lacks what the work needs.
     Exception
-        Whatever the function raises; from another process, unless it is a SetsupError, with a note that names the unit.
+        Whatever the function raises. From another process, all but a SetsupError have a note that names the unit.
 
     Examples
     --------
@@ -83,18 +84,18 @@ def run(
             with Cluster(on) as cluster:
                 return cluster.results(function, listed, advance, folder)
         if processes == 1 or len(listed) < 2:
-            return [_done_here(function, unit, advance) for unit in listed]
+            return [_run_here(function, unit, advance) for unit in listed]
         return LocalPool(function, listed, min(processes, len(listed)), advance).results()
 
 
 def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:
-    """Refuse what is no number of processes, and any but 1 beside a cluster."""
+    """Refuse an invalid number of processes, and any but 1 together with a cluster."""
     check_integer(processes, "processes", SetsupError, 1)
     if on is not None and processes != 1:
         raise SetsupError(f"a cluster itself decides how many units run at a time: leave out processes, {processes}")
 
 
-def _done_here(function: Callable[[Data], Result], unit: Unit[Data], advance: Advance) -> Result:
+def _run_here(function: Callable[[Data], Result], unit: Unit[Data], advance: Advance) -> Result:
     found = function(unit.data)
     advance(unit.size)
     return found

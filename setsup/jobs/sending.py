@@ -1,7 +1,4 @@
-"""What travels between the process that asks for work and those that do it: a function, data, and what became of them.
-
-All of it is pickled by one of our own processes and opened by another.
-"""
+"""Functions, data and results on their way between processes, pickled by one of our own and opened by another."""
 
 import pickle
 import traceback
@@ -12,27 +9,27 @@ import cloudpickle
 
 from setsup.errors import SetsupError
 
-__all__ = ["answer", "function_of", "outcome", "packed", "portable", "said"]
+__all__ = ["describe", "load_function", "open_result", "pack", "run_unit", "to_portable"]
 
 
-def packed(thing: Any) -> bytes:
-    """A function, or the data of a unit, as it is sent to other processes."""
+def pack(thing: Any) -> bytes:
+    """Pickle a function or the data of a unit."""
     try:
         found: bytes = cloudpickle.dumps(thing)
     except Exception as error:
         raise SetsupError(
-            f"the work cannot be sent to other processes ({said(error)}): leave out what it holds open (files, "
+            f"the work cannot be sent to other processes ({describe(error)}): leave out what it holds open (files, "
             "locks, generators), or use one process"
         ) from None
     return found
 
 
-def function_of(sent: bytes) -> Callable[[Any], Any]:
-    """Open a function that was sent; where that fails, one that says so whatever it is given."""
+def load_function(sent: bytes) -> Callable[[Any], Any]:
+    """Open a function that was sent; where that fails, a function that raises the error."""
     try:
         found: Callable[[Any], Any] = pickle.loads(sent)  # noqa: S301 - who started this process wrote it
     except Exception as error:
-        failed = SetsupError(f"a worker process cannot open what it was sent: {said(error)}")
+        failed = SetsupError(f"a worker process cannot open what it was sent: {describe(error)}")
 
         def fail(data: Any) -> Any:
             raise failed
@@ -41,36 +38,36 @@ def function_of(sent: bytes) -> Callable[[Any], Any]:
     return found
 
 
-def answer(function: Callable[[Any], Any], data: bytes) -> bytes:
-    """Do a unit: what it gives or raises, as it is sent back."""
+def run_unit(function: Callable[[Any], Any], data: bytes) -> bytes:
+    """Run a unit, and pickle what it returns or raises."""
     try:
         found: bytes = cloudpickle.dumps((False, function(pickle.loads(data))))  # noqa: S301
     except Exception as error:
-        found = cloudpickle.dumps((True, portable(error, "a worker process")))
+        found = cloudpickle.dumps((True, to_portable(error, "a worker process")))
     return found
 
 
-def outcome(sent: bytes, unit: str) -> Any:
-    """What a unit gave; or raise what it raised, with a note that names the unit."""
+def open_result(sent: bytes, unit: str) -> Any:
+    """Return what a unit returned, or raise what it raised, with a note that names the unit."""
     failed, found = pickle.loads(sent)  # noqa: S301 - our own process wrote it
     if not failed:
         return found
-    if not isinstance(found, SetsupError):  # whose sentence says it all
+    if not isinstance(found, SetsupError):  # its message is complete
         found.add_note(f"in {unit}, in a worker process")
     raise found
 
 
-def said(error: BaseException) -> str:
-    """An exception in a line."""
+def describe(error: BaseException) -> str:
+    """Write an exception in one line."""
     return f"{type(error).__name__}: {error}"
 
 
-def portable(error: Exception, where: str) -> Exception:
-    """The exception, or where that does not survive the journey one that says the same."""
+def to_portable(error: Exception, where: str) -> Exception:
+    """Return the exception, or where it cannot be pickled one with the same message."""
     if not isinstance(error, SetsupError):
         error.add_note(f"in {where}:\n" + "".join(traceback.format_exception(error)).rstrip())
     try:
         pickle.loads(cloudpickle.dumps(error))  # noqa: S301
     except Exception:
-        return SetsupError(f"{where} failed: {said(error)}")
+        return SetsupError(f"{where} failed: {describe(error)}")
     return error

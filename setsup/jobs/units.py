@@ -1,4 +1,4 @@
-"""A unit of work: what is to be done, not where."""
+"""A unit of work: what to do, not where."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -15,11 +15,11 @@ class Unit(Generic[Data]):
     Parameters
     ----------
     name : str
-        What messages call it, such as ``"rows 0 … 63"``.
+        Its name in messages, such as ``"rows 0 … 63"``.
     data : any
-        What the function is given; it can be pickled.
+        The argument of the function; must pickle.
     size : int
-        How much of the work it is, for the progress bar.
+        Its share of the work, for the progress bar.
 
     """
 

@@ -4,10 +4,8 @@ Workers are fresh Python processes (:mod:`setsup.jobs.process`), each tied to th
 goes, however it goes, the socket closes and the worker ends.
 """
 
-import socket
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import cycle, islice
 from typing import IO, Any
 
@@ -15,7 +13,7 @@ import cloudpickle
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
-from setsup.jobs.process import cause, ended, started
+from setsup.jobs.process import Process, cause
 from setsup.loading import ipc
 from setsup.loading.batch import Batch, Finish
 from setsup.loading.ring import Allocate, Ring
@@ -54,7 +52,7 @@ class WorkerPool:
         try:
             with _for_workers(self._maker, self._finish) as things:
                 for _ in range(self._count):  # one by one, so that those before a failure are let go as well
-                    self._workers.append(_Worker(things))
+                    self._workers.append(_Worker("setsup.loading.worker", things))
             if self._let_go:  # before all of them were there to hear of it
                 return
             turns = cycle(self._workers)
@@ -77,7 +75,7 @@ class WorkerPool:
         """End the workers, whatever they are at, and whoever waits for their batches."""
         self._let_go = True
         for worker in self._workers:
-            worker.let_go()
+            worker.shutdown()
 
 
 class _Buffers:
@@ -98,35 +96,24 @@ class _Buffers:
         return ring.take()
 
 
-class _Worker:
+class _Worker(Process):
     """One worker process, seen from the loader."""
-
-    def __init__(self, things: IO[bytes]) -> None:
-        self._end, self._process = started("setsup.loading.worker", things)
 
     def ask(self, request: Request) -> None:
         try:
-            ipc.send(self._end, ipc.packed(request))
+            ipc.send(self.socket, ipc.packed(request))
         except OSError:
             raise self._ended() from None
 
     def answer(self, buffers: _Buffers) -> Batch:
         try:
-            answer = ipc.receive(self._end, buffers)
+            answer = ipc.receive(self.socket, buffers)
         except (EOFError, OSError):
             raise self._ended() from None
         if isinstance(answer, BaseException):
             raise answer
         batch: Batch = answer
         return batch
-
-    def let_go(self) -> None:
-        with suppress(OSError):  # it may have ended by itself
-            self._end.shutdown(socket.SHUT_RDWR)
-
-    def end(self) -> str:
-        self._end.close()
-        return ended(self._process)
 
     def _ended(self) -> DataError:
         how = self.end()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from setsup.errors import SetsupError
-from setsup.jobs.sending import portable, said
+from setsup.jobs.sending import describe, to_portable
 from setsup.loading import ipc
 from setsup.loading.batch import Finish
 from setsup.loading.stream import Maker, Request
@@ -48,7 +48,7 @@ def _opened(things: int) -> Callable[[Request], ipc.Parts]:
         os.close(things)
         _one_thread()
     except Exception as error:
-        failed = SetsupError(f"{_WHERE} cannot open what it was sent: {said(error)}")
+        failed = SetsupError(f"{_WHERE} cannot open what it was sent: {describe(error)}")
         return lambda request: ipc.packed(failed)
 
     def make(request: Request) -> ipc.Parts:
@@ -56,7 +56,7 @@ def _opened(things: int) -> Callable[[Request], ipc.Parts]:
             batch = maker.make(request)
             return ipc.packed(batch if finish is None else finish(batch))
         except Exception as error:
-            return ipc.packed(portable(error, _WHERE))
+            return ipc.packed(to_portable(error, _WHERE))
 
     return make
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable, need_space, written
-from setsup.rendered.layout import ABOUT, FAILED, MEND, TABLE, Layout, RowArray
+from setsup.rendered.layout import ABOUT, FAILED, FIX, TABLE, Layout, RowArray
 
 if TYPE_CHECKING:
     from setsup.rendered.dataset import RenderedDataset
@@ -102,7 +102,7 @@ def close_ranks(folder: Path, dataset: "RenderedDataset", layout: Layout) -> Non
     kept = np.setdiff1d(np.arange(len(dataset)), _failed_rows(folder / FAILED))
     table: FactorTable = dataset.factors.select(kept)
     if len(table) != layout.rows or not table.has_fingerprint(layout.factors):
-        raise DataError(f"{folder / FAILED} is not the list of rows that {ABOUT} beside it leaves out; {MEND}")
+        raise DamagedFile(f"{folder / FAILED} is not the list of rows that {ABOUT} beside it leaves out", FIX)
     need_space(folder, max(array.size for array in layout.arrays.values()), f"leaving out rows of {layout.recipe}")
     for name, array in layout.arrays.items():
         path = folder / f"{name}.npy"
@@ -139,6 +139,6 @@ def _failed_rows(path: Path) -> Rows:
         rows = [row for one in json.loads(path.read_bytes()) for row in one["rows"]]
         return np.array(rows, np.int64)
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, SetsupError) as error:
-        raise DataError(f"{path} is damaged: {error}; {MEND}") from None
+        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None

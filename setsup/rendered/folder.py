@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, fetch_request, gather, of_row
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
 from setsup.files.mapped import check_mapped
-from setsup.rendered.layout import ABOUT, MEND, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
+from setsup.rendered.layout import ABOUT, FIX, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
 from setsup.scenes import Camera
 
 __all__ = ["RenderedFolder", "drawn_rows", "is_rendered", "open_rendered", "read_table"]
@@ -87,7 +87,7 @@ class RenderedFolder(Dataset):
         try:
             return Camera(*self._layout.size, **numbers)
         except SetsupError as error:
-            raise DataError(f"{self.folder}, row {index}: {error}; {MEND}") from error
+            raise DamagedFile(f"{self.folder}, row {index}: {error}", FIX) from error
 
     @of_row
     def names(self, row: int) -> dict[int, str]:
@@ -103,7 +103,7 @@ class RenderedFolder(Dataset):
         if self._names is None:
             self._names = _read_names(self.folder / NAMES)
         if key not in self._names:
-            raise DataError(f"{self.folder / NAMES} lacks the entry {key:016x} of row {row}; {MEND}")
+            raise DamagedFile(f"{self.folder / NAMES} lacks the entry {key:016x} of row {row}", FIX)
         return dict(self._names[key])
 
     def _array(self, name: str) -> Array:
@@ -195,9 +195,9 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
     except SetsupError:
         raise
     except Exception as error:  # Arrow's readers of damaged files raise whatever they come across
-        raise DataError(f"{path} is damaged: {' '.join(str(error).split())[:200]}; {MEND}") from None
+        raise DamagedFile(f"{path} is damaged: {' '.join(str(error).split())[:200]}", FIX) from None
     if not whole:
-        raise DataError(f"{path} is not the table of which {folder / ABOUT} tells; {MEND}")
+        raise DamagedFile(f"{path} is not the table of which {folder / ABOUT} tells", FIX)
     return table
 
 
@@ -209,6 +209,6 @@ def _read_names(path: Path) -> dict[int, dict[int, str]]:
         content = json.loads(path.read_bytes())
         return {int(key, 16): {int(number): str(name) for number, name in one.items()} for key, one in content.items()}
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path} is damaged: {error}; {MEND}") from None
+        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None

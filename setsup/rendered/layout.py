@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Modality
-from setsup.errors import DataError, RowError
+from setsup.errors import DamagedFile, DataError, RowError
 from setsup.factors.stored import check_rows
 from setsup.files import need_readable
 from setsup.files.manifests.strict_yaml import Fields
@@ -40,8 +40,8 @@ __all__ = [
     "BITS",
     "CAMERA",
     "FAILED",
+    "FIX",
     "KEPT",
-    "MEND",
     "NAMES",
     "OUTPUTS",
     "PARTS",
@@ -72,7 +72,7 @@ BITS = {name: 1 << place for place, name in enumerate(KEPT)}
 
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
 
-MEND = "remove the folder and render it again, or copy it once more"
+FIX = "remove the folder and render it again, or copy it once more"
 """What to do where a file is damaged: a folder that looks finished is not drawn anew."""
 
 _FORMAT = 1
@@ -109,16 +109,16 @@ class RowArray:
             with path.open("rb") as file:
                 size, header = os.fstat(file.fileno()).st_size, file.read(HEADER)
         except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+            raise DamagedFile.unreadable(path, error) from error
         if header != self.header:
-            raise DataError(
-                f"{path} is not the array {(self.rows, *self.shape)} {self.dtype} that {ABOUT} beside it describes; "
-                f"{MEND}"
+            raise DamagedFile(
+                f"{path} is not the array {(self.rows, *self.shape)} {self.dtype} that {ABOUT} beside it describes",
+                FIX,
             )
         if size != self.size:
-            raise DataError(
-                f"{path} is {'cut off' if size < self.size else 'too long'}: it has {size:,} bytes, not {self.size:,}; "
-                f"{MEND}"
+            raise DamagedFile(
+                f"{path} is {'cut off' if size < self.size else 'too long'}: it has {size:,} bytes, not {self.size:,}",
+                FIX,
             )
 
     def map(self, path: Path) -> npt.NDArray[Any]:
@@ -223,9 +223,9 @@ def read_layout(folder: Path) -> Layout:
             data = file.read(_LARGEST + 1)
         content = json.loads(data[:_LARGEST])
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is damaged: {error}; {MEND}") from None
+        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None
     fields = Fields(content, path)
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != _FORMAT:

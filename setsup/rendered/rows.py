@@ -1,12 +1,12 @@
-"""Rows of a rendered folder that is being filled: any number of processes, killed at any moment.
+"""Rows of a rendered folder that is being filled, by any number of processes, which may be killed at any moment.
 
-A row's arrays are written in place; later its bits are set in the progress file, once the disk has the arrays. Bytes of
-a row depend on the row alone, so that it does no harm where two processes draw the same one.
+The arrays of a row are written in place. Once the disk has them, bits of the row are set in the progress file. The
+bytes of a row depend on the row alone, so two processes may render the same one.
 
-Machines that share the folder over a network need more care: Linux' NFS client may send a whole page where a part of it
-was written, and with it older bytes of rows that another machine has written meanwhile. It does not for files that are
-open for synchronous writes (``O_DSYNC``) [1]_, which `shared` asks for; rows are then written in few and long pieces,
-since each waits for the disk.
+Machines that share the folder over a network need more care: where a part of a page was written, Linux' NFS client may
+send the whole page, with older bytes of rows that another machine has written. It does not for files that are open for
+synchronous writes (``O_DSYNC``) [1]_, which `shared` requests; rows are then written in few and long pieces, since each
+waits for the disk.
 
 References
 ----------
@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files import disk_errors, written
+from setsup.files.builds import write_all
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import HEADER
 from setsup.rendered.layout import BITS, CAMERA, PARTS, PROGRESS, Layout
@@ -39,7 +40,7 @@ __all__ = ["RowFiles"]
 Array = npt.NDArray[Any]
 Put = Callable[[int, Mapping[str, Array]], object]
 
-_SECONDS = 1.0  # between two times that the disk is waited for; what is drawn meanwhile is lost by a kill
+_SECONDS = 1.0  # between two flushes; rows since the last one are lost by a kill
 
 
 class RowFiles:
@@ -49,8 +50,8 @@ class RowFiles:
         self.folder, self.layout = folder, layout
         self._files: dict[str, int] = {}
         self._held: dict[str, dict[int, bytes]] = {name: {} for name in layout.arrays} if shared else {}
-        self._waiting: dict[int, int] = {}  # rows and their bits that the progress file has not yet
-        # a finished folder has no progress file: it is read only
+        self._waiting: dict[int, int] = {}  # bits of rows that are not in the progress file yet
+        # a finished folder has no progress file, and is only read
         self.finished = not (folder / PROGRESS).exists()
         self._close = weakref.finalize(self, _close, self._files, self._held, self._waiting)
         how = os.O_RDWR | os.O_CLOEXEC | (os.O_DSYNC if shared else 0)
@@ -60,13 +61,13 @@ class RowFiles:
             if not self.finished:
                 self._files[PROGRESS] = os.open(folder / PROGRESS, how)
         self._maps: dict[str, Array] = {}
-        if not self.finished:  # at once: who finishes the folder takes the file away
+        if not self.finished:  # at once, since the file is removed when the folder is finished
             self._maps[PROGRESS] = np.asarray(np.memmap(folder / PROGRESS, np.uint8, "r", shape=layout.rows))
         self._named: set[int] = set()
         self._lock, self._flushed = Lock(), time.monotonic()
 
     def done(self, rows: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_]:
-        """Which rows have all modalities of some bits, (n,) bool."""
+        """Which rows have all modalities of `bits`, (n,) bool."""
         index = np.asarray(rows, np.int64)
         if self.finished:
             return np.full(len(index), self.layout.full & bits == bits)
@@ -77,7 +78,7 @@ class RowFiles:
         return np.asarray((there | waiting) & bits == bits)
 
     def read(self, rows: Sequence[int], names: Sequence[str], put: Put) -> list[int]:
-        """Give rows that are there to a function."""
+        """Pass the rows that are there to a function; returns the others."""
         if not self.layout.modalities.keys() >= set(names):
             return list(rows)
         bits = sum(BITS[name] for name in names)
@@ -92,7 +93,7 @@ class RowFiles:
         return [row for row, there in zip(rows, done.tolist(), strict=True) if not there]
 
     def keep(self, row: int, arrays: Mapping[str, Array], camera: Camera, scene: Scene) -> None:
-        """Write a row: some of its modalities, its camera, and what its instances are called."""
+        """Write a row: some of its modalities, its camera, and the names of its instances."""
         if self.finished or not (self.folder / PROGRESS).exists():  # another process may have finished it
             return
         told = {name: array for name, array in arrays.items() if name in self.layout.modalities}
@@ -105,13 +106,13 @@ class RowFiles:
             self.flush()
 
     def mark(self, rows: npt.ArrayLike) -> None:
-        """Say that rows are whole which other processes of this machine have written, once the disk has them."""
+        """Mark rows as complete that other processes of this machine have written, once the disk has them."""
         with self._lock:
             self._waiting |= dict.fromkeys(np.asarray(rows, np.int64).tolist(), self.layout.full)
         self.flush()
 
     def flush(self) -> None:
-        """Wait until the disk has the rows written so far, and say in the progress file that they are there."""
+        """Wait until the disk has the rows written so far, and mark them in the progress file."""
         with self._lock, disk_errors(self.folder / PROGRESS):
             _flush(self._files, self._held, self._waiting)
             self._flushed = time.monotonic()
@@ -126,7 +127,7 @@ class RowFiles:
         value = np.asarray(array)
         if value.shape != about.shape or value.dtype != about.dtype:
             raise DataError(
-                f"row {row} was drawn with {name} as {value.dtype} {value.shape}, not {about.dtype} {about.shape}"
+                f"row {row} was rendered with {name} as {value.dtype} {value.shape}, not {about.dtype} {about.shape}"
             )
         if self._held:
             with self._lock:
@@ -134,10 +135,10 @@ class RowFiles:
             return
         path = self.folder / f"{name}.npy"
         with disk_errors(path):
-            _write_all(self._files[name], memoryview(value.tobytes()), HEADER + row * about.row_bytes)
+            write_all(self._files[name], memoryview(value.tobytes()), HEADER + row * about.row_bytes)
 
     def _names_key(self, scene: Scene) -> int:
-        """Key of the names of a scene, which are written once, by whoever comes first."""
+        """Key of the names of a scene, which the first process that has them writes."""
         content = json.dumps({str(number): name for number, name in sorted(scene.names.items())}, ensure_ascii=False)
         digest = hashlib.blake2b(content.encode(), digest_size=8).digest()
         key = int.from_bytes(digest, "big")
@@ -155,19 +156,19 @@ def _flush(files: Mapping[str, int], held: Mapping[str, dict[int, bytes]], waiti
         return
     for name, rows in held.items():
         for first, content in _runs(rows):
-            _write_all(files[name], memoryview(content), HEADER + first * len(rows[first]))
+            write_all(files[name], memoryview(content), HEADER + first * len(rows[first]))
         rows.clear()
     for name, file in files.items():
         if name != PROGRESS:
             os.fsync(file)
     progress = {row: bytes([os.pread(files[PROGRESS], 1, row)[0] | bits]) for row, bits in waiting.items()}
     for first, content in _runs(progress):
-        _write_all(files[PROGRESS], memoryview(content), first)
+        write_all(files[PROGRESS], memoryview(content), first)
     waiting.clear()
 
 
 def _runs(rows: Mapping[int, bytes]) -> Iterator[tuple[int, bytes]]:
-    """Rows that follow one another, put together: the first of them, and their content."""
+    """Join rows that follow one another: number of the first, and their content."""
     parts: list[bytes] = []
     first = 0
     for row in sorted(rows):
@@ -186,9 +187,3 @@ def _close(files: dict[str, int], held: Mapping[str, dict[int, bytes]], waiting:
     finally:
         while files:
             os.close(files.popitem()[1])
-
-
-def _write_all(file: int, content: memoryview, offset: int) -> None:
-    while content:
-        count = os.pwrite(file, content, offset)
-        content, offset = content[count:], offset + count

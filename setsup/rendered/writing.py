@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, nullcontext
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from setsup.datasets.selections import Selection
 from setsup.errors import DataError, SetsupError, near
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.expand_user import expanded
-from setsup.files.locks import lock_file
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
 from setsup.rendered.create import settled_layout
@@ -126,18 +125,14 @@ def _rendered(
         layout = Layout.of(dataset, dataset.renderer_name, names)
         need_space(folder.parent, layout.size_on_disk, f"rendering {layout.recipe}")
     with locked(folder):
-        try:
-            layout = settled_layout(folder, dataset, names)
-            unfinished = (folder / PROGRESS).exists()
-            if layout.left_out:
-                _need_same_choice(folder, dataset, layout, skip_broken, unfinished)
-            if begun is not None:
-                begun(layout, min(drawn_rows(folder)[0], layout.rows))
-            if unfinished:
-                _fill(folder, dataset, layout, processes, cluster, skip_broken)
-        finally:
-            with suppress(OSError):
-                lock_file(folder).unlink()  # still held: whoever waits notices that the name is gone, and looks again
+        layout = settled_layout(folder, dataset, names)
+        unfinished = (folder / PROGRESS).exists()
+        if layout.left_out:
+            _need_same_choice(folder, dataset, layout, skip_broken, unfinished)
+        if begun is not None:
+            begun(layout, min(drawn_rows(folder)[0], layout.rows))
+        if unfinished:
+            _fill(folder, dataset, layout, processes, cluster, skip_broken)
     return open_rendered(folder)
 
 

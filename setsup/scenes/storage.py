@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError
-from setsup.files.archives.contents import read_file
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import read_file
 from setsup.files.atomic import written
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.scene import Ambient, Directional, Lamp, Placement, Scene
@@ -34,7 +34,7 @@ _STEP = 64  # bytes: arrays begin at multiples
 _DTYPES = ("<f8", "<f4", "<i4", "<u2", "|u1")
 _LIGHTS = {kind.__name__: kind for kind in (Ambient, Directional, Lamp)}
 _ARRAYS = ("vertices", "faces", "normals", "uv", "colors", "material")
-_MEND = "save the scene again"
+_FIX = "save the scene again"
 
 
 def save_scene(scene: Scene, path: Path | str) -> None:
@@ -145,7 +145,7 @@ def load_scene(path: Path | str) -> Scene:
     first = content[:_LONGEST_FIRST_LINE].partition(b"\n")[0]
     version = first.removeprefix(_MAGIC)
     if not first.startswith(_MAGIC) or not version.isdigit() or len(first) == _LONGEST_FIRST_LINE:
-        raise DataError(f"{label} is no scene of setsup; {_MEND}")
+        raise DamagedFile(f"{label} is no scene of setsup", _FIX)
     if int(version) != _VERSION:
         raise DataError(
             f"{label} is a scene of version {int(version)}, of which this setsup knows {_VERSION}; update it"
@@ -158,9 +158,9 @@ def load_scene(path: Path | str) -> Scene:
     except Exception as error:
         # whatever a changed number leads to: it is not what was written
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{label} is damaged ({why}); {_MEND}") from error
+        raise DamagedFile(f"{label} is damaged ({why})", _FIX) from error
     if not sound:
-        raise DataError(f"{label} is damaged: its content has another digest than was written; {_MEND}")
+        raise DamagedFile(f"{label} is damaged: its content has another digest than was written", _FIX)
     return scene
 
 

@@ -5,9 +5,9 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
-from setsup.datasets.cached_arrays import made_once
 from setsup.errors import DataError
 from setsup.files import cache_folder, content_digest, need_space
+from setsup.files.builds import build_once
 from setsup.files.disk import need_regular
 from setsup.progress import Advance
 from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Shard, parsed
@@ -57,7 +57,7 @@ def _no_catalogue(store: Store) -> DataError:
     if store.size(PLAN) is not None:
         return DataError(f"{url} is not finished: give the same `setsup shard` command again, and it goes on")
     if store.size("rendered.json") is not None:
-        return DataError(f"{url} was written by `setsup render`; open it with setsup.load({url!r})")
+        return DataError(f"{url} was written by `setsup render`; open it with setsup.open({url!r})")
     lacks = f"{url} has no {CATALOGUE}"
     if folder is None:  # a list of what is there could be very long
         return DataError(f"{lacks}; if others wrote tars there, index them with `setsup index {url}`")
@@ -93,7 +93,7 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
             lies = joined(store.url, index.name)
             raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {anew}")
 
-    return made_once(target, kept, save)
+    return build_once(target, kept, save)
 
 
 def _no_index(store: Store, catalogue: Catalogue) -> DataError:

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.cached_arrays import cached_array, kept_or_made
-from setsup.errors import DataError, FactorError, SetsupError
+from setsup.datasets.cached_arrays import cached_array, cached_table
+from setsup.errors import DamagedFile, DataError, FactorError, SetsupError
 from setsup.factors import FactorTable
 from setsup.factors.frames import LARGE
 from setsup.factors.stored import check_rows
@@ -50,7 +50,7 @@ _COLUMNS: dict[str, np.dtype[Any]] = {
     "size": np.dtype(np.int64),
     "check": np.dtype(np.uint32),
 }
-_MEND = "make the index anew with `setsup index`"
+_FIX = "make the index anew with `setsup index`"
 
 
 class Spans(NamedTuple):
@@ -243,14 +243,15 @@ def open_index(path: Path, catalogue: Catalogue) -> tuple[FactorTable, Places]:
     with _readable(path), pq.ParquetFile(path) as file:
         rows, schema = file.metadata.num_rows, file.schema_arrow
     if rows != catalogue.rows or path.stat().st_size != catalogue.index.size:
-        raise DataError(
+        raise DamagedFile(
             f"{path} has {rows:,} rows and {path.stat().st_size:,} bytes, not the {catalogue.rows:,} rows and "
-            f"{catalogue.index.size:,} bytes that the catalogue tells: it is the index of other shards; {_MEND}"
+            f"{catalogue.index.size:,} bytes that the catalogue tells: it is the index of other shards",
+            _FIX,
         )
     _compare(path, catalogue.index.digest)
     for name, dtype in wanted.items():
         if schema.names.count(name) != 1 or schema.field(name).type != pa.from_numpy_dtype(dtype):
-            raise DataError(f"{path} has no column {name!r} of {dtype}; {_MEND}")
+            raise DamagedFile(f"{path} has no column {name!r} of {dtype}", _FIX)
     factors = _factors(path, catalogue)
     state = (catalogue.index.digest, rows)
 
@@ -275,16 +276,10 @@ def _factors(path: Path, catalogue: Catalogue) -> FactorTable:
         with _readable(path):
             return FactorTable.from_parquet(path, catalogue.factors, columns=[one.name for one in catalogue.factors])
 
-    def kept(target: Path) -> FactorTable | None:
-        try:
-            return FactorTable.open(target) if target.exists() else None
-        except DataError:
-            return None
-
     if catalogue.rows < GROUP or path.stat().st_size >= LARGE:  # of a large file it is kept anyway
         return read()
     key = hashlib.sha256(json.dumps([catalogue.index.digest, described], sort_keys=True).encode()).hexdigest()
-    return kept_or_made(cache_folder() / "tables" / f"{key[:32]}.arrow", kept, read, FactorTable.save)
+    return cached_table(cache_folder() / "tables" / f"{key[:32]}.arrow", read)
 
 
 def _compare(path: Path, digest: str) -> None:
@@ -292,7 +287,7 @@ def _compare(path: Path, digest: str) -> None:
 
     def compared() -> npt.NDArray[np.bool_]:
         if content_digest(path) != digest:
-            raise DataError(f"{path} is damaged, or the index of other shards: its SHA-256 differs; {_MEND}")
+            raise DamagedFile(f"{path} is damaged, or the index of other shards: its SHA-256 differs", _FIX)
         return np.ones(1, np.bool_)
 
     about = path.stat()
@@ -312,7 +307,7 @@ def _check(
         rows = slice(start, start + GROUP)
         which = shard[rows]
         if int(which.max()) >= len(sizes):
-            raise DataError(f"{path} tells of more shards than the {len(sizes):,} of the catalogue; {_MEND}")
+            raise DamagedFile(f"{path} tells of more shards than the {len(sizes):,} of the catalogue", _FIX)
         for name, (offset, size, _) in spans.items():
             begin, length = offset[rows], size[rows]
             # before a content there is a header at least
@@ -320,9 +315,10 @@ def _check(
             beyond = ~inside & (begin != -1)
             if beyond.any():
                 row = int(np.argmax(beyond))
-                raise DataError(
+                raise DamagedFile(
                     f"{path}: the {name!r} of row {start + row:,} would lie outside of "
-                    f"{catalogue.shards[which[row]].name}; {_MEND}"
+                    f"{catalogue.shards[which[row]].name}",
+                    _FIX,
                 )
     return np.ones(1, np.bool_)
 
@@ -336,7 +332,7 @@ def _read(path: Path, name: str, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         for group in range(file.num_row_groups):
             column = file.read_row_group(group, columns=[name]).column(name)
             if column.null_count:
-                raise DataError(f"{path} has no {name} in {column.null_count:,} rows; {_MEND}")
+                raise DamagedFile(f"{path} has no {name} in {column.null_count:,} rows", _FIX)
             for chunk in column.chunks:
                 whole[there : there + len(chunk)] = as_numpy(chunk)
                 there += len(chunk)
@@ -359,7 +355,7 @@ def _column(path: Path, name: str, rows: npt.NDArray[np.int64], kinds: Sequence[
         groups, inverse = np.unique(np.searchsorted(ends, rows, "right"), return_inverse=True)
         blocks = [file.read_row_group(int(group), columns=[name]).column(name) for group in groups]
         if any(block.null_count or str(block.type) not in kinds for block in blocks):
-            raise DataError(f"{path}: the column {name!r} is not of {kinds[0]}, or has gaps; {_MEND}")
+            raise DamagedFile(f"{path}: the column {name!r} is not of {kinds[0]}, or has gaps", _FIX)
         starts = (ends[groups] - [len(block) for block in blocks])[inverse]
         return [
             blocks[place][row - start].as_py()
@@ -375,4 +371,4 @@ def _readable(path: Path) -> Iterator[None]:
     except SetsupError:
         raise
     except Exception as error:
-        raise DataError(f"{path} is damaged: {' '.join(str(error).split())[:200]}; {_MEND}") from None
+        raise DamagedFile(f"{path} is damaged: {' '.join(str(error).split())[:200]}", _FIX) from None

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from setsup.datasets.dataset import Modality
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.factors import Factor
 from setsup.files.manifests.strict_yaml import Fields
 from setsup.files.manifests.validators import digest, matching, one_of, relative, text, whole
@@ -66,7 +66,7 @@ CRC32C, HEADER = "crc32c", "header"
 """What the index says to check members by: the CRC-32C of the content, or the checksum field of the tar header before
 it (of tars that others wrote, whose content was not read when they were indexed)."""
 
-_MEND = "fetch it again, write the set anew with `setsup shard`, or index tars of others anew with `setsup index`"
+_FIX = "fetch it again, write the set anew with `setsup shard`, or index tars of others anew with `setsup index`"
 _EXTENSION = r"[a-z0-9_-]+"
 
 
@@ -215,7 +215,7 @@ def parsed(content: bytes, source: str) -> Catalogue:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{source} is damaged: {error}; {_MEND}") from None
+        raise DamagedFile(f"{source} is damaged: {error}", _FIX) from None
     fields = Fields(found, source)
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != FORMAT:
@@ -245,7 +245,7 @@ def parsed(content: bytes, source: str) -> Catalogue:
     if len({shard.name for shard in catalogue.shards}) < len(catalogue.shards):
         raise fields.wrong("shards", "shards of different names", "one name twice")
     if sum(shard.rows for shard in catalogue.shards) != catalogue.rows:
-        raise DataError(f"{source} is damaged: its shards have other rows than its index; {_MEND}")
+        raise DamagedFile(f"{source} is damaged: its shards have other rows than its index", _FIX)
     return catalogue
 
 

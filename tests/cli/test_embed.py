@@ -134,7 +134,7 @@ def test_each_file_can_be_written_before_the_work(
     monkeypatch.setattr("setsup.experiments.embed", None)
     found = setsup("embed", trained, "--out", "here", *MEAN)
     assert (found.code, found.out) == (2, "")
-    assert f"cannot write here/{file}: a folder stands in its place" in found.err
+    assert f"cannot write here/{file}: a folder is in its place" in found.err
 
 
 def test_options_without_a_data_set_are_refused_before_the_run_is_loaded(setsup: Run, trained: Path) -> None:
@@ -178,7 +178,7 @@ def test_an_interrupted_writing_leaves_what_was_there(
         (["nowhere", *MEAN], "nowhere holds no run"),
         (["runs", *MEAN], f"below it are {RUN}"),
         ([RUN], "--preset"),
-        ([RUN, "mnits", *MEAN], "there is no data set 'mnits'; did you mean 'mnist'?"),
+        ([RUN, "mnits", *MEAN], "there is no dataset 'mnits'; did you mean 'mnist'?"),
         ([RUN, "mnist", "more", *MEAN], "'more' is one word too many"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),
         ([RUN, "--device", "abacus", *MEAN], "--device abacus is not to be had here"),

@@ -259,7 +259,7 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
         ([MEAN, "--method.pairs", "1"], "unknown option '--method.pairs'"),
         (["abc/fig3a", "--substitute", "--sampler.inactive", "wall"], "unknown factor 'wall'"),
         (["abc/mnist", "--substitute"], "mnist has no substitute"),
-        (["abc/fig3a", "--substitute", "--seeds", "-1"], "the seed must be a whole number from 0"),
+        (["abc/fig3a", "--substitute", "--seeds", "-1"], "the seed must be an integer from 0"),
         (["abc/fig3a", "--substitute", "--smoke", "--sampler.sets", "3"], "an even number of sets"),
         (["abc/fig3a", "--substitute", "--smoke", "--method.objective", "double"], "whose images come in two copies"),
         (["abc/fig3a", "--substitute", "--smoke", "--method.encoder", "mnist"], "but this network reads"),

@@ -123,7 +123,7 @@ class TestFetchAndPrepare:
         found = setsup(verb, "mnits")
         assert (found.code, found.out) == (2, "")
         assert (
-            found.err == "setsup: there is no data set 'mnits'; did you mean 'mnist'? (`setsup datasets` lists them)\n"
+            found.err == "setsup: there is no dataset 'mnits'; did you mean 'mnist'? (`setsup datasets` lists them)\n"
         )
 
     def test_checking_says_what_is_there(self, setsup: Run, tmp_path: Path) -> None:

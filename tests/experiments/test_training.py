@@ -428,7 +428,7 @@ class Digits:
         ({"augmentation": "abc-shapes4d"}, {}, "did you mean 'abc-shapes3d'"),
         ({"data": Data("mnist")}, {}, "setsup fetch mnist"),
         ({}, {"substitute": True}, "shapes3d-procedural has no substitute"),
-        ({}, {"seed": -1}, "the seed must be a whole number"),
+        ({}, {"seed": -1}, "the seed must be an integer"),
         ({}, {"config": RunConfig(workers=-1)}, "workers must be"),
         ({"sampler": Sets(inactive=("wall_hue",), sets=3, size=4)}, {}, "the objective 'correspondence' takes pairs"),
         ({"method": Tiny(objective="double")}, {}, "the objective 'double' takes pairs of sets whose images come in"),

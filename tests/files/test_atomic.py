@@ -112,7 +112,7 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "x" / "y").mkdir(parents=True)
-    with pytest.raises(DataError, match="a folder stands in its place"), written(tmp_path / "x") as part:
+    with pytest.raises(DataError, match="a folder is in its place"), written(tmp_path / "x") as part:
         part.write_bytes(b"")
     assert names(tmp_path) == ["x"]
 

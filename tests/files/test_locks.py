@@ -79,11 +79,21 @@ def test_a_killed_holder_blocks_nobody(tmp_path: Path, caplog: pytest.LogCapture
     assert f"process {os.getpid()} waits for {path}" in said[0]
 
 
-def test_the_lock_is_let_go_after_an_error(tmp_path: Path) -> None:
+def test_the_lock_is_released_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), locked(tmp_path / "thing"):
         raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
     with locked(tmp_path / "thing"):
-        pass
+        assert [path.name for path in tmp_path.iterdir()] == ["thing.lock"]
+
+
+def test_the_lock_that_a_kill_left_is_removed_unless_it_is_held(tmp_path: Path) -> None:
+    (tmp_path / "thing.lock").touch()
+    locks.clear_lock(tmp_path / "thing")
+    assert list(tmp_path.iterdir()) == []
+    with locked(tmp_path / "thing"):
+        locks.clear_lock(tmp_path / "thing")
+        assert (tmp_path / "thing.lock").exists()
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
@@ -131,5 +141,5 @@ def test_a_folder_that_can_hold_no_file_is_an_error_at_once() -> None:
 
 def test_a_lock_file_that_is_a_folder_is_an_error_at_once(tmp_path: Path) -> None:
     (tmp_path / "set.lock").mkdir()
-    with pytest.raises(DataError, match="set: a folder stands in its place"), locked(tmp_path / "set"):
+    with pytest.raises(DataError, match="set: a folder is in its place"), locked(tmp_path / "set"):
         pass

@@ -115,7 +115,7 @@ def test_an_array_of_another_source_is_not_used(array: PreparedArray, caplog: py
         prepare_array(array, BLOCK, filler)
     assert filler.filled == list(range(BLOCKS))
     assert str(path) in caplog.text
-    assert "made anew" in caplog.text
+    assert "made again" in caplog.text
     assert array.find() == path
     assert array.outdated() is None
 
@@ -273,13 +273,18 @@ def test_what_a_kill_right_at_the_end_leaves_goes_away(array: PreparedArray, tmp
     assert target is not None
     for left in (f"{target.name}.lock", f"{target.name}.journal"):
         (tmp_path / left).write_bytes(b"")
-        with suppress(KeyboardInterrupt), written(prepared.beside(target)) as part:
-            raise KeyboardInterrupt
-        part.write_bytes(b"half")
         filler = Filler()
         assert prepare_array(array, BLOCK, filler) == target
         assert filler.filled == []
         assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_half_a_description_goes_away(begun: PreparedArray, tmp_path: Path) -> None:
+    with suppress(KeyboardInterrupt), written(prepared.beside(begun.place())) as part:
+        raise KeyboardInterrupt
+    part.write_bytes(b"half")
+    prepare_array(begun, BLOCK, Filler())
+    assert names(tmp_path) == DONE
 
 
 def test_an_interrupted_conversion_stays_and_goes_on(begun: PreparedArray, tmp_path: Path) -> None:

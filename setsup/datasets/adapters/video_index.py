@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.cached_arrays import file_states, kept_or_made
+from setsup.datasets.cached_arrays import file_states
 from setsup.datasets.formats.video.frames import FrameIndex, VideoFile, decoder_version
 from setsup.datasets.images import parallel
 from setsup.errors import DataError
 from setsup.files import cache_folder, written
 from setsup.files.archives.members import MemberIndex
+from setsup.files.builds import build_cached
 from setsup.progress import progress
 
 __all__ = ["VideoIndex", "video_file", "video_index"]
@@ -71,7 +72,7 @@ def video_index(name: str, members: MemberIndex, places: Sequence[int]) -> Video
     made_of = repr((_ENTRY.descr, decoder_version(), file_states(members, places)))
     digest = sha256(os.fsencode(made_of)).hexdigest()[:32]
     path = cache_folder() / "indexes" / name / f"{digest}.npy"
-    entries = kept_or_made(path, partial(_kept, len(places)), partial(_made, name, members, places), _save)
+    entries = build_cached(path, partial(_kept, len(places)), partial(_made, name, members, places), _save)
     return VideoIndex(entries, len(places))
 
 

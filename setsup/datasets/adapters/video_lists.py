@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.roots import some
 from setsup.files.texts import text_of
 

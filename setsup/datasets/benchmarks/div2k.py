@@ -18,7 +18,8 @@ from setsup.datasets.adapters.image_sources import PartedImages
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, find_members, open_members
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["Div2k", "open"]

@@ -28,9 +28,10 @@ import numpy as np
 
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.video_lists import coded, lists_beside, split_factor
-from setsup.errors import DataError, need
+from setsup.errors import DamagedFile, need
 from setsup.factors import Factor, Kind
-from setsup.files.archives.members import MemberIndex, Places, find_members
+from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["open"]
@@ -144,7 +145,7 @@ def _splits(
             for line in lines:
                 video, _, part = line.rpartition(" ")
                 if part not in _ID or not video.strip().endswith(".avi"):
-                    raise DataError(f"{label}: {line[:80]!r} is no video and 0, 1 or 2; fetch the list again")
+                    raise DamagedFile(f"{label}: {line[:80]!r} is no video and 0, 1 or 2")
                 listed[f"{action}/{video.strip().removesuffix('.avi')}"] = _ID[part]
         found.append(split_factor(f"split{split}", keys, listed, where))
     return found

@@ -15,7 +15,8 @@ from setsup.datasets.benchmarks.imagenet.files import ENDS, Pictures, in_tree
 from setsup.datasets.benchmarks.imagenet.labels import synset_names, unique_names
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["open"]

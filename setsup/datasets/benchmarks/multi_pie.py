@@ -23,7 +23,8 @@ from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
-from setsup.files.archives.members import MemberIndex, Places, find_members
+from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open"]

@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files import data_places, locked, unpack
-from setsup.files.archives.members import MemberIndex, find_members
-from setsup.files.atomic import clear
+from setsup.files import data_places, unpack
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
+from setsup.files.builds import build_once
 from setsup.files.expand_user import expanded
-from setsup.files.locks import lock_file
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import prepared_place, prepared_places
 from setsup.files.texts import text_of
@@ -45,7 +44,6 @@ _MOST_LABELS, _MOST_TEXT = 1 << 24, 1 << 22
 _ARCHIVE, _UNPACKED = "stl10_binary.tar.gz", "stl10_unpacked"
 _FOLD_COUNT = 10
 _BYTES = 3 * _SIDE * _SIDE
-_MEND = "fetch it again"
 
 
 class Stl10(Dataset):
@@ -154,19 +152,7 @@ def prepare(root: Path | str | None = None) -> Path:
     if archive is None:
         return open(root).folder
     target = prepared_place(*_unpacked(archive))
-    found = _opened(root)
-    if found is not None and not lock_file(target).exists():  # which a kill right at the end leaves
-        return found
-    with locked(target):
-        try:
-            found = _opened(root)  # another process may have been faster
-            if found is None:
-                clear(target)
-                unpack(archive, target)
-        finally:
-            with suppress(OSError):
-                lock_file(target).unlink()  # still held: whoever waits notices that the name is gone, and looks again
-    return found or open(target).folder
+    return build_once(target, lambda _: _opened(root), lambda folder: unpack(archive, folder))
 
 
 def _opened(root: Path | str | None) -> Path | None:
@@ -209,7 +195,7 @@ def _path(members: MemberIndex, name: str) -> Path:
 def _count(path: Path) -> int:
     size = path.stat().st_size
     if not size or size % _BYTES:
-        raise DataError(f"{path} has {size:,} bytes, which is no multiple of the {_BYTES:,} of a picture; {_MEND}")
+        raise DamagedFile(f"{path} has {size:,} bytes, which is no multiple of the {_BYTES:,} of a picture")
     return size // _BYTES
 
 
@@ -252,7 +238,7 @@ def _labels(members: MemberIndex, split: str, count: int) -> npt.NDArray[np.uint
     wrong = (stored < 1) | (stored > len(_CATEGORIES))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise DataError(f"{label}: the label of picture {row} is {stored[row]}; 1 to 10 were expected; {_MEND}")
+        raise DamagedFile(f"{label}: the label of picture {row} is {stored[row]}; 1 to 10 were expected")
     return stored - np.uint8(1)
 
 
@@ -263,7 +249,7 @@ def _categories(members: MemberIndex) -> tuple[str, ...]:
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if names != _CATEGORIES:
         label = members.label(members.place(_NAMES))
-        raise DataError(f"{label} does not name {', '.join(_CATEGORIES)}, one a line; {_MEND}")
+        raise DamagedFile(f"{label} does not name {', '.join(_CATEGORIES)}, one a line")
     return names
 
 
@@ -275,14 +261,12 @@ def _folds(members: MemberIndex, count: int) -> list[Rows]:
     label = members.label(members.place(_FOLDS))
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if len(lines) != _FOLD_COUNT:
-        raise DataError(f"{label} has {len(lines)} lines; one for each of {_FOLD_COUNT} folds was expected; {_MEND}")
+        raise DamagedFile(f"{label} has {len(lines)} lines; one for each of {_FOLD_COUNT} folds was expected")
     for number, line in enumerate(lines):
         odd = [word for word in line if not re.fullmatch("[0-9]{1,9}", word) or int(word) >= count]
         if odd or len(set(line)) != len(line):
             what = f"has {odd[0][:20]!r}, which is no training picture" if odd else "names a picture twice"
-            raise DataError(
-                f"{label}: line {number + 1} {what}; numbers from 0 to {count - 1:,} were expected; {_MEND}"
-            )
+            raise DamagedFile(f"{label}: line {number + 1} {what}; numbers from 0 to {count - 1:,} were expected")
     return [np.array(line, np.int64) for line in lines]
 
 

@@ -21,8 +21,9 @@ from pathlib import Path
 
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.video_lists import PARTS, coded, lists_beside, split_factor
-from setsup.errors import DataError, need
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.errors import DamagedFile, need
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["open"]
@@ -102,11 +103,11 @@ def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[C
             for number, line in enumerate(lines, 1):
                 video = re.fullmatch(rf"(?:[^/]+/)?({_VIDEO})\.avi(?:\s+\d+)?", line)
                 if video is None:
-                    raise DataError(
+                    raise DamagedFile(
                         f"{label}: {line[:80]!r} is no video such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi, in "
-                        f"line {number} of those that are not empty; fetch the list again"
+                        f"line {number} of those that are not empty"
                     )
                 if listed.setdefault(video[1].casefold(), part) != part:
-                    raise DataError(f"{label}: {video[1]} is listed for training too; fetch the lists again")
+                    raise DamagedFile(f"{label}: {video[1]} is listed for training too")
         found.append(split_factor(f"split{split}", keys, listed, members.source))
     return found

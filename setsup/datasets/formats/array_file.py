@@ -4,7 +4,6 @@ import gzip
 import math
 import os
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
+from setsup.files.disk import read_errors
 
 __all__ = ["ArrayFile", "Head", "ReadHead"]
 
@@ -51,14 +51,13 @@ class ArrayFile:
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "three.bin"
     >>> _ = file.write_bytes(bytes([3, 7, 2, 1]))
-    >>> ArrayFile(file, lambda file, path: (np.dtype("u1"), (file.read(1)[0],), 1), "fetch it again").array()
+    >>> ArrayFile(file, lambda file, path: (np.dtype("u1"), (file.read(1)[0],), 1)).array()
     array([7, 2, 1], dtype=uint8)
 
     """
 
-    def __init__(self, path: Path, head: ReadHead, mend: str) -> None:
+    def __init__(self, path: Path, head: ReadHead) -> None:
         self.path = path
-        self._mend = mend
         self._array: Array | None = None
         self._locks: dict[int, threading.Lock] = {}
         self._bytes = 0
@@ -120,11 +119,8 @@ class ArrayFile:
     def _errors(self) -> Iterator[None]:
         """Turn whatever goes wrong in reading into one sentence."""
         try:
-            yield
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{self.path} is cut off or damaged ({error}); {self._mend}") from error
-        except OSError as error:
-            raise DataError(f"{self.path} cannot be read: {error.strerror or error}") from error
+            with read_errors(self.path):
+                yield
         except MemoryError as error:
             raise DataError(f"{self.path} needs {self._bytes:,} bytes of memory, more than there are") from error
 
@@ -155,9 +151,9 @@ class ArrayFile:
                 raise self._wrong_size(f"its content ends after {count:,}")
 
     def _wrong_size(self, what: str) -> DataError:
-        return DataError(
+        return DamagedFile(
             f"{self.path}: its header gives the shape {self.shape} of {self.dtype}, "
-            f"{self._offset + self._bytes:,} bytes in all, but {what}; {self._mend}"
+            f"{self._offset + self._bytes:,} bytes in all, but {what}"
         )
 
     def _mapped(self) -> Array:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from setsup.datasets.formats.array_file import ArrayFile, Head
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files import need_readable
 
 __all__ = ["BinaryMatrix"]
@@ -25,7 +25,6 @@ _DTYPES = MappingProxyType(
 _PACKED = 0x1E3D4C52
 _MOST_AXES = 8
 _LEAST_LENGTHS = 3
-_MEND = "fetch it again"
 
 
 class BinaryMatrix(ArrayFile):
@@ -36,30 +35,30 @@ class BinaryMatrix(ArrayFile):
 
     def __init__(self, path: Path | str) -> None:
         need_readable(Path(path), "a binary matrix file")
-        super().__init__(Path(path), _head, _MEND)
+        super().__init__(Path(path), _head)
 
 
 def _head(file: BinaryIO, path: Path) -> Head:
     start = file.read(8)
     if len(start) < 8:
-        raise DataError(f"{path} ends after {len(start)} bytes, inside its header; {_MEND}")
+        raise DamagedFile(f"{path} ends after {len(start)} bytes, inside its header")
     magic, axes = struct.unpack("<2i", start)
     if magic == _PACKED:
-        raise DataError(f"{path} is a packed binary matrix, which setsup does not read; {_MEND}")
+        raise DamagedFile(f"{path} is a packed binary matrix, which setsup does not read")
     if magic not in _DTYPES:
         if int.from_bytes(start[:4], "big") in _DTYPES:
-            raise DataError(f"{path} is in big-endian byte order; the published files are little-endian; {_MEND}")
-        raise DataError(
+            raise DamagedFile(f"{path} is in big-endian byte order; the published files are little-endian")
+        raise DamagedFile(
             f"{path} is no binary matrix: it begins with {start[:4]!r}, where a number from 0x1e3d4c51 to "
-            f"0x1e3d4c56, little-endian, was expected; {_MEND}"
+            f"0x1e3d4c56, little-endian, was expected"
         )
     if not 1 <= axes <= _MOST_AXES:
-        raise DataError(f"{path}: its header gives {axes} axes; 1 to {_MOST_AXES} were expected; {_MEND}")
+        raise DamagedFile(f"{path}: its header gives {axes} axes; 1 to {_MOST_AXES} were expected")
     count = max(_LEAST_LENGTHS, axes)
     lengths = file.read(4 * count)
     if len(lengths) < 4 * count:
-        raise DataError(f"{path} ends inside its header of {axes} axes; {_MEND}")
+        raise DamagedFile(f"{path} ends inside its header of {axes} axes")
     shape = struct.unpack(f"<{count}i", lengths)[:axes]
     if min(shape) < 1:
-        raise DataError(f"{path}: its header gives the shape {shape}, which holds nothing; {_MEND}")
+        raise DamagedFile(f"{path}: its header gives the shape {shape}, which holds nothing")
     return np.dtype(_DTYPES[magic]), shape, 8 + 4 * count

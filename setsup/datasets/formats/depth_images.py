@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
 from setsup.datasets.images import Source
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["decode_channels", "decode_depth", "deep_size"]
 
 _START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _HEAD = 33  # bytes
 _MOST_TIMES = 1040  # what deflate can pack at best
-_MEND = "replace it, or take the frame out"
+_FIX = "replace it, or take the frame out"
 
 
 def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint16]:
@@ -31,15 +31,16 @@ def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArr
     content = _content(source, label)
     width, height, bits, color, _, _, interlaced = struct.unpack_from(">IIBBBBB", content, 16)
     if (bits, color, interlaced) != (16, 0, 0):
-        raise DataError(
+        raise DamagedFile(
             f"{label} is a PNG of {bits} bits, colour type {color}{', interlaced' * bool(interlaced)}; one channel of "
-            f"16 bits, not interlaced, was expected; {_MEND}"
+            f"16 bits, not interlaced, was expected",
+            _FIX,
         )
     _check_size((height, width), size, content, bits, label)
     try:
         pixels: npt.NDArray[np.uint16] = decode_image_png_u16(content, size, "mono")
     except Exception as error:
-        raise DataError(f"{label}: its compressed data is cut off or corrupt; {_MEND}") from error
+        raise DamagedFile(f"{label}: its compressed data is cut off or corrupt", _FIX) from error
     return pixels.reshape(size)
 
 
@@ -58,12 +59,12 @@ def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.ND
     content = _content(source, label)
     head = png_head(content)
     if head is None or head.channels not in (3, 4):
-        raise DataError(f"{label} is no PNG of three or four channels of 8 bits, as was expected; {_MEND}")
+        raise DamagedFile(f"{label} is no PNG of three or four channels of 8 bits, as was expected", _FIX)
     _check_size((head.height, head.width), size, content, 8 * head.channels, label)
     try:
         return png_pixels(content, head)
     except ValueError as error:
-        raise DataError(f"{label} is damaged ({error}); {_MEND}") from error
+        raise DamagedFile(f"{label} is damaged ({error})", _FIX) from error
 
 
 def _content(source: Source, label: str) -> bytes:
@@ -71,20 +72,21 @@ def _content(source: Source, label: str) -> bytes:
     try:
         content = source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
     except OSError as error:
-        raise DataError(f"{label} cannot be read: {error.strerror or error}; {_MEND}") from error
+        raise DamagedFile.unreadable(label, error, _FIX) from error
     if not content.startswith(_START) or len(content) < _HEAD:
-        raise DataError(f"{label} is no PNG, it begins with {content[:8]!r}; {_MEND}")
+        raise DamagedFile(f"{label} is no PNG, it begins with {content[:8]!r}", _FIX)
     try:
         check_png(content)
     except ValueError as error:
-        raise DataError(f"{label} is damaged ({error}); {_MEND}") from error
+        raise DamagedFile(f"{label} is damaged ({error})", _FIX) from error
     return content
 
 
 def _check_size(found: tuple[int, int], size: tuple[int, int], content: bytes, bits: int, label: str) -> None:
     if found != tuple(size):
-        raise DataError(
-            f"{label} is {found[0]} × {found[1]} pixels (height × width); {size[0]} × {size[1]} were expected; {_MEND}"
+        raise DamagedFile(
+            f"{label} is {found[0]} × {found[1]} pixels (height × width); {size[0]} × {size[1]} were expected",
+            _FIX,
         )
     if found[0] * found[1] * bits > 8 * _MOST_TIMES * len(content):
-        raise DataError(f"{label}: {found[0]} × {found[1]} pixels do not fit into its {len(content):,} bytes; {_MEND}")
+        raise DamagedFile(f"{label}: {found[0]} × {found[1]} pixels do not fit into its {len(content):,} bytes", _FIX)

@@ -14,13 +14,13 @@ from typing import BinaryIO
 import numpy as np
 
 from setsup.datasets.formats.array_file import ArrayFile, Head
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
+from setsup.files.disk import read_errors
 
 __all__ = ["IdxFile"]
 
 _DTYPES = MappingProxyType({0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"})
 _MOST_AXES = 16
-_MEND = "remove it and fetch it again"
 
 
 class IdxFile(ArrayFile):
@@ -32,23 +32,20 @@ class IdxFile(ArrayFile):
 
     def __init__(self, path: Path | str) -> None:
         _check_name(Path(path))
-        super().__init__(Path(path), _head, _MEND)
+        super().__init__(Path(path), _head)
 
 
 def _check_name(path: Path) -> None:
     """Refuse what is gzip by its name and not by its content, or the other way."""
     if path.exists() and not path.is_file():
         raise DataError(f"{path} is not a file; an idx file was expected")
-    try:
-        with path.open("rb") as raw:
-            start = raw.read(4)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    with read_errors(path), path.open("rb") as raw:
+        start = raw.read(4)
     named = path.suffix == ".gz"
     gzipped = start[:2] == b"\x1f\x8b"
     if named and not gzipped:
-        mend = "drop the .gz of its name" if start[:2] == b"\0\0" else _MEND
-        raise DataError(f"{path} is not gzip, though its name ends in .gz (it begins with {start!r}); {mend}")
+        fix = "drop the .gz of its name" if start[:2] == b"\0\0" else "fetch it again"
+        raise DamagedFile(f"{path} is not gzip, though its name ends in .gz (it begins with {start!r})", fix)
     if gzipped and not named:
         raise DataError(f"{path} is gzip, though its name does not end in .gz; unpack it or add the .gz")
 
@@ -56,15 +53,15 @@ def _check_name(path: Path) -> None:
 def _head(file: BinaryIO, path: Path) -> Head:
     start = file.read(4)
     if len(start) < 4:
-        raise DataError(f"{path} ends after {len(start)} bytes, inside the idx header; {_MEND}")
+        raise DamagedFile(f"{path} ends after {len(start)} bytes, inside the idx header")
     if start[:2] != b"\0\0" or start[2] not in _DTYPES or not 1 <= start[3] <= _MOST_AXES:
-        raise DataError(
+        raise DamagedFile(
             f"{path} is no idx file: it begins with {start!r}, where two zero bytes, a dtype "
-            f"({', '.join(f'{code:#04x}' for code in _DTYPES)}) and 1 to {_MOST_AXES} axes were expected; {_MEND}"
+            f"({', '.join(f'{code:#04x}' for code in _DTYPES)}) and 1 to {_MOST_AXES} axes were expected"
         )
     lengths = file.read(4 * start[3])
     if len(lengths) < 4 * start[3]:
-        raise DataError(f"{path} ends inside the idx header of {start[3]} axes; {_MEND}")
+        raise DamagedFile(f"{path} ends inside the idx header of {start[3]} axes")
     shape = struct.unpack(f">{start[3]}I", lengths)
     if 0 in shape:
         raise DataError(f"{path} is empty: its header gives the shape {shape}")

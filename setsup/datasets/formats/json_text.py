@@ -3,7 +3,7 @@
 import json
 from typing import Any, NoReturn
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["read_json"]
 
@@ -21,7 +21,7 @@ def read_json(content: bytes, label: str) -> Any:
         return json.loads(content, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         why = " ".join(str(error).split())
-        raise DataError(f"{label} is no JSON that can be read ({why}); fetch it again") from error
+        raise DamagedFile(f"{label} is no JSON that can be read ({why})") from error
 
 
 def _constant(word: str) -> NoReturn:

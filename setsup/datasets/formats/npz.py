@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
-from setsup.files.archives.contents import ArchiveFile, pieces, stored_start
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import STORED
-from setsup.files.archives.member_index import indexed
+from setsup.files.archives.member_index import load_index
 from setsup.files.archives.names import shown
+from setsup.files.archives.zips import ZipArchive
 
 __all__ = ["Fill", "NpzArray"]
 
@@ -60,9 +60,9 @@ class NpzArray:
 
     def __init__(self, path: Path, name: str, axes: int = 1) -> None:
         self.path = path
-        index = indexed(path)
+        index = load_index(path)
         if index.about.kind != "zip":
-            raise DataError(f"{path} is a {index.about.kind}, not the zip that an npz is; fetch it again")
+            raise DamagedFile(f"{path} is a {index.about.kind}, not the zip that an npz is")
         there = index.names.to_pylist()
         if f"{name}.npy" not in there:
             arrays = ", ".join(shown(each.removesuffix(".npy")) for each in there[:_SHOWN]) or "nothing"
@@ -74,9 +74,9 @@ class NpzArray:
         self.dtype, self.shape, self._offset = self._head()
         expected = self._offset + math.prod(self.shape) * self.dtype.itemsize
         if expected != self._row.size:
-            raise DataError(
+            raise DamagedFile(
                 f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in all, but has "
-                f"{self._row.size:,}; fetch the file again"
+                f"{self._row.size:,}"
             )
         self.shape = (math.prod(self.shape[:axes]), *self.shape[axes:])
 
@@ -92,10 +92,9 @@ class NpzArray:
         """Map an array that is not packed into memory; the checksum that the zip has of it is not compared."""
         if self.packed:
             raise DataError(f"{self._label} is packed and cannot be mapped into memory; read it from its begin on")
-        file = self._archive()
-        start = stored_start(file.descriptor(), "zip", self._row, self.path, self._said)
+        start = self._archive().start(self._row, self._said)
         if start + self._row.size > self._file[1]:
-            raise DataError(f"{self._label} is damaged: the archive ends inside it; fetch the file again")
+            raise DamagedFile(f"{self._label} is damaged: the archive ends inside it")
         if not math.prod(self.shape):
             return np.empty(self.shape, self.dtype)
         return np.asarray(np.memmap(self.path, self.dtype, "r", start + self._offset, self.shape))
@@ -119,10 +118,10 @@ class NpzArray:
         yield fill
 
     def _pieces(self) -> Iterator[bytes]:
-        return pieces(self._archive(), "zip", self._row, self._said)
+        return self._archive().pieces(self._row, self._said)
 
-    def _archive(self) -> ArchiveFile:
-        return ArchiveFile(*self._file, 1)
+    def _archive(self) -> ZipArchive:
+        return ZipArchive(*self._file, 1)
 
     def _said(self) -> str:
         return self._label
@@ -138,15 +137,15 @@ class NpzArray:
         length = int.from_bytes(begin[8 : 8 + wide], "little")
         text = begin[8 + wide : 8 + wide + length]
         if not begin.startswith(_MAGIC) or begin[6:7] not in (b"\x01", b"\x02", b"\x03"):
-            raise DataError(f"{self._label} is no array of numpy (it begins with {begin[:6]!r}); fetch the file again")
+            raise DamagedFile(f"{self._label} is no array of numpy (it begins with {begin[:6]!r})")
         found = _HEAD.fullmatch(text)
         if len(text) != length or found is None:
-            raise DataError(f"{self._label} has a damaged header; fetch the file again")
+            raise DamagedFile(f"{self._label} has a damaged header")
         if found["order"] == b"True":
             raise DataError(f"{self._label} is in Fortran order, which the published file is not")
         words = [word.strip() for word in found["shape"].split(b",") if word.strip()]
         if len(words) > _MOST_AXES or not all(map(_LENGTH.fullmatch, words)):
-            raise DataError(f"{self._label} has a damaged header; fetch the file again")
+            raise DamagedFile(f"{self._label} has a damaged header")
         return self._dtype(found["descr"]), tuple(int(word.rstrip(b"L")) for word in words), 8 + wide + length
 
     def _dtype(self, told: bytes) -> np.dtype[Any]:

@@ -6,14 +6,13 @@ or name other files, cannot be declared without one.
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["read_children"]
 
 _DEEPEST = 32
 _MOST_ELEMENTS = 100_000
 _MOST_ATTRIBUTES = 1_000
-_MEND = "fetch it again"
 
 
 def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[str, str]]]:
@@ -29,10 +28,10 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         nonlocal depth
         depth += 1
         if depth > _DEEPEST:
-            raise DataError(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} deep; {_MEND}")
+            raise DamagedFile(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} deep")
         if depth == 2 and name == tag:
             if len(found) == _MOST_ELEMENTS:
-                raise DataError(f"{label} has more than {_MOST_ELEMENTS:,} elements {tag!r}; {_MEND}")
+                raise DamagedFile(f"{label} has more than {_MOST_ELEMENTS:,} elements {tag!r}")
             found.append((parser.CurrentLineNumber, attributes))
 
     def end(_: str) -> None:
@@ -40,7 +39,9 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         depth -= 1
 
     def refuse(*_: object) -> None:
-        raise DataError(f"{label} has a DOCTYPE, which may declare entities and is refused; take it out, or {_MEND}")
+        raise DamagedFile(
+            f"{label} has a DOCTYPE, which may declare entities and is refused", "take it out, or fetch it again"
+        )
 
     parser.StartElementHandler, parser.EndElementHandler = begin, end
     parser.StartDoctypeDeclHandler = refuse
@@ -48,7 +49,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         parser.Parse(content, True)
     except (ExpatError, LookupError, ValueError) as error:
         # a codec that is named in the file but does not exist is a LookupError, one of several bytes a ValueError
-        raise DataError(f"{label} is no XML, or it is damaged ({error}); {_MEND}") from error
+        raise DamagedFile(f"{label} is no XML, or it is damaged ({error})") from error
     return found
 
 
@@ -62,4 +63,4 @@ def _refuse_swarms(content: bytes, label: str) -> None:
     tags = np.flatnonzero(letters == ord("<"))
     counts = np.diff(np.searchsorted(marks, tags), append=len(marks), prepend=0)
     if counts.max() > _MOST_ATTRIBUTES:
-        raise DataError(f"{label} has an element with more than {_MOST_ATTRIBUTES:,} attributes; {_MEND}")
+        raise DamagedFile(f"{label} has an element with more than {_MOST_ATTRIBUTES:,} attributes")

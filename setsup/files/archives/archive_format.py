@@ -1,18 +1,16 @@
-"""What a path is, told by its content: a folder, a zip, a tar, or something that cannot be read file by file."""
+"""Tell by its content whether a path is a folder, a zip, a tar, or something that cannot be read file by file."""
 
 import os
 import shlex
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import open_file, unreadable
 from setsup.files.archives.tar_headers import BLOCK, is_header
 from setsup.files.archives.zips import has_end
 
-__all__ = ["archive_kind", "is_gzip", "opened", "unreadable"]
+__all__ = ["archive_kind", "is_gzip"]
 
 _PACKED = {
     b"\x1f\x8b": "gzip",
@@ -23,12 +21,12 @@ _PACKED = {
 _FOREIGN = {b"7z\xbc\xaf'\x1c": "7z", b"Rar!\x1a\x07": "RAR"}
 
 
-def archive_kind(source: Path, mend: str | None = None) -> str:
+def archive_kind(source: Path) -> str:
     """Tell what a path is, by its content: ``"folder"``, ``"zip"`` or ``"tar"``."""
     try:
         if stat.S_ISDIR(os.stat(source).st_mode):
             return "folder"
-        with opened(source) as (file, size):
+        with open_file(source) as (file, size):
             head = os.pread(file, BLOCK, 0)
             # a zip may begin with anything, but what begins as a tar and ends as a zip is a tar that ends with one
             if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -42,8 +40,11 @@ def archive_kind(source: Path, mend: str | None = None) -> str:
         raise unreadable(source, error) from error
     if packed is not None:
         tar = ".tar" in source.name or source.suffix in (".tgz", ".tbz2", ".txz")
-        mend = mend or f"unpack it{f' (tar -xf {shlex.quote(source.name)})' if tar else ''} and name the folder"
-        raise DataError(f"{source} is packed with {packed} as a whole, so its files cannot be read one by one; {mend}")
+        how = f" (tar -xf {shlex.quote(source.name)})" if tar else ""
+        raise DataError(
+            f"{source} is packed with {packed} as a whole, so its files cannot be read one by one; unpack it{how} and "
+            "name the folder"
+        )
     foreign = next((name for mark, name in _FOREIGN.items() if head.startswith(mark)), None)
     if foreign is not None:
         raise DataError(f"{source} is a {foreign} archive; unpack it, and name the folder")
@@ -56,27 +57,7 @@ def archive_kind(source: Path, mend: str | None = None) -> str:
 def is_gzip(source: Path) -> bool:
     """Whether a path is a file packed with gzip as a whole; False where it is none."""
     try:
-        with opened(source) as (file, _):
+        with open_file(source) as (file, _):
             return os.pread(file, 2, 0) == b"\x1f\x8b"
     except (DataError, OSError):
         return False
-
-
-@contextmanager
-def opened(source: Path) -> Iterator[tuple[int, int]]:
-    """Open a file to read; its descriptor, and its size in bytes."""
-    file = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        about = os.fstat(file)
-        if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{source} is neither a folder nor a file; name the folder or the archive of the data set")
-        yield file, about.st_size
-    finally:
-        os.close(file)
-
-
-def unreadable(source: Path, error: OSError) -> DataError:
-    """Make the sentence about a file that the system does not give."""
-    if isinstance(error, FileNotFoundError):
-        return DataError(f"{shown(str(source))} is not there; name the folder or the archive of the data set")
-    return DataError(f"{shown(str(source))} cannot be read: {error.strerror or error}")

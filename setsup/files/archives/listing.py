@@ -1,4 +1,4 @@
-"""What a folder or an archive holds, before it is put in order."""
+"""The files of a folder or an archive as columns, before they are sorted."""
 
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -9,12 +9,16 @@ import numpy.typing as npt
 
 from setsup.files.archives.names import as_text, unwanted
 
-__all__ = ["ENCRYPTED", "SPARSE", "STORED", "Listing", "as_numpy", "matched"]
+__all__ = ["COLUMNS", "ENCRYPTED", "SPARSE", "STORED", "Listing", "as_numpy", "find_matches"]
 
 STORED, DEFLATED = 0, 8
 """Methods by which a file is packed, as zip numbers them."""
 ENCRYPTED, SPARSE = 1 << 16, 1 << 17
 """Beyond zip's own numbers: a file that needs a password, and one of a tar in which holes are left out."""
+
+
+COLUMNS = ("offsets", "stored", "sizes", "methods", "checks")
+"""Columns of numbers of a listing."""
 
 
 @cache
@@ -36,7 +40,7 @@ def as_numpy(numbers: Any) -> npt.NDArray[Any]:
     return found
 
 
-def matched(names: Any, pattern: str) -> npt.NDArray[np.int64]:
+def find_matches(names: Any, pattern: str) -> npt.NDArray[np.int64]:
     """Places of the names in which a regular expression (RE2) finds something, rising."""
     import pyarrow.compute as pc
 
@@ -81,9 +85,8 @@ class Listing:
     whole: bool = True
 
     def columns_at(self, rows: npt.NDArray[np.int64]) -> "Listing":
-        """Some of the rows of all columns but the names."""
-        columns = {name: getattr(self, name)[rows] for name in ("offsets", "stored", "sizes", "methods", "checks")}
-        return replace(self, **columns)
+        """Select rows of the columns of numbers."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
     def ordered(self) -> "Listing":
         """Sort by the bytes of the names; of files of one name the last counts, as it does for whoever unpacks."""

@@ -12,8 +12,6 @@ import logging
 import os
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -23,17 +21,18 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.archives.archive_format import archive_kind, opened, unreadable
-from setsup.files.archives.contents import Row
-from setsup.files.archives.listing import as_numpy
-from setsup.files.archives.tars import list_tar
-from setsup.files.archives.zips import list_zip
-from setsup.files.atomic import clear, written
+from setsup.files.archives.archive import Archive, Row
+from setsup.files.archives.archive_format import archive_kind
+from setsup.files.archives.folders import list_folder, unchanged
+from setsup.files.archives.listing import COLUMNS, as_numpy
+from setsup.files.archives.plain_files import open_file, unreadable
+from setsup.files.archives.tars import TarArchive, list_tar
+from setsup.files.archives.zips import ZipArchive, list_zip
+from setsup.files.atomic import written
+from setsup.files.builds import build_cached
 from setsup.files.cache import cache_folder
-from setsup.files.folders import list_folder, unchanged
-from setsup.files.locks import lock_file, locked
 
-__all__ = ["Index", "indexed"]
+__all__ = ["Index", "load_index"]
 
 KEPT_FROM = 10_000
 """Files from which the index of a folder is kept: of fewer a new listing takes no longer, and sees every change."""
@@ -60,9 +59,9 @@ class About:
     nested: bool = False
 
     @classmethod
-    def of(cls, source: Path, mend: str | None = None, nested: bool = False) -> "About":
+    def of(cls, source: Path, nested: bool = False) -> "About":
         """Look at a source."""
-        kind = archive_kind(source, mend)
+        kind = archive_kind(source)
         try:
             found = os.stat(source)
             path = str(source.resolve())
@@ -85,7 +84,7 @@ class Index:
     offsets, stored, sizes : (n,) int64, bytes
         As in :class:`setsup.files.archives.listing.Listing`.
     digest : int
-        Checksum of all columns: the same files lie in the same places.
+        Checksum of all columns: equal for the same files in the same places.
 
     """
 
@@ -108,28 +107,33 @@ class Index:
         """Name of one file, in UTF-8."""
         return bytes(self._letters[self._bounds[place] : self._bounds[place + 1]])
 
+    def archive(self, source: Path) -> Archive | None:
+        """Make the reader of the archive that this is the index of, None for a folder."""
+        kind = {"zip": ZipArchive, "tar": TarArchive}.get(self.about.kind)
+        return None if kind is None else kind(source.absolute(), self.about.size, self.about.mtime_ns, len(self))
+
     def row(self, place: int) -> Row:
-        """All that the index has of one file."""
+        """All columns of one file."""
         return Row(self.name(place), *(column[place] for column in self._columns))
 
 
-def indexed(source: Path, mend: str | None = None, nested: bool = False) -> Index:
+def load_index(source: Path, nested: bool = False) -> Index:
     """Index of a folder, a zip or a tar; from the cache folder where it is there, and still true."""
-    about = About.of(source, mend, nested)
+    about = About.of(source, nested)
     key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
     target = cache_folder() / _FOLDER / f"{key}.arrow"
-    found = _kept(target, about, source)
-    if found is not None and not lock_file(target).exists():  # which a kill right at the end leaves
-        return found
-    with _lock_where_possible(target):
-        # another process may have been faster
-        found = _kept(target, about, source)
-        if found is None:
-            files, folders = _listed(source, about)
-            found = Index(about, files)
-            if _worth_keeping(about, files, folders) and _keep(target, about, files, folders):
-                found = _kept(target, about, source) or found  # mapped pages are shared by all processes
-    return found
+    listed: list[Any] = []
+
+    def make() -> Index:
+        listed[:] = _listed(source, about)
+        return Index(about, listed[0])
+
+    def save(_: Index, target: Path) -> None:
+        if _worth_keeping(about, *listed):
+            _save(target, about, *listed)
+
+    # mapped pages of the saved index are shared by all processes
+    return build_cached(target, lambda path: _kept(path, about, source), make, save)
 
 
 # -- listing -----------------------------------------------------------------------------------------------------------
@@ -141,20 +145,20 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
         found = list_folder(source, cache_folder() / _FOLDER)
     else:
         try:
-            with opened(source) as (file, size):
+            with open_file(source) as (file, size):
                 if about.kind == "zip":
                     found = list_zip(file, size, source)
                 else:
                     found = list_tar(file, size, source, about.nested)
         except OSError as error:
             raise unreadable(source, error) from error
-        if About.of(source, nested=about.nested) != about:
+        if About.of(source, about.nested) != about:
             raise DataError(f"{source} was changed while it was listed; try again once it is finished")
     folders = _batch(found.folders, [found.times, *[np.zeros(len(found.times), np.int64)] * 4])
     if not found.whole:
         folders = None
     found = found.ordered()
-    return _batch(found.names, [found.offsets, found.stored, found.sizes, found.methods, found.checks]), folders
+    return _batch(found.names, [getattr(found, name) for name in COLUMNS]), folders
 
 
 def _batch(names: Any, columns: list[npt.NDArray[Any]]) -> Any:
@@ -183,20 +187,14 @@ def _worth_keeping(about: About, files: Any, folders: Any) -> bool:
     return time.time_ns() - latest > _SETTLED
 
 
-def _keep(target: Path, about: About, files: Any, folders: Any) -> bool:
-    """Write an index; whether that succeeded."""
+def _save(target: Path, about: About, files: Any, folders: Any) -> None:
     import pyarrow as pa
 
     told = {"version": _VERSION, "made_of": asdict(about), "checks": [_digest(files), _digest(folders)]}
     schema = _schema({_KEY: json.dumps(told).encode()})
-    try:
-        with written(target) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-            writer.write_batch(files)
-            writer.write_batch(folders)
-    except (DataError, OSError) as error:
-        _log.info("the index of %s stays in memory: %s", about.source, error)
-        return False
-    return True
+    with written(target) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(files)
+        writer.write_batch(folders)
 
 
 def _kept(target: Path, about: About, source: Path) -> Index | None:
@@ -218,8 +216,8 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
                 batch.validate(full=True)
                 if _digest(batch) != check:
                     raise ValueError("its checksum is another one")
-    except Exception as error:  # whatever is wrong with a kept file, it is made anew
-        _log.warning("the index %s is damaged and made anew: %s", target, " ".join(str(error).split())[:200])
+    except Exception as error:  # whatever is wrong with a kept file, it is made again
+        _log.warning("the index %s is damaged and made again: %s", target, " ".join(str(error).split())[:200])
         return None
     if about.kind == "folder" and not unchanged(
         source, folders.column("name").to_pylist(), as_numpy(folders.column("offset")).tolist()
@@ -228,28 +226,8 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
     return Index(about, files, told["checks"][0])
 
 
-@contextmanager
-def _lock_where_possible(target: Path) -> Iterator[None]:
-    """Hold the lock of an index, unless the cache folder cannot be written: then nothing is kept either."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(target))
-        except (DataError, OSError, NotImplementedError) as error:
-            _log.info("the index %s is made without a lock: %s", target, error)
-        else:
-            # still held then: whoever waits notices that the name is gone, makes a new lock, and looks again
-            stack.callback(_remove, lock_file(target))
-            clear(target)
-        yield
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
-
-
 def _text(names: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Where each text begins and ends, and the letters of all, as they lie in memory."""
+    """Where each text begins and ends, and the letters of all, as in memory."""
     _, bounds, letters = names.buffers()
     if not len(names):
         return np.zeros(1, np.int64), np.zeros(0, np.uint8)

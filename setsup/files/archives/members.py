@@ -1,9 +1,9 @@
-"""The files of a benchmark's release, wherever they lie: in a folder, a zip or a tar; found by name, read at random."""
+"""Random access by name to the files of a folder, a zip or a tar."""
 
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,34 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, RowError, near
-from setsup.files.archives.contents import (
-    ArchiveFile,
-    read_file,
-    read_file_stretch,
-    read_member,
-    read_stretch,
-    too_long,
-)
-from setsup.files.archives.listing import as_numpy, matched
-from setsup.files.archives.member_index import Index, indexed
+from setsup.files.archives.archive import Archive
+from setsup.files.archives.listing import as_numpy, find_matches
+from setsup.files.archives.member_index import Index, load_index
 from setsup.files.archives.names import as_bytes, shown
-from setsup.files.release_root import find_top, wanting
-from setsup.files.search import not_found, sources, worded
+from setsup.files.archives.plain_files import read_file, read_file_stretch, too_long
 
-__all__ = ["MemberIndex", "find_members", "open_members"]
+__all__ = ["MemberIndex", "open_members"]
 
 Places = npt.NDArray[np.int64]
 
 _HASHED_FROM = 0.01  # names sought for each file there is, from which a hash of all costs less than bisection
-_NEAR = 500  # names before and after the place where a missing one would stand, among which close ones are sought
+_NEAR = 500  # names before and after the place of a missing one, among which close ones are sought
 _SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
 
 
 class MemberIndex:
     r"""Files below a folder, or in a zip or tar; made by :func:`open_members`.
 
-    A file is known by its place, 0 … n − 1, in the order of the names' bytes. Objects may be used by several threads,
-    survive a fork, and pickle as the path: whoever unpickles one maps the kept index.
+    Files are numbered by their place, 0 … n − 1, in the order of the bytes of their names. Several threads may use one
+    object; it survives a fork, and pickles as its path.
 
     Names are relative, with ``/``. Bytes of a name that are not UTF-8 are written ``\xe9``.
 
@@ -48,9 +40,9 @@ class MemberIndex:
     source : Path
         The folder or archive.
     prefix : str
-        Folder inside of it to which names are relative: empty, or ending in ``/``.
+        Folder inside it to which names are relative: empty, or ending in ``/``.
     sizes : (n,) int64, bytes, read-only
-        What each file holds. Files of a folder may have changed since: reading gives what is there then.
+        Sizes of the files when they were listed. Files of a folder may have changed since.
 
     Examples
     --------
@@ -65,22 +57,23 @@ class MemberIndex:
 
     """
 
-    def __init__(self, source: Path, index: Index, file: ArchiveFile, prefix: str, start: int, stop: int) -> None:
+    def __init__(
+        self, source: Path, top: bytes, index: Index, archive: Archive | None, prefix: str, start: int, stop: int
+    ) -> None:
         self.source = source
         self.prefix = prefix
         self.sizes = index.sizes[start:stop]
-        self._index, self._file = index, file
+        self._top, self._index, self._archive = top, index, archive
         self._start, self._stop = start, stop
-        self._top = os.fsencode(file.path)
         self._names: Any = None
 
     def __repr__(self) -> str:
-        """Give what it holds, and where."""
-        return f"Members({len(self):,} files of {self._shown(self.prefix)})"
+        """Show the number of files, and where they are."""
+        return f"MemberIndex({len(self):,} files of {self._shown(self.prefix)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the index is mapped where it arrives."""
-        return _reopened, (str(self._file.path), self.prefix, self._index.digest, self._index.about.nested)
+        return _reopen, (os.fsdecode(self._top), self.prefix, self._index.digest, self._index.about.nested)
 
     def __len__(self) -> int:
         """Count the files."""
@@ -92,7 +85,7 @@ class MemberIndex:
 
     @property
     def names(self) -> Any:
-        """Names of all files, a pyarrow large_string array in the order of their bytes."""
+        """Names of all files, a pyarrow large_string array, sorted by their bytes."""
         if self._names is None:
             import pyarrow.compute as pc
 
@@ -101,7 +94,7 @@ class MemberIndex:
         return self._names
 
     def place(self, name: str) -> int:
-        """Find a file that must be there.
+        """Find the place of a file.
 
         Parameters
         ----------
@@ -111,7 +104,7 @@ class MemberIndex:
         Raises
         ------
         DataError
-            There is none of that name; the message names close ones.
+            There is no file of that name; the message suggests close ones.
 
         """
         found = self._find(name)
@@ -122,7 +115,7 @@ class MemberIndex:
         return found
 
     def places(self, names: Sequence[str] | Any) -> Places:
-        """Find many files.
+        """Find the places of many files.
 
         Parameters
         ----------
@@ -132,7 +125,7 @@ class MemberIndex:
         Returns
         -------
         (len(names),) int64
-            Their places; −1 for names that no file has.
+            Their places; −1 for names without a file.
 
         """
         if len(names) < _HASHED_FROM * len(self):
@@ -148,7 +141,7 @@ class MemberIndex:
         return as_numpy(pc.fill_null(found, -1)).astype(np.int64)
 
     def under(self, folder: str) -> "MemberIndex":
-        """Files below a folder, their names relative to it; none where there is no such folder.
+        """Select the files below a folder, with names relative to it; none where there is no such folder.
 
         Parameters
         ----------
@@ -160,7 +153,9 @@ class MemberIndex:
         # "0" is the letter after "/"
         first, last = (self._bisected(below[:-1] + end) for end in "/0") if below else (0, len(self))
         prefix = self.prefix + below
-        return MemberIndex(self.source, self._index, self._file, prefix, self._start + first, self._start + last)
+        return MemberIndex(
+            self.source, self._top, self._index, self._archive, prefix, self._start + first, self._start + last
+        )
 
     def matching(self, pattern: str) -> tuple[Places, dict[str, Any]]:
         """Find all files whose whole name matches.
@@ -173,9 +168,9 @@ class MemberIndex:
         Returns
         -------
         places : (m,) int64
-            Of the files, rising.
-        groups : dict of str to pyarrow array of m texts
-            What the named groups of the expression found, ``""`` where one took no part.
+            Places of the files, ascending.
+        groups : dict of str to pyarrow array of m strings
+            Matches of the named groups of the expression, ``""`` where a group did not match.
 
         """
         import pyarrow.compute as pc
@@ -183,7 +178,7 @@ class MemberIndex:
         names = self._index.names.slice(self._start, len(self))
         whole = f"^{_quoted(self.prefix)}(?:{pattern})$"
         if "(?P<" not in pattern:
-            return matched(names, whole), {}
+            return find_matches(names, whole), {}
         found = pc.extract_regex(names, whole)
         places = pc.indices_nonzero(found.is_valid())
         kept = found.take(places)
@@ -191,74 +186,72 @@ class MemberIndex:
         return as_numpy(places).astype(np.int64), groups
 
     def read(self, place: int, limit: int | None = None) -> bytes:
-        """Read a file whole; the checksum that a zip has of it is verified when a process first reads it.
+        """Read a whole file; its checksum in a zip is verified when a process first reads it.
 
         Parameters
         ----------
         place : int
-            Of the file.
+            Place of the file.
         limit : int or None, bytes
-            Most that it may hold.
+            Largest size to read.
 
         Raises
         ------
         DataError
-            It is longer, is gone, cannot be read, is damaged or needs a password.
+            It is larger, missing, unreadable, damaged or encrypted.
         RowError
             There is no such place.
 
         """
-        kind = self._index.about.kind
-        if kind == "folder":
+        if self._archive is None:
             return read_file(self._path(place), limit)
         whole = self._checked(place)
         row = self._index.row(whole)
         if limit is not None and row.size > limit:
             raise too_long(self.label(place), row.size, limit)
-        return read_member(self._file, whole, kind, row, partial(self.label, place))
+        return self._archive.read(whole, row, partial(self.label, place))
 
     def stretch(self, place: int, offset: int, length: int) -> bytes | None:
-        """Read bytes of a file without the rest of it; no checksum of the archive is compared.
+        """Read some bytes of a file; checksums are not verified.
 
         Parameters
         ----------
         place : int
-            Of the file.
+            Place of the file.
         offset, length : int, bytes
-            Where the bytes begin in the file, and how many they are.
+            Offset of the bytes in the file, and their number.
 
         Returns
         -------
         bytes or None
-            Fewer where the file ends before; None where the file is deflated and can only be read whole.
+            Fewer where the file ends before; None where the file is deflated and must be read whole.
 
         Raises
         ------
         DataError
-            The file is gone, cannot be read or needs a password, or the archive is another one.
+            The file is missing, unreadable or encrypted, or the archive has changed.
         RowError
             There is no such place, or `offset` or `length` is negative.
 
         """
         if offset < 0 or length < 0:
             raise RowError(f"a stretch of {length} bytes from byte {offset} was asked for; both are 0 or more")
-        kind = self._index.about.kind
-        if kind == "folder":
+        if self._archive is None:
             return read_file_stretch(self._path(place), offset, length)
         row = self._index.row(self._checked(place))
-        return read_stretch(self._file, kind, row, offset, length, partial(self.label, place))
+        return self._archive.stretch(row, offset, length, partial(self.label, place))
 
     def label(self, place: int) -> str:
-        """Name a file in messages: its path, or the archive and its name in that."""
+        """Name of a file in messages: its path, or the archive and its name there."""
         return self._shown(self._index.name(self._checked(place)).decode())
 
     def path(self, place: int) -> Path | None:
-        """Give the path of a file on the disk, None inside an archive."""
+        """Path of a file on the disk, None inside an archive."""
         path = self._path(place)
-        return Path(os.fsdecode(path)) if self._index.about.kind == "folder" else None
+        return Path(os.fsdecode(path)) if self._archive is None else None
 
     def _shown(self, name: str) -> str:
-        between = os.sep if self._index.about.kind == "folder" else ": "
+        between = os.sep if self._archive is None else ": "
         return f"{shown(str(self.source))}{between}{shown(name)}" if name else shown(str(self.source))
 
     def _checked(self, place: int) -> int:
@@ -281,29 +274,26 @@ class MemberIndex:
         return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path | str, mend: str | None = None, nested: bool = False) -> MemberIndex:
+def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
     """Open a folder, a zip or a tar, told apart by their content.
 
-    Its files are listed once, and the list is kept in the cache folder while the source does not change: while an
-    archive has the same size and time of change, and every folder the same time of change. Folders of fewer than
-    10,000 files are listed anew each time.
+    Its files are listed once, and the index is cached until the source changes, which sizes and modification times
+    tell. Folders of fewer than 10,000 files are listed each time.
 
-    Links to files and folders are followed in a folder, and left out in an archive; so are the files that systems
-    leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``). Files that are deflated are inflated when they are read.
+    Links are followed in a folder, and left out in an archive. Files that systems leave behind (``__MACOSX``,
+    ``.DS_Store``, ``._*``) are left out. Deflated files are inflated when they are read.
 
     Parameters
     ----------
     source : Path or str
         Folder or archive.
-    mend : str, optional
-        What to do about an archive that is packed as a whole (``.tar.gz``), for the message; to unpack it, by default.
     nested : bool
-        Where the source is a tar that holds tars, give the files of these, named ``cars.tar/1.mat``.
+        Also list the files of tars inside a tar, as ``cars.tar/1.mat``.
 
     Raises
     ------
     DataError
-        It is missing, cannot be read, is damaged, packed as a whole, or has names that lead out of it.
+        It is missing, unreadable, damaged, compressed as a whole, or has names that lead out of it.
 
     Examples
     --------
@@ -317,85 +307,15 @@ def open_members(source: Path | str, mend: str | None = None, nested: bool = Fal
 
     """
     source = Path(source)
-    index = indexed(source, mend, nested)
-    file = ArchiveFile(source.absolute(), index.about.size, index.about.mtime_ns, len(index))
-    return MemberIndex(source, index, file, "", 0, len(index))
+    index = load_index(source, nested)
+    return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 
-def find_members(
-    name: str,
-    root: Path | str | None,
-    holds: Mapping[str, str] | Sequence[str],
-    archives: Sequence[str] = (),
-    mend: str | None = None,
-    nested: bool = False,
-) -> MemberIndex:
-    """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    root : Path, str or None
-        As in :func:`data_places`, or the archive itself.
-    holds : mapping of str to str, or sequence of str
-        Regular expressions (RE2), each of which must match the beginning of some file's name relative to the top of
-        the release. The top is the shallowest folder for which they do, so that wrapping folders do not matter. A
-        mapping has for each the words that messages use for it.
-    archives : sequence of str
-        File names of archives that hold the release; one that is there comes before the files beside it. Where neither
-        these nor the folder hold it, every zip and tar that lies directly in the folder is tried, 32 at most.
-    mend, nested
-        As in :func:`open_members`.
-
-    Returns
-    -------
-    Members
-        Names are relative to the top.
-
-    Raises
-    ------
-    DataError
-        No place holds them; the message lists the places, what is missing, archives there that do not hold it, and the
-        command that says how to get it.
-
-    """
-    refused: DataError | None = None
-    missing, empty, notes = list(holds), list[str](), list[str]()
-    for source, named in sources(name, root, archives):
-        try:
-            members = open_members(source, mend, nested)
-        except DataError as error:
-            if named:
-                refused = refused or error
-            else:
-                notes.append(str(error).removeprefix(f"{source.parent}{os.sep}"))
-            continue
-        top = find_top(members.names, list(holds))
-        if top is not None:
-            return members.under(top)
-        lacks = wanting(members.names, list(holds))
-        if named:
-            missing = min(missing, lacks, key=len)
-        elif len(lacks) == len(holds):
-            empty.append(source.name)
-        else:
-            notes.append(
-                f"{source.name} there {f'lacks {worded(lacks, holds)}' if lacks else 'has them in two folders'}"
-            )
-    if refused is not None:
-        raise refused
-    raise not_found(name, root, worded(missing or holds, holds), empty, notes, apart=not missing)
-
-
-# -- inside ------------------------------------------------------------------------------------------------------------
-
-
-def _reopened(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:
-    """Members that another process has open; what a pickle of them holds."""
+def _reopen(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:
+    """Open in this process what was pickled in another one."""
     found = open_members(source, nested=nested)
     if found._index.digest != digest:
-        raise DataError(f"{source} has changed since the data set was opened; open it again")
+        raise DataError(f"{source} has changed since the dataset was opened; open it again")
     return found.under(prefix)
 
 

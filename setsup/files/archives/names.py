@@ -14,7 +14,7 @@ from typing import Any
 
 from setsup.errors import DataError
 
-__all__ = ["as_bytes", "as_text", "clean", "cleaned", "escaped", "is_unwanted", "shown", "unwanted"]
+__all__ = ["as_bytes", "as_text", "clean_name", "clean_names", "escaped", "is_unwanted", "shown", "unwanted"]
 
 _ODD = r"\\|\x00|(?:^|/)\.{0,2}(?:/|$)|^[A-Za-z]:/"
 _UNWANTED = r"(?:^|/)(?:__MACOSX|\.DS_Store|\._[^/]*)(?:/|$)"
@@ -27,12 +27,12 @@ _DRIVE = re.compile(rb"[A-Za-z]:/")
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 
 
-def cleaned(names: Sequence[bytes], source: Path | str) -> list[bytes]:
+def clean_names(names: Sequence[bytes], source: Path | str) -> list[bytes]:
     """Names of an archive's files without parts that say nothing: ``./a//b`` becomes ``a/b``.
 
     Examples
     --------
-    >>> cleaned([b"./list.txt", b"cars//1.mat"], Path("cars.tar"))
+    >>> clean_names([b"./list.txt", b"cars//1.mat"], Path("cars.tar"))
     [b'list.txt', b'cars/1.mat']
 
     """
@@ -44,15 +44,15 @@ def cleaned(names: Sequence[bytes], source: Path | str) -> list[bytes]:
     if text.count(b"\0") == len(found) + 1 and not any(sign in text for sign in _SIGNS):
         return found
     if len(found) < _FEW:
-        return [clean(name, source) if _ODD_BYTES.search(name) else name for name in found]
+        return [clean_name(name, source) if _ODD_BYTES.search(name) else name for name in found]
     odd = pc.indices_nonzero(pc.match_substring_regex(pa.array(found, pa.large_binary()), _ODD))
     for place in odd.to_pylist():
-        found[place] = clean(found[place], source)
+        found[place] = clean_name(found[place], source)
     return found
 
 
-def clean(name: bytes, source: Path | str) -> bytes:
-    """Do for one name what :func:`cleaned` does for many."""
+def clean_name(name: bytes, source: Path | str) -> bytes:
+    """Do for one name what :func:`clean_names` does for many."""
     parts = [part for part in name.split(b"/") if part not in (b"", b".")]
     if not parts or b".." in parts or name.startswith(b"/") or b"\\" in name or b"\0" in name or _DRIVE.match(name):
         said = shown(name[:200].decode("utf-8", "backslashreplace"))
@@ -100,7 +100,7 @@ def escaped(name: bytes) -> bytes:
 
 
 def unwanted(names: Any) -> Any:
-    """Tell which names are of files that systems leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``)."""
+    """Tell which names are of files that systems leave in folders (``__MACOSX``, ``.DS_Store``, ``._*``)."""
     import pyarrow.compute as pc
 
     return pc.match_substring_regex(names, _UNWANTED)

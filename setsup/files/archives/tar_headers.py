@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = [
     "ABOUT_NEXT",
@@ -19,16 +19,16 @@ __all__ = [
     "BadHeader",
     "Headers",
     "decimal",
-    "files_among",
+    "find_files",
     "from_digits",
     "header_check",
     "is_header",
     "names_of",
     "number",
     "octal",
+    "parse_extra",
     "sparse_size",
-    "told_by",
-    "verified",
+    "verify_headers",
 ]
 
 Headers = npt.NDArray[Any]
@@ -82,7 +82,7 @@ def header_check(block: bytes) -> int:
     return int(octal(np.frombuffer(block, _HEADER)["check"])[0])
 
 
-def told_by(kind: int, content: bytes) -> dict[bytes, bytes]:
+def parse_extra(kind: int, content: bytes) -> dict[bytes, bytes]:
     """What a header before a file's own tells of it, as far as it matters here."""
     if kind == ord("L"):
         return {b"path": content.split(b"\0", 1)[0]}
@@ -131,14 +131,12 @@ def decimal(digits: bytes) -> int:
     return int(digits)
 
 
-def verified(blocks: Sequence[bytes | memoryview], at: list[int], source: Path | str) -> Headers:
+def verify_headers(blocks: Sequence[bytes | memoryview], at: list[int], source: Path | str) -> Headers:
     """Headers of a stretch, all of them right."""
     headers = np.frombuffer(b"".join(blocks), _HEADER) if blocks else np.empty(0, _HEADER)
     wrong = np.flatnonzero(~_right(headers))
     if len(wrong):
-        raise DataError(
-            f"{source} is damaged: the header at byte {at[wrong[0]]:,} has a wrong checksum; fetch it again"
-        )
+        raise DamagedFile(f"{source} is damaged: the header at byte {at[wrong[0]]:,} has a wrong checksum")
     return headers
 
 
@@ -186,7 +184,7 @@ def _octal(digits: bytes) -> int:
     return int(found, 8) if found else 0
 
 
-def files_among(headers: Headers) -> list[int]:
+def find_files(headers: Headers) -> list[int]:
     """Rows of the headers of files."""
     kinds = headers.view(np.uint8).reshape(len(headers), BLOCK)[:, _KIND]
     return np.flatnonzero(_IS_FILE[kinds]).tolist()

@@ -1,7 +1,7 @@
 """Runs of headers of plain files in a tar, told for a window of the tar at once.
 
 From header to header a loop takes most of a microsecond. Where headers lie near each other, numpy reads all blocks of a
-window as if they were headers, and the loop merely goes on from one to the next. What contents look like does not
+window as if they were headers, and the loop only steps from one to the next. What contents look like does not
 matter: they are stepped over.
 """
 
@@ -15,7 +15,7 @@ from setsup.files.archives.tar_headers import BLOCK, TELLING, from_digits
 
 __all__ = ["Run", "Runs"]
 
-_SMALL, _LARGE = 256 << 10, 1 << 20  # bytes of the first window, by which it is seen how near headers lie, and others
+_SMALL, _LARGE = 256 << 10, 1 << 20  # bytes of the first window, which shows how near headers are, and of others
 _NEAR = 16  # blocks from header to header, on average, up to which windows take less time than the loop
 
 _FIELDS = np.dtype(
@@ -68,7 +68,7 @@ class Runs:
         self._steps: list[int] = []
 
     def at(self, at: int) -> Run | None:
-        """Give the run that begins at a byte; None where that header is of another kind, or they lie far apart."""
+        """Return the run that begins at a byte; None where that header is of another kind, or headers are far apart."""
         if not self._start <= at < self._start + self._blocks.size:
             self._read_on(at)
         place, count, steps = (at - self._start) // BLOCK, len(self._steps), self._steps

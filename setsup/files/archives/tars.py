@@ -3,7 +3,7 @@
 Convention
 ----------
 A tar is a row of blocks of 512 bytes: a header, then content filled up to whole blocks; a block of zeros ends it. What
-does not fit a header (long names, large sizes) stands before it in a header of its own kind: GNU's, or a list of
+does not fit a header (long names, large sizes) precedes it in a header of its own kind: GNU's, or a list of
 records (pax). Checksums are verified for thousands of headers at once, since that costs numpy little and a loop much.
 """
 
@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from setsup.errors import DataError
-from setsup.files.archives.listing import SPARSE, STORED, Listing
-from setsup.files.archives.names import as_text, cleaned, shown
+from setsup.errors import DamagedFile
+from setsup.files.archives.archive import Archive, Label, Row
+from setsup.files.archives.listing import COLUMNS, SPARSE, STORED, Listing
+from setsup.files.archives.names import as_text, clean_names, shown
 from setsup.files.archives.tar_headers import (
     ABOUT_NEXT,
     BARE,
@@ -26,28 +28,46 @@ from setsup.files.archives.tar_headers import (
     FILES,
     BadHeader,
     decimal,
-    files_among,
+    find_files,
+    header_check,
     is_header,
     names_of,
     number,
     octal,
+    parse_extra,
     sparse_size,
-    told_by,
-    verified,
+    verify_headers,
 )
 from setsup.files.archives.tar_runs import Runs
 from setsup.progress import Advance, progress
 
-__all__ = ["Read", "Stretch", "joined", "list_tar", "walk"]
+__all__ = ["Read", "Stretch", "TarArchive", "join_listings", "list_tar", "walk"]
 
 Read = Callable[[int, int], bytes]
 """``read(offset, size)`` gives the bytes of the archive from `offset` on, fewer where it ends before."""
 
-MEND = "; fetch it again"
 _log = logging.getLogger("setsup")
 _AT_ONCE = 8192
 _FILES = FILES - {ord("S")}
 _MOST_EXTRA = 1 << 20  # bytes of a long name or of records; a path has 4096, attributes up to 65,536 each
+
+
+class TarArchive(Archive):
+    """A tar whose files are read."""
+
+    def header(self, row: Row) -> tuple[int, int]:
+        """Where the header of a file begins, and its bytes."""
+        return row.offset - BLOCK, BLOCK
+
+    def check_header(self, file: int, head: bytes, row: Row, label: Label) -> int:
+        """Compare a header with the listing; returns the bytes from its beginning to the content."""
+        try:
+            same = int(head[148:156].strip(b" \0"), 8) == row.check
+        except ValueError:
+            same = len(head) >= BLOCK and header_check(head[:BLOCK]) == row.check
+        if not same:
+            raise self.moved(label)
+        return BLOCK
 
 
 @dataclass(slots=True)
@@ -57,7 +77,7 @@ class Stretch:
     Attributes
     ----------
     blocks : list of buffers
-        Its headers, some of them several in one.
+        Its headers; some buffers hold several.
     at : list of int
         The byte at which each begins.
     stored : list of int, bytes
@@ -77,9 +97,9 @@ class Stretch:
 
     def listing(self, source: Path | str) -> Listing:
         """Verify the headers, and give the files."""
-        headers = verified(self.blocks, self.at, source)
+        headers = verify_headers(self.blocks, self.at, source)
         names = names_of(headers, self.names)
-        rows = files_among(headers)
+        rows = find_files(headers)
         if b"/\0" in b"\0".join([*names, b""]):
             # the oldest format marks folders by their names only
             rows = [row for row in rows if not names[row].endswith(b"/")]
@@ -91,7 +111,7 @@ class Stretch:
         for row, size in self.sizes.items():
             sizes[row], methods[row] = size, SPARSE
         found = Listing(
-            as_text(cleaned(names if len(rows) == len(names) else [names[row] for row in rows], source)),
+            as_text(clean_names(names if len(rows) == len(names) else [names[row] for row in rows], source)),
             offsets=starts,
             stored=stored,
             sizes=sizes,
@@ -120,7 +140,7 @@ def _listed(mapped: mmap.mmap, start: int, size: int, source: Path, advance: Adv
         found.append(stretch.listing(source))
         advance(stretch.at[-1] - done)
         done = stretch.at[-1]
-    whole = joined(found)
+    whole = join_listings(found)
     return replace(whole, offsets=whole.offsets + start)
 
 
@@ -130,7 +150,7 @@ def _opened_up(mapped: mmap.mmap, whole: Listing, source: Path, advance: Advance
     import pyarrow.compute as pc
 
     inner = np.asarray(pc.ends_with(whole.names, ".tar", ignore_case=True)) & (whole.methods == STORED)
-    # no tar is what a Mac leaves beside one (._cars.tar), nor what does not begin with a header
+    # no tar is what a Mac leaves next to one (._cars.tar), nor what does not begin with a header
     inner &= ~np.asarray(pc.match_substring_regex(whole.names, r"(?:^|/)\."))
     for row in np.flatnonzero(inner).tolist():
         start = int(whole.offsets[row])
@@ -143,25 +163,19 @@ def _opened_up(mapped: mmap.mmap, whole: Listing, source: Path, advance: Advance
         folder = pa.scalar(name, pa.large_string())
         names = pc.binary_join_element_wise(folder, listing.names, pa.scalar("/", pa.large_string()))
         found.append(replace(listing, names=names))
-    return joined(found)
+    return join_listings(found)
 
 
 def _told_later(_: int = 1, /) -> None:
     """Show no progress: it is that of the inner tars."""
 
 
-def joined(parts: Sequence[Listing]) -> Listing:
+def join_listings(parts: Sequence[Listing]) -> Listing:
     """Put listings of one archive together, one after the other."""
     import pyarrow as pa
 
-    return Listing(
-        pa.concat_arrays([part.names for part in parts]),
-        offsets=np.concatenate([part.offsets for part in parts]),
-        stored=np.concatenate([part.stored for part in parts]),
-        sizes=np.concatenate([part.sizes for part in parts]),
-        methods=np.concatenate([part.methods for part in parts]),
-        checks=np.concatenate([part.checks for part in parts]),
-    )
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+    return Listing(pa.concat_arrays([part.names for part in parts]), **columns)
 
 
 def walk(
@@ -224,8 +238,8 @@ def _blamed(stretch: Stretch, block: bytes, at: int, source: Path | str) -> Iter
     try:
         yield
     except BadHeader as error:
-        verified([*stretch.blocks, *[block] * (len(block) == BLOCK)], [*stretch.at, at], source)
-        raise DataError(f"{source} is cut off or damaged: the header at byte {at:,}: {error}{MEND}") from None
+        verify_headers([*stretch.blocks, *[block] * (len(block) == BLOCK)], [*stretch.at, at], source)
+        raise DamagedFile(f"{source} is cut off or damaged: the header at byte {at:,}: {error}") from None
 
 
 def _uncommon(
@@ -241,7 +255,7 @@ def _uncommon(
         content = read(start, stored)
         if len(content) < stored:
             raise BadHeader("the archive ends inside a name or records")
-        (shared if kind == ord("g") else own).update(told_by(kind, content))
+        (shared if kind == ord("g") else own).update(parse_extra(kind, content))
         return start, stored
     told = {**shared, **own}
     own.clear()

@@ -1,53 +1,46 @@
-"""Unpack an archive into a folder, trusting nothing that it says of itself."""
+"""Unpack an untrusted archive into a folder."""
 
-import gzip
 import os
-import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from setsup.errors import DataError
-from setsup.files.archives.archive_format import is_gzip, unreadable
-from setsup.files.archives.contents import ArchiveFile, pieces
-from setsup.files.archives.listing import SPARSE
-from setsup.files.archives.member_index import Index, indexed
+from setsup.errors import DamagedFile, DataError
+from setsup.files.archives.archive import Archive
+from setsup.files.archives.archive_format import is_gzip
+from setsup.files.archives.member_index import Index, load_index
 from setsup.files.archives.names import as_bytes, is_unwanted, shown
-from setsup.files.archives.tars import walk
+from setsup.files.archives.streams import stream_files
 from setsup.files.atomic import written_folder
 from setsup.files.disk import need_space
 from setsup.progress import Advance, progress
 
 __all__ = ["unpack"]
 
-_PIECE = 1 << 20
-_MOST_AFTER = 16  # pieces read after the end of a gzipped tar
-
 
 def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) -> None:
-    """Unpack a zip, a tar or a gzipped tar; the folder is there whole at the end, or not at all.
+    """Unpack a zip, a tar or a gzipped tar; the folder appears complete, or not at all.
 
-    Nothing is written outside of the folder, and no links or devices are made: those in the archive are left out, as
-    are the files that systems leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``). Of two files of one name the
-    last counts. Times and rights of the files are not taken over.
+    Nothing is written outside of the folder. Links, devices, and files that systems leave behind (``__MACOSX``,
+    ``.DS_Store``, ``._*``) are left out. Of two files of one name the last counts. Modification times and permissions
+    are not restored.
 
     Parameters
     ----------
     archive : Path or str
-        The archive; what it is, is told by its content.
+        The archive; its content tells the format.
     folder : Path or str
-        Where the files go. It must be missing or empty.
+        Folder for the files; must be missing or empty.
     limit : int, optional, bytes
-        Most that all files may hold together. No file ever takes more than the archive says of it.
+        Largest total size of the files. No file takes more than the archive states.
 
     Raises
     ------
     DataError
-        The archive cannot be read, is damaged or encrypted, has names that lead out of the folder or more bytes than
-        the limit; the folder holds something already; the disk is too full or may not be written.
+        The archive is unreadable, damaged, encrypted, larger than the limit, or has names that lead out of the
+        folder; the folder is not empty; the disk is full or not writable.
 
     Examples
     --------
@@ -69,17 +62,18 @@ def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) ->
         with progress(archive.stat().st_size, what, "B") as advance:
             _write(_in_passing(archive, limit, advance), folder)
         return
-    if archive.is_dir():
+    index = None if archive.is_dir() else load_index(archive)
+    opened = None if index is None else index.archive(archive)
+    if index is None or opened is None:
         raise DataError(f"{archive} is a folder; name the archive to unpack")
-    index = indexed(archive)
     total = int(index.sizes.sum())
     if limit is not None and total > limit:
         raise _too_much(archive, limit)
     if int(index.stored.sum()) > index.about.size:
-        raise DataError(f"{archive} holds files that lie over each other; it is damaged or meant to do harm")
+        raise DataError(f"{archive} holds files that overlap; it is damaged or malicious")
     need_space(folder, total, what)
     with progress(total, what, "B") as advance:
-        _write(_by_place(archive, index, advance), folder)
+        _write(_by_place(opened, index, advance), folder)
 
 
 Files = Iterable[tuple[bytes, Iterable[bytes]]]
@@ -102,84 +96,24 @@ def _write(files: Files, folder: Path) -> None:
                 out.writelines(content)
 
 
-def _by_place(archive: Path, index: Index, advance: Advance) -> Files:
-    """Files of a zip or a plain tar, as they lie there."""
-    file = ArchiveFile(archive.absolute(), index.about.size, index.about.mtime_ns, len(index))
+def _by_place(archive: Archive, index: Index, advance: Advance) -> Files:
+    """Files of a zip or a plain tar, in the order of their offsets."""
     for place in np.argsort(index.offsets, kind="stable").tolist():
         row = index.row(place)
-        yield row.name, pieces(file, index.about.kind, row, partial(_label, archive, row.name))
+        yield row.name, archive.pieces(row, partial(_label, archive.path, row.name))
         advance(row.size)
 
 
 def _in_passing(archive: Path, limit: int | None, advance: Advance) -> Files:
-    """Files of a gzipped tar, in one pass from its begin to its end."""
+    """Files of a gzipped tar, in one pass from its beginning to its end."""
     taken = 0
-    with _damage(archive), archive.open("rb") as packed, gzip.open(packed) as file:
-        tape = _Tape(file)
-        done = 0
-        for stretch in walk(tape.read, archive, at_once=1):
-            found = stretch.listing(archive)
-            for name, start, size, method in zip(
-                found.names.to_pylist(), found.offsets, found.sizes, found.methods, strict=True
-            ):
-                if is_unwanted(name):
-                    continue
-                if method == SPARSE:
-                    label = _label(archive, name.encode())
-                    raise DataError(f"{label} is stored with its holes left out; unpack the archive with tar")
-                taken += int(size)
-                if limit is not None and taken > limit:
-                    raise _too_much(archive, limit)
-                yield name.encode(), _passed(tape, int(start), int(size), archive)
-            advance(packed.tell() - done)
-            done = packed.tell()
-        tape.finish()
-
-
-def _passed(tape: "_Tape", start: int, size: int, archive: Path) -> Iterator[bytes]:
-    with _damage(archive):
-        for place in range(start, start + size, _PIECE):
-            count = min(_PIECE, start + size - place)
-            piece = tape.read(place, count)
-            if len(piece) < count:
-                raise DataError(f"{archive} is cut off; fetch it again")
-            yield piece
-
-
-class _Tape:
-    """Reads a packed file from its begin to its end."""
-
-    def __init__(self, file: gzip.GzipFile) -> None:
-        self._file = file
-        self._at = 0
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Pass on to an offset, and read from there."""
-        while self._at < offset:
-            skipped = len(self._file.read(min(offset - self._at, _PIECE)))
-            self._at += skipped
-            if not skipped:
-                return b""
-        found = self._file.read(size)
-        self._at += len(found)
-        return found
-
-    def finish(self) -> None:
-        """Read on to the checksum at the very end; zeros without an end are left alone."""
-        for _ in range(_MOST_AFTER):
-            if not self._file.read(_PIECE):
-                break
-
-
-@contextmanager
-def _damage(archive: Path) -> Iterator[None]:
-    """Say what is wrong with a packed file; what goes wrong while files are written does not come by here."""
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{archive} is cut off or damaged ({error}); fetch it again") from None
-    except OSError as error:
-        raise unreadable(archive, error) from error
+    for name, size, content in stream_files(archive, advance):
+        if is_unwanted(name):
+            continue
+        taken += size
+        if limit is not None and taken > limit:
+            raise _too_much(archive, limit)
+        yield name.encode(), content
 
 
 def _need_empty(folder: Path) -> None:
@@ -192,7 +126,7 @@ def _need_empty(folder: Path) -> None:
 
 
 def _too_much(archive: Path, limit: int) -> DataError:
-    return DataError(f"{archive} holds more than the {limit:,} bytes expected; fetch it again")
+    return DamagedFile(f"{archive} holds more than the {limit:,} bytes expected")
 
 
 def _label(archive: Path, name: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The files of a zip, from its central directory; and the local header that stands before each of them.
+"""The files of a zip, from its central directory; and the local header that precedes each file.
 
 Convention
 ----------
@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
+from setsup.files.archives.archive import Archive, Label, Row
 from setsup.files.archives.listing import DEFLATED, ENCRYPTED, STORED, Listing
-from setsup.files.archives.names import as_text, clean, cleaned, shown
+from setsup.files.archives.names import as_text, clean_name, clean_names, shown
+from setsup.files.archives.plain_files import read_range
 from setsup.progress import progress
 
-__all__ = ["LOCAL", "has_end", "list_zip", "local_name"]
+__all__ = ["ZipArchive", "has_end", "list_zip"]
 
-MEND = "; fetch it again"
-LOCAL = struct.Struct("<4s5H3I2H")
+_LOCAL = struct.Struct("<4s5H3I2H")
 _END = struct.Struct("<4s4H2IH")
 _END64 = struct.Struct("<4sQ2H2I4Q")
 _LOCATOR = struct.Struct("<4sIQI")
@@ -55,6 +56,7 @@ _FULL, _FULL_SHORT = 0xFFFFFFFF, 0xFFFF
 _UTF8 = 1 << 11
 _LOCKED = 1 | 1 << 6 | 1 << 13  # encrypted, strongly, and with headers that hide what they say
 _KINDS = {stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFDIR}
+_SLACK = 96  # bytes of extra fields that a local header seldom exceeds; they are not in the directory
 _MOST = 1032  # times its size is the most that deflate can grow
 _log = logging.getLogger("setsup")
 
@@ -85,7 +87,7 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
     methods = np.where(entries["flags"] & _LOCKED, ENCRYPTED, entries["method"].astype(np.uint32))
     _check(names, kept, offsets, stored, sizes, methods, start, source)
     return Listing(
-        as_text(cleaned([names[row] for row in kept.tolist()], source)),
+        as_text(clean_names([names[row] for row in kept.tolist()], source)),
         offsets=offsets[kept],
         stored=stored[kept],
         sizes=sizes[kept],
@@ -94,12 +96,33 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
     )
 
 
-def local_name(head: bytes, source: Path) -> bytes:
-    """Name of a file as its local header has it, written as a listing writes it."""
-    _, _, flags, *_, length, extra = LOCAL.unpack_from(head)
-    end = LOCAL.size + length
-    name = clean(_decoded(head[LOCAL.size : end], flags, head[end : end + extra]), source)
-    return name.decode("utf-8", "backslashreplace").encode()
+class ZipArchive(Archive):
+    """A zip whose files are read."""
+
+    has_checksums = True
+
+    def header(self, row: Row) -> tuple[int, int]:
+        """Where the local header of a file begins, and how many bytes of it to read."""
+        return row.offset, _LOCAL.size + len(row.name) + _SLACK
+
+    def check_header(self, file: int, head: bytes, row: Row, label: Label) -> int:
+        """Compare a local header with the listing; returns the bytes from its beginning to the content."""
+        if len(head) < _LOCAL.size or not head.startswith(b"PK\x03\x04"):
+            raise self.moved(label)
+        _, _, flags, method, *_, length, extra = _LOCAL.unpack_from(head)
+        name_end = _LOCAL.size + length
+        if method != row.method:
+            raise self.moved(label)
+        if head[_LOCAL.size : name_end] != row.name:
+            # written in another way than the listing writes it, or another file
+            if len(head) < name_end + extra:
+                head = read_range(file, row.offset, name_end + extra)
+            name = clean_name(
+                _decoded(head[_LOCAL.size : name_end], flags, head[name_end : name_end + extra]), self.path
+            )
+            if name.decode("utf-8", "backslashreplace").encode() != row.name:
+                raise self.moved(label)
+        return int(name_end + extra)
 
 
 def has_end(file: int, size: int) -> bool:
@@ -112,7 +135,7 @@ def _directory(file: int, size: int, source: Path) -> tuple[bytes, int, int, int
     tail = os.pread(file, _END.size + _FULL_SHORT, max(0, size - _END.size - _FULL_SHORT))
     found = tail.rfind(b"PK\x05\x06", 0, max(0, len(tail) - _END.size + 4))
     if found < 0:
-        raise DataError(f"{source} is cut off: the directory that ends a zip is missing{MEND}")
+        raise DamagedFile(f"{source} is cut off: the directory that ends a zip is missing")
     end = size - len(tail) + found
     _, disk, first, _, count, length, offset, _ = _END.unpack_from(tail, found)
     wide = _wide_end(file, end)
@@ -125,7 +148,7 @@ def _directory(file: int, size: int, source: Path) -> tuple[bytes, int, int, int
     start = end - length
     shift = start - offset
     if start < 0 or shift < 0:
-        raise _damaged(source, f"its directory of {length:,} bytes does not lie where its end says")
+        raise _damaged(source, f"its directory of {length:,} bytes is not where its end says")
     directory = os.pread(file, length, start)
     if len(directory) != length:
         raise _damaged(source, f"its directory of {length:,} bytes cannot be read")
@@ -139,7 +162,7 @@ def _wide_end(file: int, end: int) -> tuple[int, int, int, int, int, int] | None
     mark, _, told, _ = _LOCATOR.unpack(os.pread(file, _LOCATOR.size, end - _LOCATOR.size))
     if mark != b"PK\x06\x07":
         return None
-    # where it is told to be; else right before, since something may stand ahead of the whole archive
+    # where the locator says; else right before the locator, since something may precede the whole archive
     for place in (told, end - _LOCATOR.size - _END64.size):
         head = os.pread(file, _END64.size, place) if 0 <= place < end else b""
         if len(head) == _END64.size and head.startswith(b"PK\x06\x06"):
@@ -164,7 +187,7 @@ def _places(directory: bytes, source: Path) -> list[int]:
 
 
 def _wide(entries: Any, directory: bytes, ends: Numbers, source: Path) -> tuple[Numbers, Numbers, Numbers]:
-    """Sizes and offsets; those that need more than 32 bits stand in an extra field."""
+    """Sizes and offsets; those of more than 32 bits are in an extra field."""
     stored, sizes, offsets = (entries[name].astype(np.int64) for name in ("stored", "size", "offset"))
     full = (sizes == _FULL) | (stored == _FULL) | (offsets == _FULL)
     for row in np.flatnonzero(full).tolist():
@@ -229,9 +252,9 @@ def _check(
     start: int,
     source: Path,
 ) -> None:
-    """Refuse files that would lie outside of the archive, or unpack to more than they can."""
+    """Refuse files that would be outside of the archive, or unpack to more than they can."""
     lengths = np.array([len(name) for name in names], np.int64)
-    wrong = offsets + LOCAL.size + np.minimum(lengths, 1) + stored > start
+    wrong = offsets + _LOCAL.size + np.minimum(lengths, 1) + stored > start
     wrong |= (methods == STORED) & (stored != sizes)
     wrong |= (methods == DEFLATED) & (sizes > _MOST * (stored + 1))
     bad = kept[wrong[kept]]
@@ -246,4 +269,4 @@ def _check(
 
 
 def _damaged(source: Path, what: str) -> DataError:
-    return DataError(f"{source} is damaged: {what}{MEND}")
+    return DamagedFile(f"{source} is damaged: {what}")

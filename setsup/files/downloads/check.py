@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.digest import MEND, content_digest
+from setsup.files.digest import content_digest
 from setsup.files.manifests.manifest import Manifest, ManifestFile
 from setsup.files.roots import data_places
 from setsup.progress import progress
@@ -16,7 +16,7 @@ __all__ = ["FileState", "State", "check_files", "file_problem", "file_state", "r
 
 
 class State(StrEnum):
-    """What is known of a file of a benchmark."""
+    """State of a file of a benchmark."""
 
     RIGHT = "right"
     """Its size and its digest are those published, as far as they were."""
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A published file, where it lies or belongs, how it is, and what is wrong with it."""
+    """A published file, its path, its state, and what is wrong with it."""
 
     file: ManifestFile
     path: Path
@@ -37,27 +37,27 @@ class FileState:
 
     @property
     def wanted(self) -> bool:
-        """Whether the file has to be had, or had anew."""
+        """Whether the file has to be fetched, or fetched again."""
         return self.state is State.WRONG or (self.state is State.MISSING and not self.file.optional)
 
 
 def release_folder(manifest: Manifest, root: Path | str | None) -> Path:
-    """Choose among the places where the files are looked for: that which holds most of them, else where they belong."""
+    """Choose the folder that has most of the files, else the one to fetch them into."""
     places = data_places(manifest.name, root)
     counts = [sum(_present(file, place) is not None for file in manifest.files) for place in places]
-    # files that several data sets are made of lie where all of these find them
+    # files that several datasets share are kept where all of them find the files
     return places[counts.index(max(counts))] if any(counts) else data_places(manifest.shares or manifest.name, root)[0]
 
 
 def check_files(manifest: Manifest, root: Path | str | None = None) -> list[FileState]:
-    """See which files of a benchmark are there, and whether they are the published ones; large ones take a while."""
+    """Check which files of a benchmark are there, and whether they are the published ones; large ones take a while."""
     folder = release_folder(manifest, root)
     shared = manifest.shared
     return [file_state(file, folder, shared) for file in manifest.files]
 
 
 def file_state(file: ManifestFile, folder: Path, shared: Collection[str] = ()) -> FileState:
-    """See whether one published file is in a folder, and right; `shared` are names that stand for several files."""
+    """Check one published file of a folder; `shared` are names that stand for several files."""
     path, published = _present(file, folder), folder / file.path
     if path is None:
         return FileState(file, published, State.MISSING)
@@ -96,7 +96,7 @@ def file_problem(path: Path, file: ManifestFile) -> str | None:
         with progress(total, f"checking {path.name.removesuffix('.part')}", "B") as advance:
             came = content_digest(path, algorithm, file.repacked, limit=total, advance=advance)
     except DataError as error:
-        return str(error).removeprefix(f"{path} ").removesuffix(MEND)
+        return str(error.args[0]).removeprefix(f"{path} ")
     if came == expected:
         return None
     return f"has the {algorithm} {came}{' when unpacked' if file.repacked else ''}, not the {expected} expected"

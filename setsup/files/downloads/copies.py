@@ -24,7 +24,7 @@ def list_copies(folder: Path | str) -> list[Path]:
     """List the files of a folder, four levels deep, by name."""
     top = expanded(folder)
     if not top.is_dir():
-        raise DataError(f"{folder} is no folder; name one in which copies of the files lie")
+        raise DataError(f"{folder} is not a folder; name the folder that holds copies of the files")
     found = []
     for place, inner, names in os.walk(top):
         if len(Path(place).relative_to(top).parts) >= _DEEPEST:

@@ -23,8 +23,8 @@ def part_of(target: Path) -> Path:
 def download(file: ManifestFile, target: Path) -> None:
     """Fetch a published file to `target` from the first mirror that gives it.
 
-    What is received lies in ``<target>.part`` until it is whole and right, also after Ctrl-C or a lost connection;
-    the next call goes on there.
+    Data is received into ``<target>.part`` until it is complete and correct, also after Ctrl-C or a lost connection;
+    the next call resumes there.
     """
     part = part_of(target)
     begun = part_address(part)

@@ -1,4 +1,4 @@
-"""Fetch a benchmark: see what is missing, make sure of licence and room, download, check."""
+"""Fetch a benchmark: find missing files, check the licence and the space, download, verify."""
 
 import logging
 import shlex
@@ -13,7 +13,7 @@ from setsup.files.downloads.check import State, file_state, release_folder
 from setsup.files.downloads.copies import list_copies, take_copy
 from setsup.files.downloads.download import download, part_of
 from setsup.files.downloads.transfer import drop_part, part_size
-from setsup.files.locks import locked
+from setsup.files.locks import clear_lock, locked
 from setsup.files.manifests.manifest import Manifest, ManifestFile
 
 __all__ = ["fetch"]
@@ -27,35 +27,35 @@ def fetch(
     files: Sequence[str] | None = None,
     copies: Path | str | None = None,
 ) -> Path:
-    """Make sure that all files of a benchmark are there and right, and download those that are not.
+    """Download the files of a benchmark that are missing or wrong.
 
-    Files that are there are checked, never fetched again. Two processes may fetch the same benchmark at once: one
-    works, the other waits and finds it done.
+    Existing files are verified, and not downloaded again. Of two processes that fetch the same benchmark, one waits for
+    the other.
 
     Parameters
     ----------
     manifest : Manifest
-        What to fetch.
+        Manifest of the benchmark.
     root : Path, str or None
-        Folder for the files themselves; None: ``$SETSUP_DATA/<name>`` where that is set, else
-        ``<user cache>/setsup/<name>``, with the name of the data set of whose files it is made, if any.
+        Folder for the files; None: ``$SETSUP_DATA/<name>`` where that is set, else
+        ``<user cache>/setsup/<name>``, with the name of the dataset that shares its files, if any.
     files : sequence of str, optional
-        Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of the files to fetch, of all that the manifest lists; by
-        default those that the benchmark is opened with, without those that are downloaded on request only.
+        Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of files of the manifest; by default all but those on
+        request only.
     copies : Path or str, optional
-        Folder in which another tool has downloaded some of them, such as ``~/tensorflow_datasets/downloads``: what has
-        the published digest there is copied, and not downloaded.
+        Folder of another tool's downloads, such as ``~/tensorflow_datasets/downloads``: files with the published digest
+        are copied from there.
 
     Returns
     -------
     Path
-        The folder that holds the files.
+        The folder of the files.
 
     Raises
     ------
     DataError
-        A licence must be signed first, no mirror gives a file, a file that is there is damaged, `root` is an archive,
-        no file has one of the names in `files`, or the disk is full or cannot be written.
+        A licence must be signed first, no mirror has a file, an existing file is damaged, `root` is an archive, no
+        file matches `files`, or the disk is full or not writable.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def fetch(
     """
     archive = root if root is not None and Path(root).is_file() else None
     if archive is not None:
-        root = Path(archive).parent  # where what belongs beside it is put
+        root = Path(archive).parent  # where other files of the benchmark belong
     folder = release_folder(manifest, root)
     chosen = manifest.files if files is None else _named(manifest, files)
     missing = _missing(manifest, chosen, folder, asked=files is not None)
@@ -77,6 +77,7 @@ def fetch(
         with locked(folder / (manifest.shares or manifest.name)):
             missing = [file for file in missing if not take_copy(file, folder / file.path, there)]
     if not missing:
+        clear_lock(folder / (manifest.shares or manifest.name))
         return folder
     _refuse_unfetchable(manifest, missing, folder, f"`setsup fetch {manifest.name}{_option(root)} --check`")
     only = "" if files is None else f" --files {shlex.join(files)}"

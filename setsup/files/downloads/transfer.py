@@ -1,4 +1,4 @@
-"""Bring what one address holds into a file, and go on where an earlier attempt stopped."""
+"""Download one address into a file, and resume an earlier attempt."""
 
 import json
 import logging
@@ -47,10 +47,10 @@ class _Source:
 
 
 def transfer(url: str, part: Path, *, size: int | None = None, exact: bool = True) -> bool:
-    """Receive `url` into `part`; dropped connections are taken up again a few times.
+    """Receive `url` into `part`; dropped connections are retried a few times.
 
     An earlier part of the same version is continued (HTTP ranges); where the server cannot, or holds another
-    version by now, the part starts anew, but not before the server has begun to send something that fits.
+    version by now, the part starts again, but not before the server has begun to send something that fits.
     """
     import requests
 
@@ -82,7 +82,7 @@ def part_size(part: Path) -> int:
 
 
 def drop_part(part: Path) -> None:
-    """Remove a part and the note beside it; who holds the lock of the release does."""
+    """Remove a part and its note, under the lock of the release."""
     with disk_errors(part):
         part.unlink(missing_ok=True)
         _note(part).unlink(missing_ok=True)

@@ -1,15 +1,6 @@
-"""Manifests: what a benchmark consists of, where it comes from, and what one may do with it.
-
-One YAML file a benchmark, in ``manifests/``: files with addresses and checksums, licence, citation, factors, splits.
-"""
+"""Classes of a manifest: the files of a benchmark, their addresses and checksums, its licence, factors and splits."""
 
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-
-from setsup.errors import DataError, near
-from setsup.files.manifests import validators
-from setsup.files.manifests.strict_yaml import Fields, read_yaml
 
 __all__ = [
     "Addresses",
@@ -19,15 +10,7 @@ __all__ = [
     "ManifestFile",
     "ManifestModality",
     "ManifestSplit",
-    "load_manifest",
-    "manifest_folder",
-    "manifest_names",
-    "read_manifest",
 ]
-
-_NAME = validators.matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")
-_KINDS = ("nominal", "ordinal", "cyclic", "continuous")
-_ROLES = ("variation", "key", "split")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +187,7 @@ class Manifest:
     files : tuple of ManifestFile
         The published files; empty for data that is computed or the user's own.
     shares : str or None
-        Name of the data set of whose files this one is made: they are looked for in its places, too, and fetched there.
+        Name of the dataset that shares its files: they are found in its places, too, and fetched there.
     folders : tuple of str
         Further folders below a root in which the files are looked for: where other tools leave them, as torchvision
         does in ``MNIST/raw``.
@@ -248,199 +231,3 @@ class Manifest:
         """Names that stand for several files, such as that of an archive of all."""
         names = [name for file in self.files for name in file.alternatives]
         return frozenset(name for name in names if names.count(name) > 1)
-
-
-def manifest_folder() -> Path:
-    """Find the folder of the manifests: inside the installed package, else in the checkout.
-
-    Raises
-    ------
-    DataError
-        It is in neither place.
-
-    Examples
-    --------
-    >>> manifest_folder().name
-    'manifests'
-
-    """
-    package = Path(__file__).resolve().parents[2]
-    for folder in (package / "manifests", package.parent / "manifests"):
-        if folder.is_dir():
-            return folder
-    raise DataError(f"{package / 'manifests'} is missing: setsup is not installed whole, install it again")
-
-
-def manifest_names() -> list[str]:
-    """List the benchmarks that have a manifest, sorted.
-
-    Examples
-    --------
-    >>> "mnist" in manifest_names()
-    True
-
-    """
-    return sorted(file.stem for file in manifest_folder().glob("*.yaml"))
-
-
-def load_manifest(name: str) -> Manifest:
-    """Load the manifest of a benchmark.
-
-    Raises
-    ------
-    DataError
-        There is none of that name, or its file is not as it should be.
-
-    Examples
-    --------
-    >>> load_manifest("mnist").samples
-    70000
-
-    """
-    names = manifest_names()
-    if name not in names:
-        raise DataError(f"there is no data set {name!r}{near(name, names)} (`setsup datasets` lists them)")
-    file = manifest_folder() / f"{name}.yaml"
-    return _as_of(file, file.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=256)  # a command asks for some of them several times
-def _as_of(file: Path, _changed: int) -> Manifest:
-    return read_manifest(file)
-
-
-def read_manifest(file: Path | str) -> Manifest:
-    """Read and check a manifest file.
-
-    Parameters
-    ----------
-    file : Path or str
-        YAML file named after the benchmark.
-
-    Raises
-    ------
-    DataError
-        The file is missing or no YAML, a key is unknown, missing or of the wrong kind, a checksum is malformed, a
-        path leads out of the folder, or sizes contradict each other; the message names the file and the key.
-
-    """
-    file = Path(file)
-    fields = read_yaml(file)
-    manifest = Manifest(
-        name=fields.need("name", _NAME),
-        title=fields.need("title", validators.text),
-        description=fields.need("description", validators.text),
-        licence=_licence(fields.part("licence")),
-        samples=fields.get("samples", validators.whole),
-        size=fields.get("bytes", validators.whole),
-        homepage=fields.get("homepage", validators.address),
-        citation=fields.get("citation", validators.text),
-        factors=tuple(_factor(part) for part in fields.parts("factors")),
-        splits=tuple(_split(name, part) for name, part in fields.named("splits").items()),
-        modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
-        files=tuple(_file(part) for part in fields.parts("files")),
-        shares=fields.get("shares", _NAME),
-        folders=fields.each("folders", validators.relative),
-        addresses=fields.get("addresses", lambda value: _addresses(Fields(value, file, "addresses"))),
-        steps=fields.each("steps", validators.text),
-        adapter=fields.get("adapter", validators.matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
-        extra=fields.get("extra", validators.matching(r"[a-z0-9]+", "the name of a pip extra")),
-    )
-    fields.done()
-    if manifest.shares == manifest.name:
-        raise fields.wrong("shares", "the name of another data set", manifest.shares)
-    if manifest.name != file.stem:
-        raise fields.wrong("name", f"{file.stem!r} as in the name of the file", manifest.name)
-    sizes = [part.size for part in manifest.files]
-    if manifest.size is not None and None not in sizes and manifest.size != sum(size or 0 for size in sizes):
-        raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the sum over the files", manifest.size)
-    return manifest
-
-
-def _licence(fields: Fields) -> Licence:
-    licence = Licence(
-        name=fields.need("name", validators.text),
-        url=fields.get("url", validators.address),
-        note=fields.get("note", validators.text),
-        sign=fields.get("sign", validators.text),
-    )
-    fields.done()
-    return licence
-
-
-def _addresses(fields: Fields) -> Addresses:
-    addresses = Addresses(checked=fields.need("checked", validators.day), known=fields.need("known", validators.text))
-    fields.done()
-    return addresses
-
-
-def _factor(fields: Fields) -> ManifestFactor:
-    factor = ManifestFactor(
-        name=fields.need("name", validators.matching(r"[A-Za-z_]\w*", "a name of letters, digits and _")),
-        kind=fields.need("kind", validators.one_of(_KINDS)),
-        levels=fields.get("levels", validators.levels),
-        unit=fields.get("unit", validators.text) or "",
-        period=fields.get("period", validators.positive),
-        within=fields.get("within", validators.text),
-        role=fields.get("role", validators.one_of(_ROLES)) or "variation",
-        description=fields.get("description", validators.text) or "",
-    )
-    fields.done()
-    return factor
-
-
-def _split(name: str, fields: Fields) -> ManifestSplit:
-    split = ManifestSplit(
-        name=name,
-        rows=fields.get("rows", validators.rows),
-        description=fields.get("what", validators.text) or "",
-        where=fields.get("where", validators.text),
-        parts=fields.get("parts", validators.shares) or (),
-        stratify=fields.get("stratify", validators.words) or (),
-        disjoint=fields.get("disjoint", validators.words) or (),
-        seed=fields.get("seed", validators.whole) or 0,
-        rounding=fields.get("rounding", validators.one_of(("strata", "table"))) or "strata",
-        factor=fields.get("factor", validators.text),
-        leaks=fields.get("leaks", validators.words) or (),
-    )
-    if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
-        raise fields.wrong("", "one of where, parts and factor", "several of them")
-    if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
-        raise fields.wrong("parts", "given where stratify, seed, rounding or leaks is", None)
-    fields.done()
-    return split
-
-
-def _modality(name: str, fields: Fields) -> ManifestModality:
-    modality = ManifestModality(
-        name=name,
-        shape=fields.each("shape", lambda size: None if size is None else validators.whole(size)),
-        dtype=fields.need(
-            "dtype", validators.matching(r"bool|u?int(8|16|32|64)|float(16|32|64)", "a numpy dtype such as uint8")
-        ),
-        unit=fields.get("unit", validators.text) or "",
-        color=fields.get("color", validators.text) or "",
-        description=fields.get("what", validators.text) or "",
-    )
-    fields.done()
-    return modality
-
-
-def _file(fields: Fields) -> ManifestFile:
-    file = ManifestFile(
-        path=fields.need("path", validators.relative),
-        alternatives=fields.each("or", validators.relative),
-        urls=fields.each("urls", validators.address),
-        size=fields.get("bytes", validators.whole),
-        sha256=fields.get("sha256", validators.digest(64)),
-        md5=fields.get("md5", validators.digest(32)),
-        unpacked_sha256=fields.get("unpacked_sha256", validators.digest(64)),
-        unpacked_md5=fields.get("unpacked_md5", validators.digest(32)),
-        unpacked_size=fields.get("unpacked_bytes", validators.whole),
-        optional=fields.get("optional", validators.yes) or False,
-        on_request=fields.get("on_request", validators.yes) or False,
-    )
-    fields.done()
-    if file.on_request and not (file.optional and file.urls):
-        raise fields.wrong("on_request", "left out of a file that is needed, or that has no address", True)
-    return file

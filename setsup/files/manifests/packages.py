@@ -1,29 +1,91 @@
-"""Manifests that other packages keep beside the modules of their data sets, found without importing these.
+"""Manifests by the names of datasets: those of setsup in ``manifests/``, and those of other packages.
 
-A package offers a data set through the entry-point group ``setsup.datasets``; where ``NAME.yaml`` lies in the folder
-of the module that the entry point names, it is the manifest of the data set ``NAME``.
+A package offers a dataset through the entry-point group ``setsup.datasets``; where ``NAME.yaml`` lies in the folder of
+the module that the entry point names, it is the manifest of the dataset ``NAME``. The module is not imported for that.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from setsup.files.manifests.manifest import Manifest, load_manifest, manifest_names, read_manifest
+from setsup.errors import DataError, near
+from setsup.files.manifests.manifest import Manifest
+from setsup.files.manifests.parsing import read_manifest
 
-__all__ = ["find_manifest", "foreign_entries"]
+__all__ = ["find_manifest", "foreign_entries", "load_manifest", "manifest_folder", "manifest_names"]
 
 _GROUP = "setsup.datasets"
 
 
+def manifest_folder() -> Path:
+    """Find the folder of the manifests: inside the installed package, else in the checkout.
+
+    Raises
+    ------
+    DataError
+        It is in neither place.
+
+    Examples
+    --------
+    >>> manifest_folder().name
+    'manifests'
+
+    """
+    package = Path(__file__).resolve().parents[2]
+    for folder in (package / "manifests", package.parent / "manifests"):
+        if folder.is_dir():
+            return folder
+    raise DataError(f"{package / 'manifests'} is missing: setsup is not installed whole, install it again")
+
+
+def manifest_names() -> list[str]:
+    """List the benchmarks that have a manifest, sorted.
+
+    Examples
+    --------
+    >>> "mnist" in manifest_names()
+    True
+
+    """
+    return sorted(file.stem for file in manifest_folder().glob("*.yaml"))
+
+
+def load_manifest(name: str) -> Manifest:
+    """Load the manifest of a benchmark.
+
+    Raises
+    ------
+    DataError
+        There is none of that name, or its file is not as it should be.
+
+    Examples
+    --------
+    >>> load_manifest("mnist").samples
+    70000
+
+    """
+    names = manifest_names()
+    if name not in names:
+        raise DataError(f"there is no dataset {name!r}{near(name, names)} (`setsup datasets` lists them)")
+    file = manifest_folder() / f"{name}.yaml"
+    return _as_of(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=256)  # a command loads some several times
+def _as_of(file: Path, _changed: int) -> Manifest:
+    return read_manifest(file)
+
+
 def foreign_entries() -> dict[str, EntryPoint]:
-    """Entry points of data sets that other packages offer, by name; one that has the name of setsup's own is not."""
+    """Entry points of datasets of other packages, by name; names of setsup's own datasets are left out."""
     own = manifest_names()
     return {entry.name: entry for entry in entry_points(group=_GROUP) if entry.name not in own}
 
 
 def find_manifest(name: str) -> Manifest | None:
-    """Load the manifest of a data set, setsup's own or another package's."""
+    """Load the manifest of a dataset, setsup's own or another package's; None where there is none."""
     if name in manifest_names():
         return load_manifest(name)
     entry = foreign_entries().get(name)

@@ -1,4 +1,4 @@
-"""A YAML file, read strictly: every value is asked for by name and type, and an error says where it stands."""
+"""Strict YAML: values are read by key and type, and errors name the key."""
 
 import reprlib
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setsup.errors import DataError, near
-from setsup.files.disk import need_regular
+from setsup.files.disk import need_regular, read_errors
 
 __all__ = ["Fields", "read_yaml"]
 
@@ -98,11 +98,8 @@ def read_yaml(file: Path) -> Fields:
     import yaml
 
     need_regular(file)
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror or error}") from error
+    with read_errors(file), file.open("rb") as stream:
+        data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is no manifest")
     try:

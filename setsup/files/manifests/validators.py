@@ -25,16 +25,16 @@ __all__ = [
 
 
 def text(value: Any) -> str:
-    """A text that is not blank."""
+    """A string that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text")
+        raise ValueError("a string")
     return value.strip()
 
 
 def whole(value: Any) -> int:
-    """A whole number from 0 on."""
+    """An integer from 0 on."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise ValueError("a whole number, 0 or more")
+        raise ValueError("an integer, 0 or more")
     return value
 
 
@@ -81,7 +81,7 @@ def day(value: Any) -> str:
 
 def relative(value: Any) -> str:
     """A path that stays inside the folder it is relative to."""
-    expected = "a path inside the folder of the data set, with / and without .."
+    expected = "a path inside the folder of the dataset, with / and without .."
     if not isinstance(value, str) or not value or not value.isprintable() or re.search(r'[\\:*?"<>|]', value):
         raise ValueError(expected)
     path = PurePosixPath(value)
@@ -112,12 +112,12 @@ def rows(value: Any) -> tuple[int, int]:
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """One text, or a list of them."""
+    """A string, or a list of strings."""
     return tuple(text(word) for word in (value if isinstance(value, list) else [value]))
 
 
 def shares(value: Any) -> tuple[tuple[str, float], ...]:
-    """Parts of a whole: their names, and what share each has."""
+    """Names of parts and the share of each."""
     expected = "names of at least two parts with their shares, numbers above 0 of sum 1 at most"
     if not isinstance(value, dict) or len(value) < 2:
         raise ValueError(expected)
@@ -131,7 +131,7 @@ def shares(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 def yes(value: Any) -> bool:
-    """A truth value."""
+    """A boolean."""
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DamagedFile, DataError, SetsupError, need
 from setsup.methods.networks.published import is_repository, weights_file
 
 if TYPE_CHECKING:
@@ -196,6 +196,4 @@ def _load(path: Path) -> Any:
                 f"{path} holds a {refused[1]}, which could run code and is not loaded: save only the state_dict, "
                 "with torch.save, where you trust the file"
             ) from None
-        raise DataError(
-            f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged: fetch it again"
-        ) from None
+        raise DamagedFile(f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged") from None

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, imported
-from setsup.files.archives.contents import read_file
 from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import read_file
 from setsup.scenes.color import to_bytes
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.meshes.mesh_files import LARGEST_MESH, MOST_PIXELS, FileAssets, read_mesh, unread, why

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from setsup.errors import DataError, imported
-from setsup.files.archives.contents import read_file
+from setsup.errors import DamagedFile, DataError, imported
 from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import read_file
 from setsup.scenes.meshes.obj import checked_obj
 
 __all__ = [
@@ -37,7 +37,6 @@ Read = Callable[[str, int], bytes | None]
 """``read(path, most)`` gives the content of a file, None where there is none; a DataError where it is longer."""
 
 _LARGEST_ASSET = 1 << 30
-_MEND = "fetch it again, or write it anew"
 _ABOVE = "; name a folder that holds both the mesh and that file (top=, or --top on the command line)"
 _OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
@@ -192,13 +191,13 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
         # the library raises whatever it stumbles over
         raise unread(label, error) from error
     if found < least or (kind == "obj" and found != least):
-        raise DataError(f"{label} is damaged: it has {least:,} triangles or more, but {found:,} were read; {_MEND}")
+        raise DamagedFile(f"{label} is damaged: it has {least:,} triangles or more, but {found:,} were read")
     return scene
 
 
 def unread(label: str, error: Exception) -> DataError:
     """What to raise where a library stumbles over a mesh file, be it one's own or fetched."""
-    return DataError(f"{label} cannot be read as a mesh ({why(error)}); {_MEND}")
+    return DamagedFile(f"{label} cannot be read as a mesh ({why(error)})")
 
 
 def why(error: Exception) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError, SetsupError
-from setsup.files.archives.archive_format import unreadable
-from setsup.files.archives.contents import too_long
+from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import too_long, unreadable
 from setsup.scenes.meshes.asset_names import asset_names
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.meshes.mesh_files import LARGEST_MESH, FileAssets
@@ -114,4 +113,4 @@ def _add(digest: Any, path: Path) -> None:
     except OSError as error:
         raise unreadable(path, error) from error
     if left:
-        raise DataError(f"{shown(str(path))} was cut off while it was read; fetch it again")
+        raise DamagedFile(f"{shown(str(path))} was cut off while it was read")

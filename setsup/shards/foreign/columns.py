@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.names import shown
 
 __all__ = ["CLASSES", "FRACTIONS", "JSON", "NUMBERS", "TEXTS", "Found", "Sight", "found_columns"]
@@ -33,7 +33,7 @@ _FAMILIES = {str: TEXTS, bool: "truth values", int: NUMBERS, float: NUMBERS, dic
 _FIELDS, _INNER = 1024, 128  # at most, in all and of one object within
 _LONGEST = 4096  # bytes of a class
 _FLOAT32 = float(np.finfo(np.float32).max)
-_MEND = "replace the tar, or pack it again without that sample"
+_FIX = "replace the tar, or pack it again without that sample"
 
 
 class Sight(NamedTuple):
@@ -135,7 +135,7 @@ class _Reader:
                 raise ValueError("more follows behind its end")
         except (ValueError, RecursionError) as error:
             why = "it is no UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())
-            raise DataError(f"{self._source}: the json of {self._at(row)} is damaged ({why}); {_MEND}") from None
+            raise DamagedFile(f"{self._source}: the json of {self._at(row)} is damaged ({why})", _FIX) from None
         return value
 
     def _fields(self, objects: Sequence[dict[str, Any]], prefix: str, most: int, within: bool = False) -> None:

@@ -9,7 +9,7 @@ import os
 import posixpath
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -23,7 +23,6 @@ from setsup.files import content_digest, existing_folder, locked, readable_size
 from setsup.files.atomic import clear
 from setsup.files.disk import need_regular
 from setsup.files.expand_user import expanded
-from setsup.files.locks import lock_file
 from setsup.progress import progress
 from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
 from setsup.shards.foreign.restoring import restore, written_here
@@ -331,13 +330,10 @@ def _alone(about: Store) -> Iterator[None]:
     if about.folder is None:
         yield
         return
-    target = about.folder / INDEX
-    with locked(target):
+    with locked(about.folder / INDEX):
         try:
             for name in (INDEX, CATALOGUE):
                 clear(about.folder / name)
             yield
         finally:
             shutil.rmtree(about.folder / WORK, ignore_errors=True)
-            with suppress(OSError):
-                lock_file(target).unlink()  # still held: whoever waits notices that the name is gone, and looks again

@@ -22,7 +22,7 @@ from setsup.factors import Factor, FactorTable
 from setsup.files import content_digest
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.tar_headers import BLOCK
-from setsup.files.archives.tars import Stretch, joined, walk
+from setsup.files.archives.tars import Stretch, join_listings, walk
 from setsup.progress import progress
 from setsup.shards.backup import Backup, read_backup, write_backup
 from setsup.shards.finding import is_whole, whole_catalogue
@@ -261,7 +261,7 @@ def _listed(content: npt.NDArray[np.uint8], label: str) -> Listing:
     def read(at: int, count: int) -> bytes:
         return content[at : at + count].tobytes()
 
-    return joined([Stretch().listing(label), *(one.listing(label) for one in walk(read, label, len(content)))])
+    return join_listings([Stretch().listing(label), *(one.listing(label) for one in walk(read, label, len(content)))])
 
 
 def _spans(found: list[tuple[int, int, int, int]], rows: int) -> Spans:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.archives.listing import SPARSE, Listing, as_numpy, matched
+from setsup.files.archives.listing import SPARSE, Listing, as_numpy, find_matches
 from setsup.files.archives.names import shown
 
 __all__ = ["Grouped", "grouped", "text_bytes"]
@@ -65,7 +65,7 @@ def grouped(listing: Listing, source: str) -> Grouped:
     content, _ = text_bytes(listing.names)
     text = content.tobytes()
     if b"__" in text or b"/." in text or (content[starts] == _DOT).any():  # else the expression finds none
-        named[matched(listing.names, _PASSED_OVER)] = False
+        named[find_matches(listing.names, _PASSED_OVER)] = False
     rows = np.flatnonzero(named)
     _refuse_sparse(listing, rows, source)
     keys = _pieces(listing.names, starts[rows], dot[rows]).dictionary_encode()

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from setsup.errors import DataError
-from setsup.files.archives.archive_format import opened, unreadable
 from setsup.files.archives.listing import Listing
+from setsup.files.archives.plain_files import open_file, unreadable
 from setsup.files.archives.tar_headers import BLOCK
-from setsup.files.archives.tars import Read, Stretch, joined, walk
+from setsup.files.archives.tars import Read, Stretch, join_listings, walk
 from setsup.shards.foreign.samples import text_bytes
 from setsup.shards.stores.store import Range, Store
 
@@ -127,7 +127,7 @@ def _mapped(store: Store, name: str) -> Iterator[Walked]:
     """Walk over a tar on the disk."""
     path = store.folder / name  # type: ignore[operator]
     try:
-        with opened(path) as (file, size):
+        with open_file(path) as (file, size):
             mapped = mmap.mmap(file, size, prot=mmap.PROT_READ) if size else b""
     except OSError as error:
         raise unreadable(path, error) from error
@@ -157,7 +157,7 @@ def _listed(
     else:
         for stretch in _gathered(walk(read, source, size, 1, open_end=True), read, endings, kept):
             found.append(stretch.listing(source))
-    return joined(found)
+    return join_listings(found)
 
 
 def _gathered(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import disk_errors, readable_size, written
 from setsup.files.atomic import beside, settle
 from setsup.files.disk import make_folder, need_regular
@@ -76,7 +76,7 @@ class LocalStore:
             return []
 
         def refused(error: OSError) -> None:
-            raise DataError(f"{error.filename} cannot be read: {error.strerror or error}") from error
+            raise DamagedFile.unreadable(error.filename, error) from error
 
         found = []
         for place, folders, files in os.walk(self.folder, onerror=refused):
@@ -180,4 +180,4 @@ def _readable(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise NotThere(f"{path} is not there; fetch or write it anew") from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error

@@ -3,7 +3,7 @@
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from setsup.errors import DataError
 from setsup.files import content_digest, disk_errors, locked, need_space
 from setsup.files.atomic import is_temporary
 from setsup.files.disk import make_folder
-from setsup.files.locks import lock_file
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
 from setsup.shards.backup import write_backup
@@ -157,13 +156,7 @@ def write_shards(
     if work.finished() is None:  # else at once what another job writes is refused, rather than waited for
         work.check()
     with locked(store.folder) if store.folder is not None else nullcontext():
-        try:
-            work.do(WriteShard(sized, store, plan, row_bytes), processes, on, begun)
-        finally:
-            if store.folder is not None:
-                with suppress(OSError):
-                    # still held: whoever waits notices that the name is gone, and looks again
-                    lock_file(store.folder).unlink()
+        work.do(WriteShard(sized, store, plan, row_bytes), processes, on, begun)
     from setsup.shards.dataset import open_shards
 
     return open_shards(url, storage_options=storage_options)

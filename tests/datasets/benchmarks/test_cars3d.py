@@ -15,8 +15,8 @@ import scipy.io
 from setsup.datasets import load
 from setsup.datasets.benchmarks import cars3d
 from setsup.datasets.benchmarks.cars3d.files import parse_list
-from setsup.datasets.formats.tar_stream import stream_tar
 from setsup.errors import DataError
+from setsup.files.archives.streams import stream_tar
 from tests.fuzzing import survives
 from tests.true_files.cars3d import STEMS, car, content, pack, write
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex
 
 __all__ = ["ANNOTATIONS", "BODIES", "PICTURES", "Cars", "body", "make", "read_cars", "year"]
@@ -34,7 +34,6 @@ _TRAIN, _TEST, _LABELS = "cars_train_annos.mat", "cars_test_annos.mat", "cars_te
 _FOLDERS = ("devkit/", "car_devkit/devkit/", "car_devkit/", "")
 _MOST = 1 << 25  # bytes of a MAT file, packed or not
 _MOST_CLASSES = 1 << 12
-_MEND = "fetch it again"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,10 +56,12 @@ def read_cars(members: MemberIndex) -> Cars:
     if one is not None and (train is None or not len(members.matching(r"cars_(train|test)/.*\.jpg")[0])):
         return _of_one_file(members, one)
     if train is None:
-        raise DataError(f"{members.source} has neither devkit/{_TRAIN} nor cars_annos.mat; {_MEND}")
+        raise DamagedFile(f"{members.source} has neither devkit/{_TRAIN} nor cars_annos.mat")
     meta = _found(members, "cars_meta.mat")
     if meta is None:
-        raise DataError(f"{members.source} has no cars_meta.mat beside {members.label(train)}; {_MEND} with the devkit")
+        raise DamagedFile(
+            f"{members.source} has no cars_meta.mat beside {members.label(train)}", "fetch it again with the devkit"
+        )
     classes = _classes(_variable(members, meta, "class_names"), members.label(meta))
     parts = [_part(members, train, "cars_train/", len(classes))]
     # with labels first: the file without them says the same of the boxes
@@ -105,7 +106,7 @@ def _classes(value: Any, label: str) -> tuple[str, ...]:
     cells = [cell for cell in value.reshape(-1)] if value.dtype == object else []
     names = tuple(str(cell.reshape(-1)[0]).strip() if _is_text(cell) else "" for cell in cells)
     if not 0 < len(names) <= _MOST_CLASSES or not all(names) or len(set(names)) != len(names):
-        raise DataError(f"{label}: 'class_names' are no different texts; {_MEND}")
+        raise DamagedFile(f"{label}: 'class_names' are no different texts")
     return names
 
 
@@ -130,7 +131,7 @@ def _of_one_file(members: MemberIndex, place: int) -> Cars:
     images = _names(found["relative_im_path"], r"car_ims/\d{6}\.jpg", "relative_im_path", label)
     test = _whole(found["test"], "test", label)
     if not np.isin(test, (0, 1)).all():
-        raise DataError(f"{label}: 'test' is not 0 or 1 everywhere; {_MEND}")
+        raise DamagedFile(f"{label}: 'test' is not 0 or 1 everywhere")
     return Cars(classes, images, _boxes(found, label), _codes(found, len(classes), label), test == 1)
 
 
@@ -139,7 +140,7 @@ def _structs(value: Any, wanted: tuple[str, ...], label: str) -> Any:
     if lacking:
         raise DataError(f"{label}: 'annotations' has no field {', '.join(lacking)}; it is not the expected file")
     if not value.size:
-        raise DataError(f"{label}: 'annotations' is empty; {_MEND}")
+        raise DamagedFile(f"{label}: 'annotations' is empty")
     return value.reshape(-1)
 
 
@@ -148,9 +149,9 @@ def _names(column: Any, pattern: str, field: str, label: str) -> list[str]:
     names = [str(value.reshape(-1)[0]) if _is_text(value) else "" for value in column]
     wrong = next((row for row, name in enumerate(names) if not known.fullmatch(name)), None)
     if wrong is not None:
-        raise DataError(f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}, no name of a file; {_MEND}")
+        raise DamagedFile(f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}, no name of a file")
     if len(set(names)) != len(names):
-        raise DataError(f"{label} annotates a file twice; {_MEND}")
+        raise DamagedFile(f"{label} annotates a file twice")
     return names
 
 
@@ -160,7 +161,7 @@ def _whole(column: Any, field: str, label: str) -> npt.NDArray[np.int64]:
     for row, value in enumerate(column, 1):
         number = value.reshape(-1)[0] if value.size == 1 and value.dtype.kind in "biuf" else np.nan
         if not (number == np.floor(number) and abs(float(number)) < 1 << 31):
-            raise DataError(f"{label}: {field!r} of annotation {row} is no whole number; {_MEND}")
+            raise DamagedFile(f"{label}: {field!r} of annotation {row} is no whole number")
         found.append(int(number))
     return np.array(found, np.int64)
 
@@ -169,9 +170,9 @@ def _boxes(found: Any, label: str) -> npt.NDArray[np.float64]:
     boxes = np.stack([_whole(found[side], side, label) for side in _SIDES], axis=1)
     wrong = np.flatnonzero((boxes[:, :2] < 1).any(axis=1) | (boxes[:, 2:] < boxes[:, :2]).any(axis=1))
     if len(wrong):
-        raise DataError(
+        raise DamagedFile(
             f"{label}: annotation {wrong[0] + 1} has the box {boxes[wrong[0]].tolist()}, which has no extent or begins "
-            f"before pixel 1; {_MEND}"
+            f"before pixel 1"
         )
     return boxes.astype(np.float64)
 
@@ -181,5 +182,5 @@ def _codes(found: Any, classes: int, label: str) -> npt.NDArray[np.int64]:
         return np.full(len(found), -1, np.int64)
     numbers = _whole(found["class"], "class", label)
     if not 1 <= numbers.min() <= numbers.max() <= classes:
-        raise DataError(f"{label} has the classes {numbers.min()} to {numbers.max()}, not 1 to {classes}; {_MEND}")
+        raise DamagedFile(f"{label} has the classes {numbers.min()} to {numbers.max()}, not 1 to {classes}")
     return numbers - 1

@@ -24,7 +24,8 @@ from setsup.datasets.benchmarks.cars196.annotations import (
     year,
 )
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["Cars196", "open"]

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from setsup.datasets.adapters.missing_files import warn_left_out
-from setsup.datasets.formats.tar_stream import is_gzip, stream_tar
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import cache_folder, data_places, disk_errors, written
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.archive_format import is_gzip
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
+from setsup.files.archives.streams import stream_tar
 from setsup.files.expand_user import expanded
 from setsup.files.texts import text_of
 from setsup.progress import progress
@@ -159,12 +161,12 @@ def parse_list(content: bytes, label: str) -> tuple[str, ...]:
     stems = [line.removesuffix(".mat") for line in lines if line]
     for stem in stems:
         if not re.fullmatch(_MESH, stem) or "\\" in stem or not stem.isprintable():
-            raise DataError(f"{label} names {stem[:80]!r}; names such as car_001_mesh were expected; fetch it again")
+            raise DamagedFile(f"{label} names {stem[:80]!r}; names such as car_001_mesh were expected")
     if not stems:
-        raise DataError(f"{label} is empty; fetch it again")
+        raise DamagedFile(f"{label} is empty")
     [(stem, times)] = Counter(stems).most_common(1)
     if times > 1:
-        raise DataError(f"{label} names {stem!r} twice; fetch it again")
+        raise DamagedFile(f"{label} names {stem!r} twice")
     return tuple(stems)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
 from setsup.files.texts import Place, find_beside
@@ -92,14 +92,12 @@ def read_annotation(
         body = _single_blanks(body)
     images, values = _table(body, b"," if comma else b" ", columns, dtype, label, first)
     if counted is not None and counted != len(images):
-        raise DataError(
-            f"{label} says in line 1 that it has {counted:,} lines, but has {len(images):,}; fetch it again"
-        )
+        raise DamagedFile(f"{label} says in line 1 that it has {counted:,} lines, but has {len(images):,}")
     order = np.argsort(images, kind="stable")
     twice = order[1:][images[order[1:]] == images[order[:-1]]]
     if len(twice):
         line = int(twice.min())
-        raise DataError(f"{label}: line {first + line} tells of {images[line]:06}.jpg a second time; fetch it again")
+        raise DamagedFile(f"{label}: line {first + line} tells of {images[line]:06}.jpg a second time")
     return Annotation(label, images, names, values, first)
 
 
@@ -116,7 +114,7 @@ def _single_blanks(text: bytes) -> bytes:
 
 def _count(line: bytes, label: str) -> int:
     if re.fullmatch(rb"\s*\d{1,9}\s*", line) is None:
-        raise DataError(f"{label}: line 1 is {_shown(line)}, where the number of lines was expected; fetch it again")
+        raise DamagedFile(f"{label}: line 1 is {_shown(line)}, where the number of lines was expected")
     return int(line)
 
 
@@ -144,7 +142,7 @@ def _table(
     from pyarrow import csv
 
     if not body:
-        raise DataError(f"{label} tells of no image; fetch it again")
+        raise DamagedFile(f"{label} tells of no image")
     names = [str(number) for number in range(columns + 1)]
     number = pa.from_numpy_dtype(np.dtype(dtype))
     types = {name: number for name in names[1:]} | {"0": pa.string()}
@@ -178,11 +176,11 @@ def _wrong_line(
         words = text.split(comma)
         right = _NAME.fullmatch(words[0]) and all(map(value.fullmatch, words[1:]))
         if not right or len(words) != columns + 1:
-            return DataError(
+            return DamagedFile(
                 f"{label}: line {line} is {_shown(text)}, where 000001.jpg or its like and {columns} number"
-                f"{'s' if columns > 1 else ''} were expected; fetch it again"
+                f"{'s' if columns > 1 else ''} were expected"
             )
-    return DataError(f"{label} cannot be read ({' '.join(why.split())[:200]}); fetch it again")
+    return DamagedFile(f"{label} cannot be read ({' '.join(why.split())[:200]})")
 
 
 def _shown(line: bytes) -> str:

@@ -22,11 +22,12 @@ from setsup.datasets.benchmarks.celeba.frame import ALIGNED, Frame
 from setsup.datasets.cached_arrays import cached_array, file_states
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import header, parallel
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 from setsup.files.archives.listing import as_numpy
-from setsup.files.archives.members import MemberIndex, Places, find_members
+from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 from setsup.files.texts import Place, content_of, label_of
 
@@ -327,9 +328,8 @@ def _read(what: str, place: Place) -> Annotation:
     )
     if names is not None and found.columns != names:
         wrong = next(k for k, (came, name) in enumerate(zip(found.columns, names, strict=True)) if came != name)
-        raise DataError(
-            f"{label}: column {wrong + 1} is named {found.columns[wrong][:40]!r}, where {names[wrong]!r} was expected; "
-            "fetch it again"
+        raise DamagedFile(
+            f"{label}: column {wrong + 1} is named {found.columns[wrong][:40]!r}, where {names[wrong]!r} was expected"
         )
     allowed = {"identity": (1, 10**6), "split": (0, 2), "attributes": (-1, 1), "landmarks": (-10_000, 10_000)}
     if what in allowed:
@@ -340,9 +340,8 @@ def _read(what: str, place: Place) -> Annotation:
         if bad.any():
             line, column = (int(at[0]) for at in np.nonzero(bad))
             known = "-1 or 1" if what == "attributes" else f"{low} to {high}"
-            raise DataError(
-                f"{label}: line {found.first + line} has {found.values[line, column]}, where {known} was expected; "
-                "fetch it again"
+            raise DamagedFile(
+                f"{label}: line {found.first + line} has {found.values[line, column]}, where {known} was expected"
             )
     return found
 

@@ -19,7 +19,8 @@ from setsup.datasets.benchmarks.compcars.lists import ATTRIBUTES, Models, listed
 from setsup.datasets.dataset import fetch_request, of_row
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["CompCars", "open"]

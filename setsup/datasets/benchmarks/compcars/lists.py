@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
 from setsup.files.texts import text_of
@@ -22,7 +22,7 @@ ATTRIBUTES = ("maximum_speed", "displacement", "door_number", "seat_number", "ty
 
 _MOST = 1 << 25  # bytes of a file
 _LARGEST = 1e6
-_MEND = "unpack the release again"
+_FIX = "unpack the release again"
 
 _log = logging.getLogger("setsup")
 
@@ -102,11 +102,11 @@ def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int
 def _numbered(value: Any, label: str) -> dict[int, str]:
     """Names of a cell array by their numbers from 1, without those that are empty; some end with spaces."""
     if value.dtype != object:
-        raise DataError(f"{label} has no lists of names; {_MEND}")
+        raise DamagedFile(f"{label} has no lists of names", _FIX)
     found = {}
     for number, cell in enumerate(value.reshape(-1), 1):
         if isinstance(cell, np.ndarray) and cell.size and (cell.dtype.kind != "U" or cell.size != 1):
-            raise DataError(f"{label}: its name {number} is {cell.dtype.name} {cell.shape}, no text; {_MEND}")
+            raise DamagedFile(f"{label}: its name {number} is {cell.dtype.name} {cell.shape}, no text", _FIX)
         text = str(cell.reshape(-1)[0]).strip() if isinstance(cell, np.ndarray) and cell.size else ""
         if text:
             found[number] = text
@@ -114,9 +114,9 @@ def _numbered(value: Any, label: str) -> dict[int, str]:
 
 
 def _attributes(content: bytes, label: str) -> dict[int, tuple[float, ...]]:
-    lines = [line.split() for line in text_of(content, label, _MEND).splitlines()]
+    lines = [line.split() for line in text_of(content, label, _FIX).splitlines()]
     if not lines or lines[0] != ["model_id", *ATTRIBUTES]:
-        raise DataError(f"{label} does not begin with the line model_id {' '.join(ATTRIBUTES)}; {_MEND}")
+        raise DamagedFile(f"{label} does not begin with the line model_id {' '.join(ATTRIBUTES)}", _FIX)
     found: dict[int, tuple[float, ...]] = {}
     for number, words in enumerate(lines[1:], 2):
         if not words:
@@ -127,21 +127,21 @@ def _attributes(content: bytes, label: str) -> dict[int, tuple[float, ...]]:
             values = []
         whole = [value for at, value in enumerate(values) if at != 2]  # displacement, in litres
         if len(values) != 1 + len(ATTRIBUTES) or not all(0 <= value <= _LARGEST for value in values):
-            raise DataError(f"{label}: line {number} is {' '.join(words)[:80]!r}, not six numbers; {_MEND}")
+            raise DamagedFile(f"{label}: line {number} is {' '.join(words)[:80]!r}, not six numbers", _FIX)
         if any(value != int(value) for value in whole) or int(values[0]) in found:
-            raise DataError(f"{label}: line {number} has a fraction or a model that was told before; {_MEND}")
+            raise DamagedFile(f"{label}: line {number} has a fraction or a model that was told before", _FIX)
         found[int(values[0])] = tuple(values[1:])
     return found
 
 
 def _paths(content: bytes, label: str, columns: int) -> list[str]:
     found = []
-    for number, line in enumerate(text_of(content, label, _MEND).splitlines(), 1):
+    for number, line in enumerate(text_of(content, label, _FIX).splitlines(), 1):
         words = line.split()
         if not words:
             continue
         paths = [word.replace("\\", "/") for word in words[:columns]]
         if not columns <= len(words) <= columns + 1 or any(path.count("/") != 3 for path in paths):
-            raise DataError(f"{label}: line {number} is {line[:80]!r}, not {columns} of make/model/year/file; {_MEND}")
+            raise DamagedFile(f"{label}: line {number} is {line[:80]!r}, not {columns} of make/model/year/file", _FIX)
         found += paths
     return found

@@ -24,11 +24,12 @@ import numpy.typing as npt
 
 from setsup.datasets.adapters.image_sources import Images, MemberImages
 from setsup.datasets.benchmarks.ut_zap50k.files import find_shoes, first_values, read_shoes
-from setsup.datasets.cached_arrays import file_states, made_once, release_state
+from setsup.datasets.cached_arrays import file_states, release_state
 from setsup.datasets.images import decode, parallel
 from setsup.errors import DataError
 from setsup.files import cache_folder, written
 from setsup.files.archives.members import MemberIndex
+from setsup.files.builds import build_once
 from setsup.files.prepared import npy_header
 from setsup.progress import Advance, progress
 
@@ -111,7 +112,7 @@ class Zappos:
             with written(path) as part:
                 part.write_bytes(npy_header(matches.shape, "float64") + matches.astype("<f8").tobytes())
 
-        made_once(path, lambda path: _kept(path, len(self._places)), make)
+        build_once(path, lambda path: _kept(path, len(self._places)), make)
         return path
 
     def _matched(self, photo: Callable[[Bytes], Bytes]) -> npt.NDArray[np.float64]:

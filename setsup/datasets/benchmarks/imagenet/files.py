@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.benchmarks.imagenet.labels import Labels, find_labels
-from setsup.errors import DataError
-from setsup.files.archives.members import MemberIndex, find_members, open_members
+from setsup.errors import DamagedFile, DataError
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
 from setsup.files.roots import some
 
 __all__ = ["ENDS", "SPLITS", "Pictures", "find_pictures", "in_tree", "only"]
@@ -61,7 +62,7 @@ def find_pictures(name: str, root: Path | None) -> Pictures:
     labels = find_labels(release)
     found = [part for split in SPLITS if (part := _of_split(release, split, labels)) is not None]
     if not found:
-        raise DataError(f"{release.source} holds no picture such as train/n01440764/n01440764_18.JPEG; fetch it again")
+        raise DamagedFile(f"{release.source} holds no picture such as train/n01440764/n01440764_18.JPEG")
     synsets = sorted({synset for _, _, names, _, _ in found for synset in names})
     levels = tuple(synsets)
     columns = []

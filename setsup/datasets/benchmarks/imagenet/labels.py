@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.datasets.formats.tar_stream import stream_tar
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.streams import stream_tar
 from setsup.files.texts import content_of, find_beside, label_of, text_of
 
 __all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
@@ -33,7 +33,6 @@ _FOLDERS = (f"{_KIT}/data/", "devkit/data/", "data/", "")
 _META, _TRUTH = "meta.mat", "ILSVRC2012_validation_ground_truth.txt"
 _MAPPING, _SOLUTION = "LOC_synset_mapping.txt", "LOC_val_solution.csv"
 _MOST = 1 << 26  # bytes of any of these; all have less than 3 MB
-_MEND = "fetch it again"
 _NAMED = re.compile(r"(n[0-9]{8})[ \t]+(\S.*)")
 
 
@@ -115,7 +114,7 @@ def synset_names(content: bytes, label: str) -> dict[str, str]:
     lines = [_NAMED.fullmatch(line.strip()) for line in text_of(content, label).splitlines()]
     found = {line[1]: line[2] for line in lines if line is not None}
     if not found:
-        raise DataError(f"{label} has no line such as n01440764 tench, Tinca tinca; {_MEND}")
+        raise DamagedFile(f"{label} has no line such as n01440764 tench, Tinca tinca")
     return found
 
 
@@ -142,20 +141,18 @@ def _parsed_meta(content: bytes, label: str) -> dict[int, tuple[str, str]]:
     table = read_mat(content, label, ["synsets"], _MOST)["synsets"].reshape(-1)
     fields = ("ILSVRC2012_ID", "WNID", "words", "num_children")
     if not set(fields) <= set(table.dtype.names or ()):
-        raise DataError(f"{label}: synsets lacks {', '.join(fields)}; {_MEND}")
+        raise DamagedFile(f"{label}: synsets lacks {', '.join(fields)}")
     found: dict[int, tuple[str, str]] = {}
     for entry in table:
         number, synset, words, children = (np.asarray(entry[field]).reshape(-1) for field in fields)
         if not all(len(value) == 1 for value in (number, synset, children)) or len(words) > 1:
-            raise DataError(f"{label}: a synset has values that are not single ones; {_MEND}")
+            raise DamagedFile(f"{label}: a synset has values that are not single ones")
         if (
             children.dtype.kind not in "iuf"
             or number.dtype.kind not in "iuf"
             or not re.fullmatch(r"n[0-9]{8}", str(synset[0]))
         ):
-            raise DataError(
-                f"{label}: a synset has the id {str(synset[0])[:40]!r}; n01440764 or such was expected; {_MEND}"
-            )
+            raise DamagedFile(f"{label}: a synset has the id {str(synset[0])[:40]!r}; n01440764 or such was expected")
         if children[0] == 0:  # the others are above the 1,000 that pictures show
             found[int(number[0])] = (str(synset[0]), str(words[0]).strip() if len(words) else str(synset[0]))
     return found
@@ -168,13 +165,12 @@ def _from_kit(content: bytes, label: str, meta: dict[int, tuple[str, str]], numb
     known = np.array(sorted(meta), np.int64)
     wrong = np.flatnonzero(~np.isin(ids, known))
     if len(wrong):
-        raise DataError(
-            f"{label}: line {wrong[0] + 1:,} is {lines[wrong[0]][:20]!r}, which is the number of no synset of "
-            f"{_META}; {_MEND}"
+        raise DamagedFile(
+            f"{label}: line {wrong[0] + 1:,} is {lines[wrong[0]][:20]!r}, which is the number of no synset of {_META}"
         )
     if len(numbers) and not 1 <= numbers.min() <= numbers.max() <= len(ids):
         odd = int(numbers[(numbers < 1) | (numbers > len(ids))][0])
-        raise DataError(f"{label} has {len(ids):,} lines, and none for the validation picture {odd:08}; {_MEND}")
+        raise DamagedFile(f"{label} has {len(ids):,} lines, and none for the validation picture {odd:08}")
     return [meta[number][0] for number in known.tolist()], np.searchsorted(known, ids[numbers - 1])
 
 
@@ -189,16 +185,16 @@ def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Co
     try:
         table = csv.read_csv(io.BytesIO(content), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
-        raise DataError(f"{label} is no table with {', '.join(columns)}; {_MEND}") from error
+        raise DamagedFile(f"{label} is no table with {', '.join(columns)}") from error
     wanted = pa.array([f"ILSVRC2012_val_{number:08}" for number in numbers.tolist()], pa.string())
     at = pc.index_in(wanted, value_set=table["ImageId"])
     if at.null_count:
         odd = wanted.filter(pc.is_null(at))[0].as_py()
-        raise DataError(f"{label} has no line for {odd}; {_MEND}")
+        raise DamagedFile(f"{label} has no line for {odd}")
     said = table["PredictionString"].combine_chunks().take(at)
     told = pc.extract_regex(pc.utf8_trim_whitespace(said), r"^(?P<synset>n[0-9]{8})(?:\s|$)")
     if told.null_count:
         odd = said.filter(pc.is_null(told))[0].as_py()
-        raise DataError(f"{label} has {str(odd)[:40]!r}, where n01440764 or such was expected first; {_MEND}")
+        raise DamagedFile(f"{label} has {str(odd)[:40]!r}, where n01440764 or such was expected first")
     coded = pc.struct_field(told, "synset").dictionary_encode()
     return coded.dictionary.to_pylist(), np.asarray(coded.indices, np.int64)

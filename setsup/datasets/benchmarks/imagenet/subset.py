@@ -8,7 +8,7 @@ from pathlib import Path
 from setsup.datasets.benchmarks.imagenet.dataset import SynsetPictures
 from setsup.datasets.benchmarks.imagenet.files import find_pictures, only
 from setsup.datasets.images import checked_size
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.expand_user import expanded
 from setsup.files.texts import read_beside, text_of
 
@@ -31,7 +31,7 @@ CMC = tuple(
 """The synsets of CMC's ImageNet-100, in the order of the list that its authors published with their code."""
 
 _MOST = 1 << 20
-_MEND = "give a text file with one synset such as n01440764 a line"
+_FIX = "give a text file with one synset such as n01440764 a line"
 
 
 def open(
@@ -52,7 +52,7 @@ def read_synsets(path: Path | str) -> tuple[str, ...]:
     r"""Read a list of synsets: what stands first on each line that is not empty."""
     path = expanded(path)
     content = read_beside(path, _MOST, "a list of synsets")
-    lines = [line.split() for line in text_of(content, str(path), _MEND).splitlines()]
+    lines = [line.split() for line in text_of(content, str(path), _FIX).splitlines()]
     return _checked([line[0] for line in lines if line], str(path))
 
 
@@ -64,11 +64,11 @@ def _wanted(synsets: Path | str | Sequence[str]) -> tuple[tuple[str, ...], str]:
 
 def _checked(synsets: Sequence[str], where: str) -> tuple[str, ...]:
     if not synsets:
-        raise DataError(f"{where} names no synset; {_MEND}")
+        raise DamagedFile(f"{where} names no synset", _FIX)
     for synset in synsets:
         if not isinstance(synset, str) or not re.fullmatch(r"n[0-9]{8}", synset):
-            raise DataError(f"{where} names {str(synset)[:40]!r}, which is no synset; {_MEND}")
+            raise DamagedFile(f"{where} names {str(synset)[:40]!r}, which is no synset", _FIX)
     [(most, times)] = Counter(synsets).most_common(1)
     if times > 1:
-        raise DataError(f"{where} names {most} twice; {_MEND}")
+        raise DamagedFile(f"{where} names {most} twice", _FIX)
     return tuple(synsets)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from setsup.datasets.cached_arrays import file_states
 from setsup.datasets.formats.json_text import read_json
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import cache_folder, written
 from setsup.files.archives.members import MemberIndex
 
@@ -73,7 +73,7 @@ def read_category(members: MemberIndex, place: int) -> list[dict[str, Any]]:
     label = members.label(place)
     models = read_json(members.read(place, _LARGEST), label)
     if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
-        raise DataError(f"{label} is no list of annotated models; fetch it again")
+        raise DamagedFile(f"{label} is no list of annotated models")
     return models
 
 
@@ -102,7 +102,7 @@ def _arrays(members: MemberIndex, place: int) -> tuple[npt.NDArray[Any], ...]:
     label = members.label(place)
     models = read_category(members, place)
     if not models:
-        raise DataError(f"{label} annotates no model; fetch it again")
+        raise DamagedFile(f"{label} annotates no model")
     xyz, ids = [np.empty((0, 3))], [np.empty(0, np.int16)]
     for number, model in enumerate(models):
         try:
@@ -116,12 +116,12 @@ def _arrays(members: MemberIndex, place: int) -> tuple[npt.NDArray[Any], ...]:
             ids.append(np.array([_semantic(point["semantic_id"]) for point in points], np.int16))
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             why = " ".join(str(error).split())[:100]
-            raise DataError(f"{label}: model {number} is no annotation as published ({why}); fetch it again") from error
+            raise DamagedFile(f"{label}: model {number} is no annotation as published ({why})") from error
     where = np.concatenate(xyz)
     with np.errstate(over="ignore"):
         where = where.astype(np.float32)
     if not np.isfinite(where).all():
-        raise DataError(f"{label} has a keypoint that is not at a finite place; fetch it again")
+        raise DamagedFile(f"{label} has a keypoint that is not at a finite place")
     return (
         np.array([model["class_id"] for model in models]),
         np.array([model["model_id"] for model in models]),

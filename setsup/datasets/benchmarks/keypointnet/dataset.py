@@ -18,10 +18,11 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.pcd import Pcd, read_pcd
 from setsup.datasets.formats.geometry.ply import read_ply
 from setsup.datasets.images import parallel
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
-from setsup.files.archives.members import MemberIndex, find_members, open_members
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
 from setsup.files.texts import text_of
 
 __all__ = ["KeypointNet", "open"]
@@ -299,9 +300,8 @@ def _listed(members: MemberIndex, name: str, start: str = "") -> list[str]:
     listed = [line if re.match("[0-9]{8}-", line) else start + line for line in lines]
     for number, line in enumerate(listed):
         if re.fullmatch(r"[0-9]{8}-[^/\\]+", line) is None:
-            raise DataError(
-                f"{members.label(place)}: entry {number} is {line[:60]!r}, where <class_id>-<model_id> was expected; "
-                "fetch it again"
+            raise DamagedFile(
+                f"{members.label(place)}: entry {number} is {line[:60]!r}, where <class_id>-<model_id> was expected"
             )
     return listed
 
@@ -309,9 +309,7 @@ def _listed(members: MemberIndex, name: str, start: str = "") -> list[str]:
 def _cloud(members: MemberIndex, place: int) -> Pcd:
     cloud = read_pcd(members.read(place, _LARGEST_CLOUD), members.label(place))
     if len(cloud.records) != _POINTS:
-        raise DataError(
-            f"{members.label(place)} has {len(cloud.records):,} points, where {_POINTS:,} were expected; fetch it again"
-        )
+        raise DamagedFile(f"{members.label(place)} has {len(cloud.records):,} points, where {_POINTS:,} were expected")
     return cloud
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.datasets.formats.npz import NpzArray
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.prepared import PreparedArray
 
@@ -176,9 +176,9 @@ def _table(path: Path, images: NpzArray) -> FactorTable:
     lengths = [math.prod(map(len, factors)) for factors in grids]
     if len(images) not in lengths:
         known = " or ".join(f"{length:,}" for length in lengths)
-        raise DataError(
+        raise DamagedFile(
             f"{path} has {len(images):,} pictures, where {known} were expected: it has no labels, so only a whole grid "
-            "can be read; fetch it again"
+            "can be read"
         )
     return FactorTable(grids[lengths.index(len(images))])
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["UNLABELLED", "Classes", "read_classes13", "read_classes40", "read_split"]
 
@@ -45,12 +45,12 @@ def read_split(path: Path, count: int) -> npt.NDArray[np.uint8]:
         rows = _numbers(path, name, found[name], 1, count, f"pictures, of which there are {count:,},") - 1
         twice = np.flatnonzero(np.bincount(rows, minlength=count) > 1)
         if len(twice):
-            raise DataError(f"{path}: {name!r} lists the picture {twice[0] + 1} twice; fetch it again")
+            raise DamagedFile(f"{path}: {name!r} lists the picture {twice[0] + 1} twice")
         both = rows[codes[rows] != _NEITHER]
         if len(both):
-            raise DataError(
+            raise DamagedFile(
                 f"{path}: the picture {both[0] + 1} is in 'trainNdxs' and in 'testNdxs', {len(both):,} in all; a split "
-                "has each in one part; fetch it again"
+                "has each in one part"
             )
         codes[rows] = code
     return codes
@@ -67,7 +67,7 @@ def read_classes13(path: Path, count: int = 40) -> Classes:
     found = read_mat(path, str(path), ["classMapping13"], _LIMIT)["classMapping13"]
     fields = found.dtype.names or ()
     if found.size != 1 or not {"labels13", "classNames"} <= set(fields):
-        raise DataError(f"{path}: 'classMapping13' must be a struct with labels13 and classNames; fetch it again")
+        raise DamagedFile(f"{path}: 'classMapping13' must be a struct with labels13 and classNames")
     struct = found.reshape(-1)[0]
     return _classes(path, "labels13", struct["labels13"], struct["classNames"], count)
 
@@ -76,16 +76,14 @@ def _classes(path: Path, name: str, found: Any, cells: Any, count: int) -> Class
     names = _names(path, cells)
     codes = _numbers(path, name, found, 1, len(names), f"classes, of which {len(names)} have a name,")
     if len(codes) != count:
-        raise DataError(f"{path}: {name!r} maps {len(codes):,} classes, but there are {count:,}; fetch it again")
+        raise DamagedFile(f"{path}: {name!r} maps {len(codes):,} classes, but there are {count:,}")
     return Classes((UNLABELLED, *names), np.concatenate([[0], codes]).astype(np.uint8))
 
 
 def _names(path: Path, cells: Any) -> tuple[str, ...]:
     texts = [str(cell.reshape(-1)[0]) if _is_text(cell) else "" for cell in np.asarray(cells, object).reshape(-1)]
     if not 0 < len(texts) < 255 or "" in texts:
-        raise DataError(
-            f"{path}: the names of its {len(texts):,} classes must be texts, 1 to 254 of them; fetch it again"
-        )
+        raise DamagedFile(f"{path}: the names of its {len(texts):,} classes must be texts, 1 to 254 of them")
     return tuple(texts)
 
 
@@ -101,8 +99,8 @@ def _numbers(path: Path, name: str, found: Any, low: int, high: int, what: str) 
     values = values.reshape(-1)
     wrong = ~((values >= low) & (values <= high) & (values == np.floor(values)))
     if wrong.any():
-        raise DataError(
+        raise DamagedFile(
             f"{path}: {name!r} has the number {values[np.argmax(wrong)]:g}; numbers of {what} count from {low} to "
-            f"{high:,}; fetch it again"
+            f"{high:,}"
         )
     return values.astype(np.int64)

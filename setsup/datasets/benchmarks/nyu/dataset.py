@@ -28,7 +28,7 @@ from setsup.datasets.benchmarks.nyu.repacks import NyuRepack, find_repack
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.datasets.formats.matlab.h5 import MatlabStack
 from setsup.datasets.images import parallel
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import need_space
 from setsup.files.prepared import PreparedArray
 
@@ -220,7 +220,7 @@ class NyuDepth(Dataset):
         most = labels.max(initial=0)
         last = len(self.classes["labels"]) - 1
         if most > last:
-            raise DataError(f"{self.file}: 'labels' has the class {most}, but 'names' ends at {last:,}; fetch it again")
+            raise DamagedFile(f"{self.file}: 'labels' has the class {most}, but 'names' ends at {last:,}")
         return labels
 
     def _derived(self, name: str, rows: Rows, stored: Mapping[str, Array]) -> Array:

@@ -12,7 +12,7 @@ from setsup.datasets.benchmarks.nyu.classes import UNLABELLED
 from setsup.datasets.formats.h5.cells import read_cells
 from setsup.datasets.formats.h5.images import h5_errors, h5_open
 from setsup.datasets.formats.matlab.h5 import MatlabStack
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 
@@ -41,8 +41,6 @@ STORED = MappingProxyType(
 )
 """Modalities that the file holds."""
 
-_MEND = "fetch it again"
-
 
 class Contents(NamedTuple):
     """What is read when the file is opened: for each row a text, and the names of the classes, from 0 on."""
@@ -61,7 +59,7 @@ def open_file(path: Path) -> Any:
     except OSError:
         old = False  # why it cannot be read is said below
     if old:
-        raise DataError(f"{path} is a MAT v5 file, but the published one is MAT v7.3 (HDF5); {_MEND}")
+        raise DamagedFile(f"{path} is a MAT v5 file, but the published one is MAT v7.3 (HDF5)")
     return h5_open(path)
 
 
@@ -79,9 +77,9 @@ def read_contents(path: Path) -> Contents:
         counts |= {name: len(found) for name, found in texts.items()}
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-            raise DataError(f"{path} has {listed}; they must be as many; {_MEND}")
+            raise DamagedFile(f"{path} has {listed}; they must be as many")
         if not texts["scenes"]:
-            raise DataError(f"{path} has no pictures; {_MEND}")
+            raise DamagedFile(f"{path} has no pictures")
         scenes, types, names = texts.values()
         return Contents(scenes, types, names, (UNLABELLED, *read_cells(path, content, "names")))
 

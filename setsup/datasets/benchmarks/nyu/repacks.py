@@ -21,9 +21,10 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.datasets.formats.depth_images import decode_depth
 from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
 from setsup.datasets.images import Source, decode, parallel
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import FactorTable
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.roots import data_places
 
 __all__ = ["NyuRepack", "find_repack"]
@@ -169,9 +170,9 @@ def _unpacked(source: Source, label: str, name: str) -> Array:
         stored.read_direct(read)
     if name == "depth" and not (np.isfinite(read).all() and read.min() >= 0):
         row, column = np.argwhere(~(np.isfinite(read) & (read >= 0)))[0]
-        raise DataError(
+        raise DamagedFile(
             f"{label}: the depth of pixel ({row}, {column}) is {read[row, column]} m; finite numbers from 0 on were "
-            "expected, 0 where nothing was measured: fetch it again"
+            "expected, 0 where nothing was measured"
         )
     return np.moveaxis(read, 0, -1) if name == "image" else read
 

@@ -10,13 +10,12 @@ import numpy.typing as npt
 from setsup.datasets.benchmarks.pascal3d.objects import CATEGORIES
 from setsup.datasets.formats.geometry.off import read_off
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.errors import DataError, near
+from setsup.errors import DamagedFile, DataError, near
 from setsup.files.archives.members import MemberIndex
 
 __all__ = ["CadModel", "read_cad"]
 
 _MOST = 1 << 28  # bytes of all models of a class
-_MEND = "fetch the release again"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,25 +46,25 @@ def read_cad(members: MemberIndex, category: str, index: int) -> CadModel:
         place = members.place(single)
         mesh = read_off(members.path(place) or members.read(place, _MOST), members.label(place))
         return CadModel(mesh.vertices, mesh.faces)
-    raise DataError(f"{members.source} has neither {packed} nor {single}; {_MEND}")
+    raise DamagedFile(f"{members.source} has neither {packed} nor {single}")
 
 
 def _from_mat(models: Any, index: int, label: str) -> CadModel:
     names = models.dtype.names or ()
     if not {"vertices", "faces"} <= set(names):
-        raise DataError(f"{label} holds no structs with 'vertices' and 'faces'; {_MEND}")
+        raise DamagedFile(f"{label} holds no structs with 'vertices' and 'faces'")
     if models.size < index:
-        raise DataError(f"{label} has {models.size} models, not the number {index}; {_MEND}")
+        raise DamagedFile(f"{label} has {models.size} models, not the number {index}")
     model = models.reshape(-1)[index - 1]
     where = f"{label}: model {index}"
     vertices = _points(model["vertices"], "vertices", where)
     faces = _points(model["faces"], "faces", where)
     if len(faces) and (faces != np.floor(faces)).any():
-        raise DataError(f"{where} has 'faces' that are no whole numbers; {_MEND}")
+        raise DamagedFile(f"{where} has 'faces' that are no whole numbers")
     if len(faces) and not 1 <= faces.min() <= faces.max() <= len(vertices):
-        raise DataError(
+        raise DamagedFile(
             f"{where} has faces of the vertices {faces.min():.0f} to {faces.max():.0f}, but there are 1 to "
-            f"{len(vertices)}; {_MEND}"
+            f"{len(vertices)}"
         )
     anchors = {
         name: np.asarray(model[name], dtype=np.float64).reshape(3)
@@ -78,5 +77,5 @@ def _from_mat(models: Any, index: int, label: str) -> CadModel:
 
 def _points(value: Any, name: str, where: str) -> npt.NDArray[np.float64]:
     if value.dtype.kind not in "biuf" or value.ndim != 2 or value.shape[1] != 3 or not np.isfinite(value).all():
-        raise DataError(f"{where} has {name!r} of {value.dtype.name} {value.shape}; finite (n, 3) expected; {_MEND}")
+        raise DamagedFile(f"{where} has {name!r} of {value.dtype.name} {value.shape}; finite (n, 3) expected")
     return np.asarray(value, dtype=np.float64)

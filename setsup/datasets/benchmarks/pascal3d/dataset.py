@@ -29,7 +29,8 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import decode, parallel
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["Pascal3D", "geodesic", "open", "project", "read_abc_list", "rotation"]

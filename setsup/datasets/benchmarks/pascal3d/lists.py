@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.benchmarks.pascal3d.objects import CATEGORIES, POSE, SIDES
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import FactorTable
 from setsup.files.archives.members import MemberIndex
 from setsup.files.expand_user import expanded
@@ -169,7 +169,7 @@ def _ids(text: str, label: str) -> set[str]:
                 "again, or take it away where it belongs to something else"
             )
     if not found:
-        raise DataError(f"{label} names no image; fetch it again")
+        raise DamagedFile(f"{label} names no image")
     return found
 
 
@@ -184,18 +184,18 @@ def _abc_list(text: str, label: str) -> AbcList:
             numbers = []
         image, _, extension = words[0].rpartition(".")
         if len(numbers) != 7 or not np.isfinite(numbers).all() or not _ID.fullmatch(image) or extension != "jpg":
-            raise DataError(
+            raise DamagedFile(
                 f"{label}: line {line} is {' '.join(words)[:80]!r}, where <image>.jpg, four sides of a box and three "
-                "angles were expected; fetch it again"
+                "angles were expected"
             )
         left, top, right, bottom, azimuth, elevation, theta = numbers
         if not (1 <= left <= right and 1 <= top <= bottom):
-            raise DataError(f"{label}: line {line} has the box {words[1:5]}, which has no extent; fetch it again")
+            raise DamagedFile(f"{label}: line {line} has the box {words[1:5]}, which has no extent")
         if not (0 <= azimuth <= 360 and abs(elevation) <= 90 and abs(theta) <= 180):
-            raise DataError(f"{label}: line {line} has the angles {words[5:]}, which are out of range; fetch it again")
+            raise DamagedFile(f"{label}: line {line} has the angles {words[5:]}, which are out of range")
         images.append(image)
         rows.append(numbers)
     values = np.array(rows, dtype=np.float64).reshape(-1, 7)
     if not len(values):
-        raise DataError(f"{label} has no lines; fetch it again")
+        raise DamagedFile(f"{label} has no lines")
     return AbcList(tuple(images), values[:, :4], values[:, 4], values[:, 5], values[:, 6])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["CATEGORIES", "COARSE", "FLAGS", "LARGEST", "POSE", "SIDES", "VIEW", "Row", "read_objects"]
 
@@ -64,9 +64,9 @@ def _row(element: Any, number: int, category: str, where: str) -> Row:
     row = {"object": float(number)}
     cad = _number(_field(element, "cad_index"), where, "cad_index")
     if not (np.isnan(cad) or cad in range(CATEGORIES[category] + 1)):
-        raise DataError(
+        raise DamagedFile(
             f"{where}: its 'cad_index' is {cad:g}, and {category} has the models 1 to {CATEGORIES[category]}, 0 for "
-            "none; fetch the annotations again"
+            "none"
         )
     row["cad"] = 0.0 if np.isnan(cad) else cad
     for name in FLAGS:

@@ -8,10 +8,8 @@ pixels.
 """
 
 import logging
-import os
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ from setsup.datasets.benchmarks.pascal3d.objects import (
     Row,
     read_objects,
 )
-from setsup.datasets.cached_arrays import kept_or_made, release_state
+from setsup.datasets.cached_arrays import cached_table, release_state
 from setsup.datasets.images import header, parallel
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -56,7 +54,6 @@ _log = logging.getLogger("setsup")
 
 def open_records(members: MemberIndex) -> FactorTable:
     """Annotated objects of a release, one per row; read on the first call, then cached where possible."""
-    from setsup.factors.arrow import save_table
     from setsup.files import cache_folder
 
     places, groups = members.matching(ANNOTATIONS)
@@ -64,19 +61,7 @@ def open_records(members: MemberIndex) -> FactorTable:
         raise DataError(f"{members.source} has no annotations such as Annotations/car_pascal/2008_000203.mat")
     state = release_state(members, np.concatenate([places, members.matching(PICTURES)[0]]))
     path = cache_folder() / "indexes" / "pascal3d" / f"{_VERSION}-{state}.arrow"
-    return kept_or_made(path, _kept, lambda: _read(members, places, groups), save_table)
-
-
-def _kept(path: Path) -> FactorTable | None:
-    from setsup.factors.arrow import open_table
-
-    if not os.path.isfile(path):
-        return None
-    try:
-        return open_table(path)
-    except DataError as error:
-        _log.info("%s is made anew: %s", path, error)
-        return None
+    return cached_table(path, lambda: _read(members, places, groups))
 
 
 # -- reading all -------------------------------------------------------------------------------------------------------

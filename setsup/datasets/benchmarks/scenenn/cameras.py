@@ -11,7 +11,7 @@ import numpy.typing as npt
 from setsup.datasets.cached_arrays import cached_array, file_states
 from setsup.datasets.formats.geometry.trajectory import read_keys, read_timestamps, read_trajectory
 from setsup.datasets.images import parallel
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex
 
 __all__ = ["ASUS", "lens", "looked_up", "recorded"]
@@ -126,7 +126,7 @@ def lens(members: MemberIndex, sensor: str) -> npt.NDArray[np.float32]:
     label = members.label(place)
     keys = read_keys(members.read(place, _MOST_BYTES), label, ("fx", "fy", "cx", "cy"))
     if not (0 < keys["fx"] < 1e6 and 0 < keys["fy"] < 1e6 and abs(keys["cx"]) < 1e6 and abs(keys["cy"]) < 1e6):
-        raise DataError(f"{label} has the lens {keys}, which no camera has; fetch it again")
+        raise DamagedFile(f"{label} has the lens {keys}, which no camera has")
     return np.array([[keys["fx"], 0, keys["cx"]], [0, keys["fy"], keys["cy"]], [0, 0, 1]], np.float32)
 
 

@@ -25,7 +25,8 @@ from setsup.datasets.images import parallel
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.disk import make_folder
 from setsup.files.expand_user import expanded
 

@@ -25,7 +25,8 @@ from setsup.datasets.formats.depth_images import decode_channels, decode_depth
 from setsup.datasets.images import Source, decode, parallel
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["SceneNNFrames", "open"]

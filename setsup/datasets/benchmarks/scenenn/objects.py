@@ -6,12 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from setsup.datasets.formats.xml_file import read_children
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["SceneObject", "read_objects"]
 
 _ID = re.compile(r"[+-]?[0-9]{1,10}")
-_MEND = "fetch it again"
 
 
 class SceneObject(NamedTuple):
@@ -46,9 +45,9 @@ def read_objects(content: bytes, label: str) -> list[SceneObject]:
         where = f"{label}: the label in line {line}"
         number = attributes.get("id", "").strip()
         if not _ID.fullmatch(number):
-            raise DataError(f"{where} has the id {number[:40]!r}; a whole number was expected; {_MEND}")
+            raise DamagedFile(f"{where} has the id {number[:40]!r}; a whole number was expected")
         if int(number) in seen:
-            raise DataError(f"{where} has the id {number}, which another label has too; {_MEND}")
+            raise DamagedFile(f"{where} has the id {number}, which another label has too")
         seen.add(int(number))
         text = " ".join(attributes.get("text", "").split())
         if text:
@@ -71,5 +70,5 @@ def _box(text: str, count: int, what: str) -> list[float]:
     except ValueError:
         values = []
     if len(values) != count or "_" in text or not (np.abs(values) < np.finfo(np.float32).max).all():
-        raise DataError(f"{what} {text[:80]!r}; {count} finite numbers were expected; {_MEND}")
+        raise DamagedFile(f"{what} {text[:80]!r}; {count} finite numbers were expected")
     return values

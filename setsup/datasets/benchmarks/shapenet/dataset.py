@@ -15,7 +15,7 @@ from setsup.datasets.benchmarks.shapenet.synsets import category_names
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.binvox import Binvox, read_binvox
 from setsup.datasets.images import parallel
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 
@@ -154,9 +154,7 @@ class ShapeNet(Dataset):
         found, expected = self.voxels(row, _VOXELS[name]).voxels, self.modalities[name].shape
         if found.shape != expected:
             members, place = self._file(row, _VOXELS[name])
-            raise DataError(
-                f"{members.label(place)} holds {found.shape} voxels, where others hold {expected}; fetch it again"
-            )
+            raise DamagedFile(f"{members.label(place)} holds {found.shape} voxels, where others hold {expected}")
         return found
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
-from setsup.files.archives.members import MemberIndex, find_members, open_members
+from setsup.errors import DamagedFile, DataError
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
 
 __all__ = ["Models", "find_models", "published_splits"]
 
@@ -78,13 +79,11 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
     try:
         table = csv.read_csv(io.BytesIO(models.release.read(place, _LARGEST_LIST)), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
-        raise DataError(f"{label} is no table with {', '.join(columns)}; fetch it again") from error
+        raise DamagedFile(f"{label} is no table with {', '.join(columns)}") from error
     codes = pc.index_in(table["split"], value_set=pa.array(_SPLITS))
     if codes.null_count:
         wrong = table["split"].filter(pc.is_null(codes))[0]
-        raise DataError(
-            f"{label} has the split {str(wrong)[:40]!r}, where {', '.join(_SPLITS)} were expected; fetch it again"
-        )
+        raise DamagedFile(f"{label} has the split {str(wrong)[:40]!r}, where {', '.join(_SPLITS)} were expected")
     where = pc.index_in(_keys(models.synsets, models.ids), value_set=_keys(table["synsetId"], table["modelId"]))
     return np.asarray(pc.fill_null(codes.combine_chunks().take(where), 255), np.int64)
 

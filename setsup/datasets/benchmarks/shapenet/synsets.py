@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from setsup.datasets.formats.json_text import read_json
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["category_names"]
 
@@ -52,4 +52,4 @@ def _named(nodes: Any, label: str) -> dict[str, str]:
     try:
         return {node["synsetId"]: node["name"].split(",")[0].strip() for node in nodes}
     except (TypeError, KeyError, AttributeError) as error:
-        raise DataError(f"{label} is no list of synsets with synsetId and name; fetch it again") from error
+        raise DamagedFile(f"{label} is no list of synsets with synsetId and name") from error

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.disk import read_errors
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import PreparedArray
 
@@ -121,7 +122,7 @@ class RecordFiles:
                 begin = at - int(self._starts[file])
                 piece = last[1][begin : begin + stop - at]
                 if not piece:
-                    raise DataError(f"{self.label(file)} has fewer bytes than the archive says; fetch it again")
+                    raise DamagedFile(f"{self.label(file)} has fewer bytes than the archive says")
                 out[at - start : at - start + len(piece)] = np.frombuffer(piece, np.uint8)
                 at += len(piece)
 
@@ -181,10 +182,8 @@ class RecordFiles:
 
 def _state(path: Path | str) -> tuple[int, int]:
     """Size in bytes, and time of the last change in ns."""
-    try:
+    with read_errors(path):
         found = os.stat(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     return found.st_size, found.st_mtime_ns
 
 
@@ -196,4 +195,4 @@ def _of_file(path: str, offset: int, length: int) -> bytes:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error

@@ -18,13 +18,13 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.shapenet_renderings.files import RecordFiles
 from setsup.datasets.benchmarks.shapenet_renderings.poses import azimuth_elevation
 from setsup.datasets.benchmarks.shapenet_renderings.records import ViewIndex, view_index
-from setsup.datasets.cached_arrays import made_once
-from setsup.errors import DataError
+from setsup.datasets.cached_arrays import cached_table
+from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.arrow import open_table, save_table
 from setsup.factors.stored import code_dtype
 from setsup.files import cache_folder
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.texts import text_of
 
 __all__ = ["CATEGORIES", "NAME", "Part", "check_apart", "open_part", "part_table"]
@@ -37,7 +37,6 @@ _SPLITS = ("train", "dev", "test")
 _STEM = r"\w[\w.-]*"
 _RECORD = rf"(?P<record>{_STEM})\.tfrecord"
 _LIST_BYTES = 1 << 26
-_MEND = "fetch it again"
 _VERSION = 1  # of the table in the cache
 
 _log = logging.getLogger("setsup")
@@ -76,10 +75,10 @@ def check_apart(parts: Sequence[Part]) -> None:
     for (one, ours), (other, theirs) in combinations(named, 2):
         both = ours & theirs
         if 2 * len(both) > min(len(ours), len(theirs)):
-            raise DataError(
+            raise DamagedFile(
                 f"{one.files.source} and {other.files.source} hold the same objects ({min(both)} and "
                 f"{len(both) - 1:,} more), as {one.category} and as {other.category}; one of them is a copy of the "
-                "other: fetch it again"
+                "other"
             )
 
 
@@ -88,17 +87,7 @@ def part_table(parts: Sequence[Part]) -> FactorTable:
     named = [[part.category, part.views.path.name, part.records, part.objects, part.splits] for part in parts]
     key = hashlib.sha256(json.dumps([_VERSION, named]).encode()).hexdigest()[:32]
     path = cache_folder() / "views" / f"{key}.factors.arrow"
-    return made_once(path, _stored, lambda path: save_table(_table(parts), path))
-
-
-def _stored(path: Path) -> FactorTable | None:
-    if not path.exists():
-        return None
-    try:
-        return open_table(path)
-    except DataError as error:
-        _log.warning("the table of views is made anew: %s", error)
-        return None
+    return cached_table(path, lambda: _table(parts))
 
 
 def _table(parts: Sequence[Part]) -> FactorTable:
@@ -151,7 +140,7 @@ def _splits(members: MemberIndex, records: Sequence[str]) -> list[str]:
         for line in _lines(members, place):
             record = line.removesuffix(".tfrecord")
             if re.fullmatch(_STEM, record) is None:
-                raise DataError(f"{members.label(place)} names {line[:80]!r}, where a record was expected; {_MEND}")
+                raise DamagedFile(f"{members.label(place)} names {line[:80]!r}, where a record was expected")
             if record not in there:
                 lost[record] = None
             named[record] = split
@@ -202,11 +191,11 @@ def _projection(members: MemberIndex) -> npt.NDArray[np.float32] | None:
     except ValueError:
         found = None
     if found is None or not np.isfinite(found).all():
-        raise DataError(f"{members.label(place)} holds no 4 × 4 matrix of numbers, a row a line; {_MEND}")
+        raise DamagedFile(f"{members.label(place)} holds no 4 × 4 matrix of numbers, a row a line")
     return found.astype(np.float32)
 
 
 def _lines(members: MemberIndex, place: int) -> list[str]:
     """Lines of a list that are not empty."""
-    text = text_of(members.read(place, _LIST_BYTES), members.label(place), _MEND)
+    text = text_of(members.read(place, _LIST_BYTES), members.label(place))
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.benchmarks.shapenet_renderings.files import RecordFiles
-from setsup.datasets.cached_arrays import made_once
 from setsup.datasets.formats.tfrecord.example import Feature, read_example
 from setsup.datasets.formats.tfrecord.records import record_spans
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import cache_folder, written
+from setsup.files.builds import build_once
 from setsup.progress import progress
 
 __all__ = ["SIDE", "ViewIndex", "read_views", "view_index"]
@@ -33,7 +33,6 @@ _KEYS = ("img0", "mv0", "img1", "mv1")
 _PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 _RIGID = 1e-3  # the published matrices were printed with six decimals
 _LEAST = 200  # bytes of an example: two matrices and the beginnings of two pictures
-_MEND = "fetch it again"
 
 _log = logging.getLogger("setsup")
 
@@ -60,7 +59,7 @@ class ViewIndex:
 def view_index(files: RecordFiles) -> ViewIndex:
     """Index files of records, or map the index that was made of them before."""
     path = cache_folder() / "views" / f"{files.identity()}.{_VERSION}.arrow"
-    return made_once(path, _stored, partial(_store, files))
+    return build_once(path, _stored, partial(_store, files))
 
 
 def read_views(
@@ -73,11 +72,11 @@ def read_views(
     """
     records = record_spans(content, label)
     if not len(records):
-        raise DataError(f"{label} holds no records; {_MEND}")
+        raise DamagedFile(f"{label} holds no records")
     short = records[:, 1] < _LEAST
     if short.any():
         number = int(np.argmax(short))
-        raise DataError(f"{label}, record {number} has {records[number, 1]} bytes, too few for two views; {_MEND}")
+        raise DamagedFile(f"{label}, record {number} has {records[number, 1]} bytes, too few for two views")
     spans = np.empty((len(records), 2, 2), np.int64)
     matrices = np.empty((len(records), 2, 16), np.float32)
     for number, (start, length) in enumerate(records.tolist()):
@@ -94,11 +93,11 @@ def read_views(
 
 def _feature(features: Mapping[str, Feature], key: str, kind: str, count: int, where: str) -> npt.NDArray[Any]:
     if key not in features:
-        raise DataError(f"{where} has no {key!r}; it is no pair of rendered views, or damaged: {_MEND}")
+        raise DamagedFile(f"{where} has no {key!r}; it is no pair of rendered views, or damaged")
     feature = features[key]
     if feature.kind != kind or len(feature.values) != count:
-        raise DataError(
-            f"{where}: {key!r} holds {len(feature.values)} × {feature.kind}; {count} × {kind} was expected; {_MEND}"
+        raise DamagedFile(
+            f"{where}: {key!r} holds {len(feature.values)} × {feature.kind}; {count} × {kind} was expected"
         )
     return feature.values
 
@@ -109,12 +108,12 @@ def _picture(content: bytes, features: Mapping[str, Feature], key: str, where: s
     start, length = span.tolist()
     head = content[start : start + min(length, 24)]
     if len(head) < 24 or not head.startswith(_PNG):
-        raise DataError(f"{where}: {key!r} is no PNG (it begins with {head[:8]!r}); {_MEND}")
+        raise DamagedFile(f"{where}: {key!r} is no PNG (it begins with {head[:8]!r})")
     if length >= 1 << 31:
-        raise DataError(f"{where}: {key!r} has {length:,} bytes; {_MEND}")
+        raise DamagedFile(f"{where}: {key!r} has {length:,} bytes")
     width, height = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
     if (width, height) != (SIDE, SIDE):
-        raise DataError(f"{where}: {key!r} has {width} × {height} pixels; {SIDE} × {SIDE} were expected; {_MEND}")
+        raise DamagedFile(f"{where}: {key!r} has {width} × {height} pixels; {SIDE} × {SIDE} were expected")
     return span
 
 
@@ -132,8 +131,8 @@ def _check_rigid(matrices: npt.NDArray[np.float32], label: str) -> None:
         rigid = (error <= _RIGID) & (turned > 0) & (last <= _RIGID) & np.isfinite(matrices).all(axis=(1, 2))
     if not rigid.all():
         number, view = divmod(int(np.argmin(rigid)), 2)
-        raise DataError(
-            f"{label}, record {number}: 'mv{view}' is no rotation and shift (4 × 4, its last row 0 0 0 1); {_MEND}"
+        raise DamagedFile(
+            f"{label}, record {number}: 'mv{view}' is no rotation and shift (4 × 4, its last row 0 0 0 1)"
         )
 
 

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from setsup.datasets.benchmarks.smallnorb.tree import FILE, SmallNorbTree
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.datasets.formats.binary_matrix import BinaryMatrix
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import find_members
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 from setsup.files.prepared import PreparedArray
 from setsup.progress import Advance
@@ -234,9 +234,8 @@ def _opened(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> Bina
     file = BinaryMatrix(there[-1])
     if file.dtype != np.dtype(dtype) or file.shape[1:] != shape:
         expected = ", ".join(["N", *map(str, shape)])
-        raise DataError(
-            f"{file.path} holds {file.dtype} of the shape {file.shape}; {np.dtype(dtype)} ({expected}) was expected; "
-            "fetch it again"
+        raise DamagedFile(
+            f"{file.path} holds {file.dtype} of the shape {file.shape}; {np.dtype(dtype)} ({expected}) was expected"
         )
     return file
 
@@ -284,9 +283,7 @@ def _codes(file: BinaryMatrix, name: str, stored: Array, count: int, step: int) 
     if wrong.any():
         row = int(np.argmax(wrong))
         allowed = f"{', '.join(map(str, range(0, 3 * step, step)))}, …, {(count - 1) * step}"
-        raise DataError(
-            f"{file.path}: the {name} of row {row} is {stored[row]}; one of {allowed} was expected; fetch it again"
-        )
+        raise DamagedFile(f"{file.path}: the {name} of row {row} is {stored[row]}; one of {allowed} was expected")
     return (stored // step).astype(np.uint8)
 
 

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.errors import DataError, near
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.errors import DamagedFile, DataError, near
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["COLUMNS", "Shoes", "find_shoes", "first_values", "read_shoes", "several"]
@@ -42,7 +43,6 @@ _CATALOGUE, _LIST = "meta-data.csv", "image-path.mat"
 _VARIANTS = ("ut-zap50k-images", "ut-zap50k-images-square")
 _BELOW = r"(?P<category>Boots|Sandals|Shoes|Slippers)/[^/]+/(?P<brand>[^/]+)/(?P<file>[^/]+\.jpg)"
 _MOST = 1 << 26  # bytes of the catalogue, and of the list
-_MEND = "unpack or fetch it again"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ def read_shoes(pictures: MemberIndex, data: MemberIndex) -> Shoes:
     places, folders = _found(pictures, cids, paths)
     rows = np.flatnonzero(places >= 0)
     if not len(rows):
-        raise DataError(f"{pictures.source} has none of the {len(cids):,} pictures of {data.label(place)}; {_MEND}")
+        raise DamagedFile(f"{pictures.source} has none of the {len(cids):,} pictures of {data.label(place)}")
     # the list has the names as the publisher wrote them
     named = folders if paths is None else [path.split("/")[2] for path in paths]
     return Shoes(
@@ -129,7 +129,7 @@ def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDA
     try:
         lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{label} cannot be read as a table: {error}; {_MEND}") from error
+        raise DamagedFile(f"{label} cannot be read as a table: {error}") from error
     header = [name.strip() for name in lines[0]] if lines else []
     wanted = ["CID", *COLUMNS.values()]
     for name in wanted:
@@ -137,14 +137,14 @@ def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDA
             raise DataError(f"{label} has no column {name}, or two{near(name, header)}; it is not the expected table")
     rows = [line for line in lines[1:] if line]
     if not rows:
-        raise DataError(f"{label} has no lines; {_MEND}")
+        raise DamagedFile(f"{label} has no lines")
     wrong = next((row for row, line in enumerate(rows) if len(line) != len(header)), None)
     if wrong is not None:
-        raise DataError(f"{label}: row {wrong} has {len(rows[wrong])} cells, not {len(header)}; {_MEND}")
+        raise DamagedFile(f"{label}: row {wrong} has {len(rows[wrong])} cells, not {len(header)}")
     columns = {name: [line[header.index(name)].strip() for line in rows] for name in wanted}
     cids = columns["CID"]
     if not all(cids) or len(set(cids)) != len(cids):
-        raise DataError(f"{label} has empty or repeated values in its column CID; {_MEND}")
+        raise DamagedFile(f"{label} has empty or repeated values in its column CID")
     return cids, {name: np.array(columns[column]) for name, column in COLUMNS.items()}
 
 
@@ -156,7 +156,7 @@ def _listed(content: bytes, label: str, rows: int) -> list[str]:
         for cell in cells
     ]
     if len(texts) != rows:
-        raise DataError(f"{label} lists {len(texts):,} pictures, but {_CATALOGUE} has {rows:,} lines; {_MEND}")
+        raise DamagedFile(f"{label} lists {len(texts):,} pictures, but {_CATALOGUE} has {rows:,} lines")
     wrong = next((row for row, text in enumerate(texts) if text.count("/") != 3), None)
     if wrong is not None:
         raise DataError(f"{label}: path {wrong + 1} is {texts[wrong][:80]!r}, not category/subcategory/brand/file")
@@ -169,7 +169,7 @@ def _found(
     """Place of each line's picture, -1 where it is not there, and the folder of its brand."""
     there, groups = pictures.matching(_BELOW)
     if not len(there):
-        raise DataError(f"{pictures.source} has no picture such as Shoes/Oxfords/Bostonian/100627.72.jpg; {_MEND}")
+        raise DamagedFile(f"{pictures.source} has no picture such as Shoes/Oxfords/Bostonian/100627.72.jpg")
     files, brands = groups["file"].to_pylist(), groups["brand"].to_pylist()
     # a name that occurs twice tells nothing
     at: dict[str, int] = {}

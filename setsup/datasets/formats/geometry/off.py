@@ -22,14 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.geometry.records import content
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["Off", "read_off"]
 
 Doubles = npt.NDArray[np.float64]
 Triangles = npt.NDArray[np.int32]
 
-_MEND = "fetch it again"
 _START = re.compile(rb"\s*OFF\s*(\d{1,10})\s+(\d{1,10})(?:[^\S\n]+\d+)?[^\S\n]*(?:\n|\Z)")
 _TEXT = re.compile(rb"[0-9+\-.eE\s]*")
 _LINE = 1 << 16  # bytes; a polygon of more corners than fit is refused
@@ -54,16 +53,16 @@ def read_off(source: Path | bytes, label: str) -> Off:
         data = re.sub(rb"#[^\n]*", b"", data)
     start = _START.match(data)
     if start is None:
-        raise DataError(
+        raise DamagedFile(
             f"{label} is no OFF file: it begins with {data[:20]!r}, where OFF and the numbers of vertices and faces "
-            f"were expected; {_MEND}"
+            f"were expected"
         )
     vertices, faces = int(start[1]), int(start[2])
     body = data[start.end() :]
     if vertices * _LEAST_VERTEX + faces * _LEAST_FACE > len(body) + 1:
-        raise DataError(
+        raise DamagedFile(
             f"{label}: its header gives {vertices:,} vertices and {faces:,} faces, more than {len(body):,} bytes can "
-            f"hold; {_MEND}"
+            f"hold"
         )
     found = _triangles_only(body, vertices, faces) or _line_by_line(body, vertices, faces, label)
     _check(found, label)
@@ -100,15 +99,15 @@ def _line_by_line(body: bytes, vertices: int, faces: int, label: str) -> Off:
         words = _words(lines, label, f"face {turn} of {faces:,}")
         count = _numbers(words, 1, len(words), label, f"face {turn}")[0]
         if not 3 <= count < len(words) or count != int(count):
-            raise DataError(f"{label}: face {turn} has {words[0]!r} corners and {len(words) - 1} numbers; {_MEND}")
+            raise DamagedFile(f"{label}: face {turn} has {words[0]!r} corners and {len(words) - 1} numbers")
         corners = _numbers(words[1 : 1 + int(count)], int(count), int(count), label, f"face {turn}")
         if (corners != np.floor(corners)).any() or (np.abs(corners) > 2**31 - 1).any():
-            raise DataError(f"{label}: face {turn} names vertices by {words[1:4]}, which are no indices; {_MEND}")
+            raise DamagedFile(f"{label}: face {turn} names vertices by {words[1:4]}, which are no indices")
         fan = corners.astype(int).tolist()
         for second, third in pairwise(fan[1:]):
             triangles.extend((fan[0], second, third))
     if lines.read().strip():
-        raise DataError(f"{label} goes on after its {vertices:,} vertices and {faces:,} faces; {_MEND}")
+        raise DamagedFile(f"{label} goes on after its {vertices:,} vertices and {faces:,} faces")
     return Off(positions, np.array(triangles, dtype=np.int32).reshape(-1, 3))
 
 
@@ -116,7 +115,7 @@ def _words(lines: io.BytesIO, label: str, what: str) -> list[bytes]:
     while line := lines.readline(_LINE):
         if words := line.split():
             return words
-    raise DataError(f"{label} ends before {what}; {_MEND}")
+    raise DamagedFile(f"{label} ends before {what}")
 
 
 def _numbers(words: list[bytes], least: int, most: int, label: str, what: str) -> Doubles:
@@ -126,15 +125,15 @@ def _numbers(words: list[bytes], least: int, most: int, label: str, what: str) -
         return np.array([float(word) for word in words[:least]])
     except ValueError:
         shown = b" ".join(words)[:40]
-        raise DataError(f"{label}: {what} is {shown!r}, where {least} numbers were expected; {_MEND}") from None
+        raise DamagedFile(f"{label}: {what} is {shown!r}, where {least} numbers were expected") from None
 
 
 def _check(mesh: Off, label: str) -> None:
     if not np.isfinite(mesh.vertices).all():
         vertex = int(np.argmin(np.isfinite(mesh.vertices).all(axis=1)))
-        raise DataError(f"{label}: vertex {vertex} has a coordinate that is no finite number; {_MEND}")
+        raise DamagedFile(f"{label}: vertex {vertex} has a coordinate that is no finite number")
     if len(mesh.faces) and not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
-        raise DataError(
+        raise DamagedFile(
             f"{label}: its faces name the vertices {mesh.faces.min()} to {mesh.faces.max()}, but there are "
-            f"{len(mesh.vertices):,}; {_MEND}"
+            f"{len(mesh.vertices):,}"
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.numbers import refuse
 
 __all__ = [
@@ -64,9 +64,9 @@ def content(source: Path | bytes, label: str) -> bytes:
     try:
         return source.read_bytes()
     except FileNotFoundError:
-        raise DataError(f"{label} is missing; fetch it again") from None
+        raise DamagedFile(f"{label} is missing") from None
     except OSError as error:
-        raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(label, error) from error
 
 
 def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["read_keys", "read_timestamps", "read_trajectory"]
 
@@ -23,7 +23,6 @@ _BLOCK = 5
 _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"-?\d{1,18}")
 _MOST_FRAMES = 10**8
-_MEND = "fetch it again"
 
 
 def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
@@ -34,16 +33,16 @@ def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     lines, counts, words = _words(content, label)
     if len(counts) % _BLOCK:
         start = lines[len(counts) - len(counts) % _BLOCK]
-        raise DataError(
+        raise DamagedFile(
             f"{label} ends inside the block that begins in line {start}; each has the frame number and four lines "
-            f"of a matrix; {_MEND}"
+            f"of a matrix"
         )
     inside = np.arange(len(counts)) % _BLOCK
     wrong = np.where(inside == 0, counts > 3, counts != 4)
     if wrong.any():
         place = int(np.argmax(wrong))
         expected = "the frame number, one to three whole numbers," if inside[place] == 0 else "4 numbers of a matrix"
-        raise DataError(f"{label}: line {lines[place]} has {counts[place]} words; {expected} were expected; {_MEND}")
+        raise DamagedFile(f"{label}: line {lines[place]} has {counts[place]} words; {expected} were expected")
     heads = np.repeat(inside == 0, counts)
     starts = np.cumsum(counts) - counts
     frames = _cast(words.take(starts[::_BLOCK]), "int64", label, lines[::_BLOCK])
@@ -61,9 +60,9 @@ def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     wrong = (counts < 2) | (counts > 3)
     if wrong.any():
         place = int(np.argmax(wrong))
-        raise DataError(
+        raise DamagedFile(
             f"{label}: line {lines[place]} has {counts[place]} words; a frame number and its time in microseconds were "
-            f"expected; {_MEND}"
+            f"expected"
         )
     starts = np.cumsum(counts) - counts
     frames, times = (_cast(words.take(starts + place), "int64", label, lines) for place in (0, 1))
@@ -79,16 +78,15 @@ def read_keys(content: bytes, label: str, wanted: Sequence[str]) -> dict[str, fl
         if not words or words[0] not in wanted:
             continue
         if words[0] in found:
-            raise DataError(f"{label}: the name {words[0]!r} stands there twice; {_MEND}")
+            raise DamagedFile(f"{label}: the name {words[0]!r} stands there twice")
         value = float(words[1]) if len(words) > 1 and _NUMBER.fullmatch(words[1]) else np.nan
         if not np.isfinite(value):
-            raise DataError(
-                f"{label}: line {number} has {' '.join(words[1:2])[:40]!r} where the number {words[0]} was expected; "
-                f"{_MEND}"
+            raise DamagedFile(
+                f"{label}: line {number} has {' '.join(words[1:2])[:40]!r} where the number {words[0]} was expected"
             )
         found[words[0]] = value
     if missing := [name for name in wanted if name not in found]:
-        raise DataError(f"{label} has no {missing[0]}; {_MEND}")
+        raise DamagedFile(f"{label} has no {missing[0]}")
     return {name: found[name] for name in wanted}
 
 
@@ -100,7 +98,7 @@ def _words(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArr
     try:
         text = content.decode("ascii")
     except UnicodeDecodeError as error:
-        raise DataError(f"{label} is no text: byte {error.start} is {content[error.start]:#04x}; {_MEND}") from error
+        raise DamagedFile(f"{label} is no text: byte {error.start} is {content[error.start]:#04x}") from error
     split = pc.split_pattern(pa.array([text], pa.large_string()), "\n").flatten()
     trimmed = pc.ascii_trim_whitespace(split)
     full = np.asarray(pc.not_equal(trimmed, ""))
@@ -119,7 +117,7 @@ def _cast(words: Any, dtype: str, label: str, lines: npt.NDArray[np.int64]) -> A
         _refuse_word(words, _WHOLE if dtype == "int64" else _NUMBER, label, lines)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         place = int(np.argmin(np.isfinite(values)))
-        raise DataError(f"{label}: line {lines[place]} has {words[place]}, which is no finite number; {_MEND}")
+        raise DamagedFile(f"{label}: line {lines[place]} has {words[place]}, which is no finite number")
     return values
 
 
@@ -127,16 +125,16 @@ def _refuse_word(words: Any, pattern: re.Pattern[str], label: str, lines: npt.ND
     wrong = (place for place, word in enumerate(words.to_pylist()) if not pattern.fullmatch(word))
     place = next(wrong, 0)
     what = "a whole number" if pattern is _WHOLE else "a number"
-    raise DataError(f"{label}: line {lines[place]} has {str(words[place])[:40]!r} where {what} was expected; {_MEND}")
+    raise DamagedFile(f"{label}: line {lines[place]} has {str(words[place])[:40]!r} where {what} was expected")
 
 
 def _refuse_frames(frames: npt.NDArray[np.int64], label: str, lines: npt.NDArray[np.int64]) -> None:
     wrong = (frames < 0) | (frames > _MOST_FRAMES)
     if wrong.any():
         place = int(np.argmax(wrong))
-        raise DataError(f"{label}: line {lines[place]} has the frame number {frames[place]}; {_MEND}")
+        raise DamagedFile(f"{label}: line {lines[place]} has the frame number {frames[place]}")
     order = np.argsort(frames, kind="stable")
     again = np.flatnonzero(np.diff(frames[order]) == 0)
     if len(again):
         place = int(order[again + 1].min())
-        raise DataError(f"{label}: line {lines[place]} has frame {frames[place]} for the second time; {_MEND}")
+        raise DamagedFile(f"{label}: line {lines[place]} has frame {frames[place]} for the second time")

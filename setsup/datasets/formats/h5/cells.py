@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from setsup.datasets.formats.h5.images import check_storage, h5_dataset, h5_errors
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["read_cells"]
 
@@ -40,7 +40,7 @@ def read_cells(path: Path, file: Any, name: str) -> list[str]:
             text = _text(path, file, reference, f"cell {cell} of {name!r}")
             size -= 2 * len(text)
             if size < 0:
-                raise DataError(f"{path}: the texts of {name!r} are longer than the file; fetch it again")
+                raise DamagedFile(f"{path}: the texts of {name!r} are longer than the file")
             texts.append(known.setdefault(text, text))
     return texts
 
@@ -54,7 +54,7 @@ def _text(path: Path, file: Any, reference: Any, what: str) -> str:
     except (ValueError, KeyError, RuntimeError, OSError):
         found = None
     if not isinstance(found, h5py.h5d.DatasetID):
-        raise DataError(f"{path}: {what} refers to nothing that is in the file; fetch it again")
+        raise DamagedFile(f"{path}: {what} refers to nothing that is in the file")
     shape, dtype = found.shape, found.dtype
     if dtype == np.uint64 and h5py.h5a.exists(found, b"MATLAB_empty"):
         return ""
@@ -68,4 +68,4 @@ def _text(path: Path, file: Any, reference: Any, what: str) -> str:
     try:
         return codes.tobytes().decode("utf-16-le")
     except UnicodeDecodeError:
-        raise DataError(f"{path}: {what} holds numbers that are no text; fetch the file again") from None
+        raise DamagedFile(f"{path}: {what} holds numbers that are no text") from None

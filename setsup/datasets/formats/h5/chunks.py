@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["ChunkReader", "filters", "join_chunks"]
 
@@ -139,7 +139,7 @@ class ChunkReader:
 
     def _damaged(self, offset: Iterable[int], why: str) -> DataError:
         place = f"the chunk of {self._images.name[1:]!r} at {tuple(offset)}"
-        return DataError(f"{self._path} is damaged: {place} cannot be used ({why}); fetch the file again")
+        return DamagedFile(f"{self._path} is damaged: {place} cannot be used ({why})")
 
 
 def join_chunks(chunks: Bytes, out: Bytes) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import gather
 from setsup.datasets.formats.h5.chunks import ChunkReader, filters
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.files import need_readable
 from setsup.random import below, fold, stream_key
 
@@ -37,7 +37,7 @@ def h5_errors(path: Path | str) -> Iterator[None]:
         raise
     except Exception as error:  # h5py raises nearly every built-in exception on damaged files
         why = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        raise DataError(f"{path} is damaged or no HDF5 file ({why[0][:200]}); fetch it again") from error
+        raise DamagedFile(f"{path} is damaged or no HDF5 file ({why[0][:200]})") from error
 
 
 def h5_open(path: Path) -> Any:

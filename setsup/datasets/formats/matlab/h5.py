@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import gather
 from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["MatlabStack"]
 
@@ -46,9 +46,9 @@ class MatlabStack:
             # a big-endian type is as good: HDF5 converts it
             if found[1:] != shape[::-1] or self._stored.dtype.newbyteorder("=") != self.dtype:
                 sizes = ", ".join(map(str, shape[::-1]))
-                raise DataError(
+                raise DamagedFile(
                     f"{path}: {name!r} is {self._stored.dtype} {found}; {dtype} (N, {sizes}) was expected, as MATLAB "
-                    "writes it; fetch the file again"
+                    "writes it"
                 )
             self._deep = self._stored.chunks[0] if self._stored.chunks else 1
         self.shape: tuple[int, ...] = (found[0], *shape)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from setsup.datasets.formats.matlab.matrix import COMPRESSED, MATRIX, check_matrix, matrix_name
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import need_readable
+from setsup.files.disk import read_errors
 
 __all__ = ["read_mat"]
 
 _HEADER = 128
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_MEND = "fetch it again"
 _START = 4096  # inflated bytes in which the name of a variable is sought
 _PIECE = 1 << 16
 _MOST_RATIO = 1032  # of deflate
@@ -60,7 +60,7 @@ def read_mat(source: Path | bytes, label: str, names: Sequence[str] | None, limi
             found = read(plain, variable_names=names, uint16_codec="utf-16-le" if order == "<" else "utf-16-be")
     except Exception as error:  # scipy raises whatever it stumbles over
         why = (str(error) or type(error).__name__).splitlines()[0]
-        raise DataError(f"{label} cannot be read as a MAT file ({why[:200]}); {_MEND}") from error
+        raise DamagedFile(f"{label} cannot be read as a MAT file ({why[:200]})") from error
     return {name: found[name] for name in (there if names is None else names)}
 
 
@@ -72,10 +72,8 @@ def _content(source: Path | bytes, label: str, limit: int) -> bytes:
         raise DataError(f"{label} has {size:,} bytes, more than the {limit:,} that are expected; it is another file")
     if isinstance(source, bytes):
         return source
-    try:
+    with read_errors(label):
         return source.read_bytes()
-    except OSError as error:
-        raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
 
 
 def _byte_order(content: bytes, label: str) -> str:
@@ -94,14 +92,14 @@ def _byte_order(content: bytes, label: str) -> str:
             "MATLAB with -v7"
         )
     if len(head) < _HEADER or mark not in (b"IM", b"MI"):
-        raise DataError(
+        raise DamagedFile(
             f"{label} is no MAT v5 file: it begins with {head[:16]!r}, where 128 bytes that end in IM or MI were "
-            f"expected; {_MEND}"
+            f"expected"
         )
     order = "<" if mark == b"IM" else ">"
     version = struct.unpack(f"{order}H", head[124:126])[0]
     if version != 0x0100:
-        raise DataError(f"{label} has the MAT version {version:#06x} in its header; 0x0100 was expected; {_MEND}")
+        raise DamagedFile(f"{label} has the MAT version {version:#06x} in its header; 0x0100 was expected")
     return order
 
 
@@ -127,7 +125,7 @@ def _plain(content: bytes, order: str, label: str, wanted: set[str] | None, limi
             plain.write(struct.pack(f"{order}II", MATRIX, size + -size % 8))
             plain.seek(0, io.SEEK_END)
         if name and name in there:
-            raise DataError(f"{label} has two variables named {name!r}; {_MEND}")
+            raise DamagedFile(f"{label} has two variables named {name!r}")
         if name:
             there.append(name)
     plain.seek(0)
@@ -138,15 +136,15 @@ def _elements(content: memoryview, order: str, label: str) -> Iterator[_Element]
     position = _HEADER
     while position < len(content):
         if position + 8 > len(content):
-            raise DataError(f"{label} ends inside the header of an element, at byte {len(content):,}; {_MEND}")
+            raise DamagedFile(f"{label} ends inside the header of an element, at byte {len(content):,}")
         kind, size = struct.unpack_from(f"{order}II", content, position)
         if kind not in (MATRIX, COMPRESSED):
             raise DataError(f"{label} has an element of the type {kind} at byte {position:,}; 14 or 15 was expected")
         position += 8
         if size > len(content) - position:
-            raise DataError(
+            raise DamagedFile(
                 f"{label} is cut off or damaged: an element at byte {position - 8:,} claims {size:,} bytes, of which "
-                f"{len(content) - position:,} are there; {_MEND}"
+                f"{len(content) - position:,} are there"
             )
         yield _Element(kind, content[position : position + size])
         position += size
@@ -166,18 +164,18 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
         if len(start) >= _START:
             break
     if len(start) < 8:
-        raise DataError(f"{label}: a compressed variable ends after {len(start)} bytes; {_MEND}")
+        raise DamagedFile(f"{label}: a compressed variable ends after {len(start)} bytes")
     kind, size = struct.unpack_from(f"{order}II", start)
     if kind != MATRIX:
-        raise DataError(f"{label}: a compressed element is of the type {kind}; {MATRIX} was expected; {_MEND}")
+        raise DamagedFile(f"{label}: a compressed element is of the type {kind}; {MATRIX} was expected")
     room = limit + _HEADER - plain.tell()
     name = matrix_name(memoryview(start)[8 : 8 + size], order, label)
     if wanted is not None and name not in wanted:
         return name
     if size > min(room, _MOST_RATIO * len(element.content)):
-        raise DataError(
+        raise DamagedFile(
             f"{label}: the variable {name!r} claims {size:,} bytes, more than "
-            f"{'are expected' if size > room else 'its compressed bytes can hold'}; {_MEND}"
+            f"{'are expected' if size > room else 'its compressed bytes can hold'}"
         )
     begun = plain.tell()
     plain.write(memoryview(start)[8:])
@@ -187,7 +185,7 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
             break
     if plain.tell() - begun != size:
         more = "more" if plain.tell() - begun > size else f"{plain.tell() - begun:,}"
-        raise DataError(f"{label}: the variable {name!r} claims {size:,} bytes, but {more} are there; {_MEND}")
+        raise DamagedFile(f"{label}: the variable {name!r} claims {size:,} bytes, but {more} are there")
     return name
 
 
@@ -206,6 +204,6 @@ def _inflated(packed: memoryview, label: str) -> Iterator[bytes]:
                 break
             yield piece
     except zlib.error as error:
-        raise DataError(f"{label} is damaged: a compressed variable cannot be inflated ({error}); {_MEND}") from error
+        raise DamagedFile(f"{label} is damaged: a compressed variable cannot be inflated ({error})") from error
     if not stream.eof:
-        raise DataError(f"{label} is cut off: a compressed variable ends before its last byte; {_MEND}")
+        raise DamagedFile(f"{label} is cut off: a compressed variable ends before its last byte")

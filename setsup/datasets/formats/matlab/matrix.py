@@ -9,7 +9,7 @@ variable's content.
 import math
 import struct
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["COMPRESSED", "MATRIX", "check_matrix", "matrix_name"]
 
@@ -27,7 +27,6 @@ _MOST_AXES = 32
 _MOST_FIELDS = 4096
 _LONGEST = 1 << 16  # an axis of an array without elements, or text without content, that costs memory all the same
 _COMPLEX = 8
-_MEND = "fetch it again"
 
 
 def matrix_name(content: memoryview, order: str, label: str) -> str:
@@ -59,7 +58,7 @@ class _Walk:
         self.words = struct.Struct(f"{order}II")
 
     def wrong(self, what: str) -> DataError:
-        return DataError(f"{self.label} is damaged at byte {self.position:,}: {what}; {_MEND}")
+        return DamagedFile(f"{self.label} is damaged at byte {self.position:,}: {what}")
 
     def element(self, what: str) -> tuple[int, int, int]:
         """Type, first byte and length of the next element, which is passed."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["Feature", "read_example"]
 
@@ -170,4 +170,4 @@ def _varint(content: bytes | memoryview, at: int, end: int, label: str) -> tuple
 
 
 def _refused(label: str, at: int, why: str) -> DataError:
-    return DataError(f"{label} is no tf.train.Example, or it is damaged: {why} (byte {at:,}); fetch it again")
+    return DamagedFile(f"{label} is no tf.train.Example, or it is damaged: {why} (byte {at:,})")

@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["masked_crc32c", "record_spans"]
 
 _HEAD = struct.Struct("<QI")
 _FOOT = struct.Struct("<I")
 _MASK = 0xA282EAD8
-_MEND = "fetch it again"
 
 _log = logging.getLogger("setsup")
 
@@ -89,15 +88,15 @@ def _crc32c() -> Callable[[Any], int]:
 
 
 def _cut_off(label: str, spans: "array[int]", at: int, size: int) -> DataError:
-    return DataError(
-        f"{label} ends after {size:,} bytes, inside record {len(spans) // 2:,}, which begins at byte {at:,}; {_MEND}"
+    return DamagedFile(
+        f"{label} ends after {size:,} bytes, inside record {len(spans) // 2:,}, which begins at byte {at:,}"
     )
 
 
 def _wrong(what: str, label: str, spans: "array[int]", at: int, found: int, expected: int) -> DataError:
     number = len(spans) // 2
     no_record = "" if number or what == "data" else "it is damaged, or no TFRecord file: "
-    return DataError(
+    return DamagedFile(
         f"{label}: {no_record}the checksum of the {what} of record {number:,}, which begins at byte {at:,}, should be "
-        f"{expected:#010x}, but is {found:#010x}; {_MEND}"
+        f"{expected:#010x}, but is {found:#010x}"
     )

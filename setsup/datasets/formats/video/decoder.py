@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.images import Source
-from setsup.errors import DataError, SetsupError, imported
+from setsup.errors import DamagedFile, DataError, SetsupError, imported
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -26,7 +26,7 @@ Frame = npt.NDArray[np.uint8]
 _FORMATS = "avi,mov,mp4,matroska,webm,mpeg,mpegts,mpegvideo,ogg,flv,asf,h264,m4v,ivf,wtv,mxf,dv,rm"
 _MOST_PIXELS = 80_000_000
 _COVER = 0x0400
-_MEND = "fetch it again, or take it out"
+_FIX = "fetch it again, or take it out"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -192,7 +192,7 @@ def told(label: str) -> Iterator[None]:
     except Exception as error:
         # errors of FFmpeg, and whatever PyAV stumbles over in what a damaged file says of itself
         why = " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
-        raise DataError(f"{label} cannot be read, it may be damaged ({why}); {_MEND}") from error
+        raise DamagedFile(f"{label} cannot be read, it may be damaged ({why})", _FIX) from error
 
 
 class _Turn(NamedTuple):
@@ -231,7 +231,7 @@ def _opened(source: Source, label: str) -> _Opened:
 
     if isinstance(source, Path):
         if not source.is_file():
-            raise DataError(f"{label} is {'not a file' if source.exists() else 'missing'}; {_MEND}")
+            raise DamagedFile(f"{label} is {'not a file' if source.exists() else 'missing'}", _FIX)
         # without the word before it FFmpeg takes a name with a colon for an address
         file: Any = f"file:{source}"
         with source.open("rb") as raw:
@@ -261,7 +261,7 @@ def _opened(source: Source, label: str) -> _Opened:
     entries = stream.index_entries
     if "mp4" in container.format.name and len(entries) and entries[-1].pos + entries[-1].size > container.size:
         container.close()
-        raise DataError(f"{label} is cut off: its last frame would lie behind its end; {_MEND}")
+        raise DamagedFile(f"{label} is cut off: its last frame would lie behind its end", _FIX)
     # an AVI's own index is at its end, and missing where that is
     short = head.startswith(b"RIFF") and 8 + int.from_bytes(head[4:], "little") > container.size
     return _Opened(container, stream, stream.frames if short else 0)
@@ -282,13 +282,13 @@ def _decoded(opened: _Opened, label: str, mark: int | None = None) -> "Iterator[
                 continue
             mark = None
         if packet.is_corrupt:
-            raise DataError(f"{label} is cut off or damaged: a packet of it is not whole; {_MEND}")
+            raise DamagedFile(f"{label} is cut off or damaged: a packet of it is not whole", _FIX)
         if packet.is_keyframe and packet.pos is not None:
             stamps = [stamp for stamp in (packet.pts, packet.dts) if stamp is not None]
             packet.opaque = (packet.pos, min(stamps)) if stamps else None
         yield from packet.decode()
     if count < opened.packets and not sought:
-        raise DataError(f"{label} is cut off: {count:,} of its {opened.packets:,} packets are there; {_MEND}")
+        raise DamagedFile(f"{label} is cut off: {count:,} of its {opened.packets:,} packets are there", _FIX)
     yield from opened.stream.codec_context.decode(None)
 
 
@@ -315,7 +315,7 @@ def _rate(stream: "VideoStream") -> float | None:
 
 def _check(frame: "VideoFrame", size: tuple[int, int], number: int, label: str) -> None:
     if frame.is_corrupt:
-        raise DataError(f"{label} is damaged in its frame {number}; {_MEND}")
+        raise DamagedFile(f"{label} is damaged in its frame {number}", _FIX)
     if (frame.height, frame.width) != size:
         raise DataError(
             f"{label} changes from {size[1]} × {size[0]} to {frame.width} × {frame.height} pixels in its frame "
@@ -324,4 +324,4 @@ def _check(frame: "VideoFrame", size: tuple[int, int], number: int, label: str) 
 
 
 def _empty(label: str) -> DataError:
-    return DataError(f"{label} has no frame that can be decoded; {_MEND}")
+    return DamagedFile(f"{label} has no frame that can be decoded", _FIX)

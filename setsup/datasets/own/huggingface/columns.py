@@ -17,7 +17,7 @@ import numpy.typing as npt
 from setsup.datasets.adapters.image_sources import fetch_images
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import Source, channels_of, header, parallel
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors.huggingface import leaf_column, places
 from setsup.files.roots import some
 
@@ -32,7 +32,7 @@ _COLORS = {1: "grey", 3: "srgb", 4: "srgb"}
 _CHANNELS = {"L": 1, "RGB": 3, "RGBA": 4}
 _DEEP = {"I;16": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
 _DEEP_FORMATS = ("PNG", "TIFF")
-_MEND = "mend it, or leave the column out with image="
+_FIX = "fix it, or leave the column out with image="
 
 
 class Column(Protocol):
@@ -211,13 +211,13 @@ def _measured(source: Source, label: str, dtype: str) -> Array:
     try:
         with Image.open(_file(source), formats=_DEEP_FORMATS) as image:
             if _DEEP.get(image.mode) != dtype:
-                raise DataError(f"{label} has pixels of the mode {image.mode}, where {dtype} was expected; {_MEND}")
+                raise DamagedFile(f"{label} has pixels of the mode {image.mode}, where {dtype} was expected", _FIX)
             return np.asarray(image).astype(dtype)
     except DataError:
         raise
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{label} cannot be read, it may be damaged ({why}); {_MEND}") from error
+        raise DamagedFile(f"{label} cannot be read, it may be damaged ({why})", _FIX) from error
 
 
 def _file(source: Source) -> Any:

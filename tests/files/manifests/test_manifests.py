@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from setsup.errors import DataError, SetsupError
 from setsup.files import Addresses, Manifest, load_manifest, manifest_folder, manifest_names, read_manifest
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 GOOD = """\
 name: toy
 title: Toy
@@ -114,10 +114,10 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
             "rounding: table, what",
             "splits.train.parts must be given where stratify, seed, rounding",
         ),
-        ("title: Toy", "title: [Toy]", r"title must be a text, not \['Toy'\]"),
-        ("samples: 12", "samples: many", "samples must be a whole number, 0 or more, not 'many'"),
-        ("samples: 12", "samples: -1", "samples must be a whole number"),
-        ("samples: 12", "samples: true", "samples must be a whole number"),
+        ("title: Toy", "title: [Toy]", r"title must be a string, not \['Toy'\]"),
+        ("samples: 12", "samples: many", "samples must be an integer, 0 or more, not 'many'"),
+        ("samples: 12", "samples: -1", "samples must be an integer"),
+        ("samples: 12", "samples: true", "samples must be an integer"),
         ("samples: 12", "sample: 12", "unknown key 'sample'; did you mean 'samples'"),
         ("note: Free.", "notes: Free.", "unknown key 'licence.notes'; did you mean 'note'"),
         ("name: toy\n", "name: boy\n", "name must be 'toy' as in the name of the file, not 'boy'"),
@@ -135,7 +135,7 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         ("path: a/x.gz", "path: a//x", r"files\[0\]\.path must be a path inside"),
         ("path: a/x.gz", 'path: "a\\0b"', r"files\[0\]\.path must be a path inside"),
         ("or: [a/x]", "or: [../x]", r"files\[0\]\.or\[0\] must be a path inside"),
-        ("shares: other-toy", "shares: toy", r"shares must be the name of another data set"),
+        ("shares: other-toy", "shares: toy", r"shares must be the name of another dataset"),
         ("shares: other-toy", "shares: ../mnist", r"shares must be lower-case words joined by hyphens"),
         ("or: [a/x]", "or: a/x", r"files\[0\]\.or must be a list"),
         ('"https://example.org/x.gz"', '"file:///etc/passwd"', r"files\[0\]\.urls\[0\] must be an address"),
@@ -260,7 +260,7 @@ def test_an_unknown_name_is_answered_with_near_ones() -> None:
     assert "did you mean 'shapes3d'" in str(caught.value)
     assert "`setsup datasets` lists them" in str(caught.value)
     for name in ("", "../pyproject", "MNIST\0"):
-        with pytest.raises(DataError, match="there is no data set"):
+        with pytest.raises(DataError, match="there is no dataset"):
             load_manifest(name)
 
 
@@ -314,7 +314,7 @@ def test_the_procedural_card_has_the_factors_of_the_published_one() -> None:
 
 def test_the_folder_inside_an_installed_package_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "setsup.files.manifests.manifest.__file__",
+        "setsup.files.manifests.packages.__file__",
         str(tmp_path / "site" / "setsup" / "files" / "manifests" / "manifest.py"),
     )
     with pytest.raises(DataError, match="setsup is not installed whole"):

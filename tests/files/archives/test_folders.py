@@ -4,7 +4,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import open_members, written, written_folder
-from tests.files.archives import folder_of, settle
+from tests.files.archives.release_files import folder_of, settle
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from setsup.errors import DataError
 from setsup.files import Addresses, Licence, Manifest, ManifestFile, check_files, fetch, load_manifest
 
 SPAWN = multiprocessing.get_context("spawn")
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 Noise = Callable[[int], bytes]
 
 
@@ -42,7 +42,7 @@ def test_fetch_and_fetch_again(tmp_path: Path, mirror: Any, noise: Noise) -> Non
     root = tmp_path / "root"
     assert fetch(manifest, root) == root
     assert (root / "deep" / "x.bin").read_bytes() == body
-    assert names(root) == ["toy.lock", "x.bin"]
+    assert names(root) == ["x.bin"]
     before = (root / "deep" / "x.bin").stat().st_mtime_ns
     fetch(manifest, root)
     assert len(mirror.asked) == 1
@@ -86,7 +86,7 @@ def test_a_dropped_connection_is_taken_up(tmp_path: Path, mirror: Any, noise: No
     assert first is None
     assert 300_000 < int(second[6:-1]) <= 400_000
     assert 600_000 < int(third[6:-1]) <= 700_000
-    assert names(tmp_path) == ["toy.lock", "x.bin"]
+    assert names(tmp_path) == ["x.bin"]
 
 
 def test_a_later_call_resumes(tmp_path: Path, mirror: Any, noise: Noise) -> None:
@@ -102,7 +102,7 @@ def test_a_later_call_resumes(tmp_path: Path, mirror: Any, noise: Noise) -> None
     fetch(manifest, tmp_path)
     assert mirror.ranges("x.bin") == [f"bytes={part}-"]
     assert (tmp_path / "x.bin").read_bytes() == body
-    assert names(tmp_path) == ["toy.lock", "x.bin"]
+    assert names(tmp_path) == ["x.bin"]
 
 
 def test_what_a_kill_right_at_the_end_leaves_goes_away(tmp_path: Path, mirror: Any) -> None:
@@ -111,7 +111,7 @@ def test_what_a_kill_right_at_the_end_leaves_goes_away(tmp_path: Path, mirror: A
     (tmp_path / "x.bin.part.json").write_text("{}")
     fetch(toy(file), tmp_path)
     assert len(mirror.asked) == 1
-    assert names(tmp_path) == ["toy.lock", "x.bin"]
+    assert names(tmp_path) == ["x.bin"]
 
 
 @pytest.mark.parametrize("change", ["ranges", "etag", "no etag", "shift", "longer"])
@@ -206,7 +206,7 @@ def test_the_next_mirror_is_tried_and_every_failure_told(tmp_path: Path, mirror:
     assert said.startswith("toy: x.bin could not be fetched: ")
     assert mirror.ranges("busy.bin") == [None] * 3
     assert mirror.ranges("none.bin") == [None]
-    assert names(tmp_path) == ["toy.lock"]
+    assert names(tmp_path) == []
     fetch(toy(published(body, *bad, mirror.add("x.bin", body))), tmp_path)
     assert (tmp_path / "x.bin").read_bytes() == body
 
@@ -442,7 +442,7 @@ def test_what_another_tool_has_downloaded_is_copied(tmp_path: Path, mirror: Any,
     assert [(root / file.path).read_bytes() for file in files] == list(bodies.values())
     assert [path for path, _ in mirror.asked] == ["/d.bin"]
     assert len(names(downloads)) == 6
-    with pytest.raises(DataError, match="is no folder; name one in which copies"):
+    with pytest.raises(DataError, match="is not a folder; name the folder that holds copies"):
         fetch(toy(*files), tmp_path / "other", copies=tmp_path / "nowhere")
 
 
@@ -450,7 +450,7 @@ def test_where_no_file_is_needed_those_that_can_be_fetched_are(tmp_path: Path, m
     offered = published(b"abc", mirror.add("high.bin", b"abc"), path="high.bin", optional=True)
     by_hand = [published(bytes([k]), path=f"low{k}.bin", optional=True) for k in range(3)]
     assert fetch(toy(offered, *by_hand), tmp_path / "one") == tmp_path / "one"
-    assert names(tmp_path / "one") == ["high.bin", "toy.lock"]
+    assert names(tmp_path / "one") == ["high.bin"]
     with pytest.raises(DataError, match=r"files that no mirror offers; .*put low0\.bin, low1\.bin, low2\.bin into"):
         fetch(toy(*by_hand), tmp_path / "two")
     (tmp_path / "low1.bin").write_bytes(b"\x01")
@@ -463,11 +463,11 @@ def test_some_files_are_fetched_when_they_are_named_only(tmp_path: Path, mirror:
         url = mirror.add(name, name.encode())
         files.append(published(name.encode(), url, path=name, optional=True, on_request=True))
     fetch(toy(*files), tmp_path / "all")
-    assert names(tmp_path / "all") == ["high.bin", "toy.lock"]
+    assert names(tmp_path / "all") == ["high.bin"]
     fetch(toy(*files), tmp_path / "some", ["low_*"])
-    assert names(tmp_path / "some") == ["low_X2.bin", "low_X3.bin", "toy.lock"]
+    assert names(tmp_path / "some") == ["low_X2.bin", "low_X3.bin"]
     fetch(toy(*files), tmp_path / "some", ["low_X3.bin", "high.bin"])
-    assert names(tmp_path / "some") == ["high.bin", "low_X2.bin", "low_X3.bin", "toy.lock"]
+    assert names(tmp_path / "some") == ["high.bin", "low_X2.bin", "low_X3.bin"]
     assert len(mirror.asked) == 4
     with pytest.raises(DataError, match=r"toy has no file 'low_x2\.bin'; did you mean 'low_X2\.bin'"):
         fetch(toy(*files), tmp_path, ["low_x2.bin"])
@@ -563,7 +563,7 @@ def test_a_killed_fetch_is_resumed(tmp_path: Path, mirror: Any, noise: Noise, en
     fetch(manifest, tmp_path)
     assert mirror.ranges("x.bin") == [f"bytes={size}-"]
     assert (tmp_path / "x.bin").read_bytes() == body
-    assert names(tmp_path) == ["toy.lock", "x.bin"]
+    assert names(tmp_path) == ["x.bin"]
 
 
 @pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="the genuine MNIST files are not beside the checkout")

@@ -10,7 +10,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import unpack
-from tests.files.archives import entry, folder_of, gz_of, tar_of, zip_of
+from tests.files.archives.release_files import entry, folder_of, gz_of, tar_of, zip_of
 from tests.fuzzing import survives
 
 FILES = {
@@ -171,7 +171,7 @@ class TestHostile:
             data[place + 16 : place + 28], data[place + 42 : place + 46] = head
             place += 46 + 3
         path.write_bytes(data)
-        with pytest.raises(DataError, match="files that lie over each other"):
+        with pytest.raises(DataError, match="files that overlap"):
             unpack(path, tmp_path / "out")
 
     def test_no_room_on_the_disk(self, tmp_path, packed, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import open_members
-from tests.files.archives import LONG_AGO, entry, settle, tar_of
+from tests.files.archives.release_files import LONG_AGO, entry, settle, tar_of
 from tests.fuzzing import survives
 
 LONG = "/".join(["folder with a long name"] * 12)

@@ -6,7 +6,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import open_members, unpack
-from tests.files.archives import settle
+from tests.files.archives.release_files import settle
 from tests.fuzzing import survives
 
 FORMS = {"ustar": tarfile.USTAR_FORMAT, "gnu": tarfile.GNU_FORMAT, "pax": tarfile.PAX_FORMAT}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.names import as_bytes, as_text, escaped
 from setsup.files.atomic import is_temporary
@@ -21,7 +21,7 @@ _log = logging.getLogger("setsup")
 def list_folder(folder: Path, apart: Path) -> Listing:
     """List the regular files below a folder.
 
-    A link to a folder is entered, unless it leads back to one of the folders that it lies in. Broken links, sockets
+    A link to a folder is entered, unless it leads back to a folder that contains it. Broken links, sockets
     and the like are left out, and so is what is being written here, or was when its process was killed; so are folders
     that may not be entered, but the listing is not to be kept then.
     """
@@ -46,7 +46,7 @@ def list_folder(folder: Path, apart: Path) -> Listing:
                 inner = _read(place, below + b"/" if below else b"", names, sizes, advance)
             except OSError as error:
                 if not below:
-                    raise DataError(f"{folder} cannot be read: {error.strerror or error}") from error
+                    raise DamagedFile.unreadable(folder, error) from error
                 _log.warning("%s is left out: %s", os.fsdecode(place), error.strerror or error)
                 whole = False
                 continue
@@ -83,7 +83,7 @@ def _identity(about: os.stat_result) -> tuple[int, int]:
 
 
 def _read(place: bytes, below: bytes, names: list[bytes], sizes: list[int], advance: Advance) -> list[bytes]:
-    """Add the files of one folder, whose names begin with `below`; gives the folders in it."""
+    """Add the files of one folder, whose names begin with `below`; returns its folders."""
     folders = []
     before = len(names)
     with os.scandir(place) as entries:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from setsup.errors import DataError
 from setsup.files.archives import tar_runs
 from setsup.files.archives.tar_runs import Runs
-from setsup.files.archives.tars import Stretch, joined, walk
+from setsup.files.archives.tars import Stretch, join_listings, walk
 
 FORMS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 
@@ -30,7 +30,7 @@ def one(name, content, form=tarfile.USTAR_FORMAT, **told):
 def listed(content, at_once):
     """Files of a tar; one header at a time the walk looks at no window."""
     stretches = list(walk(lambda at, count: content[at : at + count], "a.tar", len(content), at_once))
-    found = joined([stretch.listing("a.tar") for stretch in (Stretch(), *stretches)])
+    found = join_listings([stretch.listing("a.tar") for stretch in (Stretch(), *stretches)])
     numbers = [getattr(found, name).tolist() for name in ("offsets", "stored", "sizes", "methods", "checks")]
     return found.names.to_pylist(), *numbers
 

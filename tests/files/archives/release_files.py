@@ -1,4 +1,4 @@
-"""Archives that tests write: the same files as a folder, a zip and a tar, with times of change that lie back."""
+"""Files of a release, written as a folder, a zip and a tar, with old times of change."""
 
 import io
 import os
@@ -8,6 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 LONG_AGO = 1_600_000_000
+
+FILES = {
+    "list.txt": b"a\nb\n",
+    "cars/1/mesh.mat": bytes(range(256)) * 9,
+    "cars/1/mesh#2 é.mat": b"",
+    "cars/10/mesh.mat": b"ten",
+    "cars.txt": b"cars",
+    "cars0": b"after the slash",
+    "many/深/x.png": os.urandom(70_000),
+}
+SORTED = sorted(FILES, key=str.encode)
 
 
 def settle(path: Path, when: int = LONG_AGO) -> Path:

@@ -1,11 +1,11 @@
-"""The top of a release among the names of files: the folder below which everything lies as it was published."""
+"""The top of a release among the names of files: the folder that has the published layout."""
 
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from setsup.files.archives.listing import matched
+from setsup.files.archives.listing import find_matches
 
 __all__ = ["find_top", "readable", "wanting"]
 
@@ -51,7 +51,7 @@ def wanting(names: Any, holds: Sequence[str]) -> list[str]:
 
 def readable(pattern: str) -> str:
     r"""Write an expression as a person writes a file's name."""
-    # what stands for itself becomes one letter that no rule below knows
+    # a literal becomes one letter that no rule below knows
     plain = re.sub(r"\\([^\w\s])", lambda found: chr(_ITSELF + ord(found[1])), pattern)
     plain = _SOME.sub("*", plain.removeprefix("^").removesuffix("$"))
     inner = None
@@ -62,7 +62,7 @@ def readable(pattern: str) -> str:
 
 
 def _of_group(found: re.Match[str]) -> str:
-    """What a group without groups stands for: nothing where it may be left out, anything where it has a choice."""
+    """Text for a group without groups: none where it is optional, ``*`` where it has a choice."""
     if found[2] in ("?", "*"):
         return ""
     return "*" if "|" in found[1] or found[2] else found[1]
@@ -78,13 +78,13 @@ def _anywhere(names: Any, pattern: str) -> bool:
 
 def _tops(names: Any, depth: int, pattern: str) -> set[str]:
     """Folders so deep below which an expression matches the beginning of some name."""
-    hits = matched(names, f"^(?:[^/]*/){{{depth}}}(?:{pattern})")
+    hits = find_matches(names, f"^(?:[^/]*/){{{depth}}}(?:{pattern})")
     tops = set()
     at = 0
     while at < len(hits):
         top = "/".join(names[int(hits[at])].as_py().split("/", depth)[:depth])
         tops.add(top + "/")
-        # on to the first behind all that lie in this folder ("0" is the letter after "/")
+        # on to the first name after this folder ("0" is the letter after "/")
         after = (top + "0").encode()
         at = bisect_left(hits, after, at, key=lambda place: names[int(place)].as_py().encode())
     return tops

@@ -1,4 +1,4 @@
-"""Where the release of a data set may lie, and the sentence about one that is not there."""
+"""Find the release of a dataset: in folders, and in the archives there."""
 
 import os
 import shlex
@@ -7,10 +7,11 @@ from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files.archives.archive_format import archive_kind
-from setsup.files.release_root import readable
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.release_root import find_top, readable, wanting
 from setsup.files.roots import data_places, place_seen, root_option, some
 
-__all__ = ["archives_in", "not_found", "sources", "worded"]
+__all__ = ["find_members"]
 
 _MOST_ARCHIVES = 32
 _LOOKED_AT = 1000  # files of a folder whose content is looked at
@@ -18,26 +19,90 @@ _ENDS = (".zip", ".tar")
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 
 
-def sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Iterator[tuple[Path, bool]]:
+def find_members(
+    name: str,
+    root: Path | str | None,
+    holds: Mapping[str, str] | Sequence[str],
+    archives: Sequence[str] = (),
+    nested: bool = False,
+) -> MemberIndex:
+    """Find the release of a dataset: a folder, an archive in that folder, or an archive given as root.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    root : Path, str or None
+        As in :func:`data_places`, or the archive itself.
+    holds : mapping of str to str, or sequence of str
+        Regular expressions (RE2). Each must match the beginning of a file name relative to the top of the release,
+        which is the shallowest folder for which all match. Values of a mapping describe the expressions in messages.
+    archives : sequence of str
+        File names of archives of the release, which come before the other files of the folder. Where neither has the
+        release, every zip and tar directly in the folder is tried, 32 at most.
+    nested : bool
+        As in :func:`open_members`.
+
+    Returns
+    -------
+    MemberIndex
+        Names are relative to the top.
+
+    Raises
+    ------
+    DataError
+        There is no release; the message lists the places, what is missing, the archives there, and the command that
+        fetches it.
+
+    """
+    refused: DataError | None = None
+    missing, empty, notes = list(holds), list[str](), list[str]()
+    for source, named in _sources(name, root, archives):
+        try:
+            members = open_members(source, nested)
+        except DataError as error:
+            if named:
+                refused = refused or error
+            else:
+                notes.append(str(error).removeprefix(f"{source.parent}{os.sep}"))
+            continue
+        top = find_top(members.names, list(holds))
+        if top is not None:
+            return members.under(top)
+        lacks = wanting(members.names, list(holds))
+        if named:
+            missing = min(missing, lacks, key=len)
+        elif len(lacks) == len(holds):
+            empty.append(source.name)
+        else:
+            notes.append(
+                f"{source.name} there {f'lacks {_list_patterns(lacks, holds)}' if lacks else 'has them in two folders'}"
+            )
+    if refused is not None:
+        raise refused
+    raise _not_found(name, root, _list_patterns(missing or holds, holds), empty, notes, apart=not missing)
+
+
+def _sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Iterator[tuple[Path, bool]]:
     """Folders and archives that may hold a release, best first."""
     places = data_places(name, root)
     if os.path.isfile(places[0]):
         yield places[0], True
         return
-    # folders of the data set's name first: the other may be that of all data sets, and take long to list
+    # folders of the dataset's name first: the other may be that of all datasets, and take long to list
     folders = [place for place in (*places[1:], places[0]) if os.path.isdir(place)] if root is not None else places
     for folder in folders:
         for each in (*archives, ""):
             if os.path.exists(folder / each):
                 yield folder / each, True
     for folder in folders:
-        for path in archives_in(folder, name):
+        for path in _archives_in(folder, name):
             if path.name not in archives:
                 yield path, False
 
 
-def archives_in(folder: Path, name: str) -> list[Path]:
-    """Zip and tar files that lie directly in a folder, at most 32."""
+def _archives_in(folder: Path, name: str) -> list[Path]:
+    """Zip and tar files directly in a folder, at most 32."""
     there = _files(folder)
     ending = [each for each in there if each.lower().endswith(_ENDS)]
     found = sorted(ending, key=lambda each: name not in each.lower())[:_MOST_ARCHIVES]
@@ -47,12 +112,12 @@ def archives_in(folder: Path, name: str) -> list[Path]:
     return [folder / each for each in found]
 
 
-def worded(patterns: Iterable[str], holds: Mapping[str, str] | Sequence[str]) -> str:
-    """Give what messages call some of the expressions of :func:`setsup.files.archives.members.find_members`."""
+def _list_patterns(patterns: Iterable[str], holds: Mapping[str, str] | Sequence[str]) -> str:
+    """Write expressions of :func:`setsup.files.find_members` for messages."""
     return ", ".join(holds[each] if isinstance(holds, Mapping) else readable(each) for each in patterns)
 
 
-def not_found(
+def _not_found(
     name: str, root: Path | str | None, words: str, empty: Sequence[str], notes: Sequence[str], apart: bool
 ) -> DataError:
     """Make the sentence about a release that is not there."""

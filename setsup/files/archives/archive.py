@@ -1,0 +1,198 @@
+"""Single files of a zip or tar, checked against the listing of the archive."""
+
+import os
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from setsup.errors import DamagedFile, DataError
+from setsup.files.archives.listing import DEFLATED, ENCRYPTED, SPARSE, STORED
+from setsup.files.archives.plain_files import read_range, unreadable
+
+__all__ = ["Archive", "Label", "Row"]
+
+_PIECE = 1 << 20
+_METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 98: "ppmd"}
+
+
+Label = Callable[[], str]
+"""Gives the name of a file in messages."""
+
+
+class Row(NamedTuple):
+    """One file of a listing; columns as in :class:`setsup.files.archives.listing.Listing`."""
+
+    name: bytes
+    offset: int
+    stored: int
+    size: int
+    method: int
+    check: int
+
+
+class Archive(ABC):
+    """A zip or tar that is opened when it is first read, and closed with its last user.
+
+    A forked process may use the descriptor that it inherits, since all reads name their offset.
+    """
+
+    has_checksums = False
+    """Whether rows have the checksum of the content."""
+
+    def __init__(self, path: Path, size: int, mtime_ns: int, files: int) -> None:
+        self.path = path
+        # a checksum takes as long as the reading: once a process is enough
+        self.verified = bytearray(files)
+        self._about = (size, mtime_ns)
+        self._open: dict[str, int] = {}
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when this is called
+        for descriptor in self._open.values():
+            try:
+                close(descriptor)
+            except OSError:
+                pass
+
+    def descriptor(self) -> int:
+        """Open the archive, unless it is."""
+        if "file" in self._open:
+            return self._open["file"]
+        try:
+            mine = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            about = os.fstat(mine)
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+        if (about.st_size, about.st_mtime_ns) != self._about:
+            os.close(mine)
+            raise DataError(f"{self.path} has changed since it was listed; open it again")
+        # of two threads that come here at once, one closes what it opened
+        found = self._open.setdefault("file", mine)
+        if found != mine:
+            os.close(mine)
+        return found
+
+    def read(self, place: int, row: Row, label: Label) -> bytes:
+        """Read a file whole; its checksum is compared when it is first read."""
+        _need_plain(row, label)
+        file = self.descriptor()
+        small = row.stored <= _PIECE  # read together with its header
+        try:
+            begin, length = self.header(row)
+            head = read_range(file, begin, length + (row.stored if small else 0))
+            start = self.check_header(file, head, row, label)
+            end = start + row.stored
+            content = head[start:end] if end <= len(head) else read_range(file, begin + start, row.stored)
+        except OSError as error:
+            raise DamagedFile.unreadable(label(), error) from error
+        if len(content) != row.stored:
+            raise damaged(label, "the archive ends inside it")
+        if row.method != STORED:
+            content = _inflated(content, row.size, label)
+        if self.has_checksums and not self.verified[place]:
+            if zlib.crc32(content) != row.check:
+                raise damaged(label, "its content has another checksum")
+            self.verified[place] = 1
+        return content
+
+    def stretch(self, row: Row, offset: int, length: int, label: Label) -> bytes | None:
+        """Read bytes of a file that is stored as it is; None where it is deflated."""
+        _need_plain(row, label)
+        if row.method != STORED:
+            return None
+        wanted = max(0, min(length, row.size - offset))
+        try:
+            start = self.start(row, label)
+            found = read_range(self.descriptor(), start + offset, wanted)
+        except OSError as error:
+            raise DamagedFile.unreadable(label(), error) from error
+        if len(found) != wanted:
+            raise damaged(label, "the archive ends inside it")
+        return found
+
+    def pieces(self, row: Row, label: Label) -> Iterator[bytes]:
+        """Read a file piece by piece; its checksum is compared at the end."""
+        _need_plain(row, label)
+        file = self.descriptor()
+        check = size = 0
+        try:
+            start = self.start(row, label)
+            spans = range(start, start + row.stored, _PIECE)
+            parts = (read_range(file, place, min(_PIECE, start + row.stored - place)) for place in spans)
+            for part in parts if row.method == STORED else _grown(parts, label):
+                size += len(part)
+                if size > row.size:
+                    raise damaged(label, f"it holds more than its {row.size:,} bytes")
+                check = zlib.crc32(part, check) if self.has_checksums else row.check
+                yield part
+        except OSError as error:
+            raise DamagedFile.unreadable(label(), error) from error
+        if size != row.size:
+            raise damaged(label, f"it holds {size:,} bytes, not {row.size:,}")
+        if self.has_checksums and check != row.check:
+            raise damaged(label, "its content has another checksum")
+
+    def start(self, row: Row, label: Label) -> int:
+        """Where in the archive the bytes of a file begin; refuses an archive in which another file is there."""
+        file = self.descriptor()
+        begin, length = self.header(row)
+        return begin + self.check_header(file, read_range(file, begin, length), row, label)
+
+    def moved(self, label: Label) -> DataError:
+        """Make the error for an archive in which another file is where this one was listed."""
+        return DataError(f"{label()} is no longer where it was listed; {self.path} has changed: open it again")
+
+    @abstractmethod
+    def header(self, row: Row) -> tuple[int, int]:
+        """Where the header of a file begins, and how many bytes of it to read."""
+
+    @abstractmethod
+    def check_header(self, file: int, head: bytes, row: Row, label: Label) -> int:
+        """Compare a header with the listing; returns the bytes from its beginning to the content."""
+
+
+def _need_plain(row: Row, label: Label) -> None:
+    if row.method in (STORED, DEFLATED):
+        return
+    fix = "unpack the archive, and name the folder"
+    if row.method == ENCRYPTED:
+        raise DataError(f"{label()} needs a password; {fix}")
+    if row.method == SPARSE:
+        raise DataError(f"{label()} is stored with its holes left out (a sparse file); {fix}")
+    raise DataError(f"{label()} is packed with {_METHODS.get(row.method, f'method {row.method}')}; {fix}")
+
+
+def _inflated(packed: bytes, size: int, label: Label) -> bytes:
+    """What deflated bytes hold: exactly so many bytes, or an error before there are more."""
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        content = inflate.decompress(packed, max(size, 1))
+        more = b"" if inflate.eof else inflate.decompress(inflate.unconsumed_tail, 1)
+    except zlib.error as error:
+        raise damaged(label, str(error)) from None
+    if len(content) != size or more or not inflate.eof:
+        raise damaged(label, f"it does not hold its {size:,} bytes")
+    return content
+
+
+def _grown(parts: Iterable[bytes], label: Label) -> Iterator[bytes]:
+    """What deflated bytes hold, piece by piece."""
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    for piece in chain(parts, [b""]):
+        part = b"more"
+        while part and not inflate.eof:
+            try:
+                part = inflate.decompress(piece, _PIECE)
+            except zlib.error as error:
+                raise damaged(label, str(error)) from None
+            piece = inflate.unconsumed_tail
+            yield part
+    if not inflate.eof:
+        raise damaged(label, "it is cut off")
+
+
+def damaged(label: Label, what: str) -> DataError:
+    """Make the error for a damaged file of an archive."""
+    return DamagedFile(f"{label()} is damaged: {what}")

@@ -1,0 +1,85 @@
+"""Read regular files of a disk, whole or in part, with one error for whatever goes wrong."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from setsup.errors import DamagedFile, DataError
+from setsup.files.archives.names import shown
+
+__all__ = ["open_file", "read_file", "read_file_stretch", "read_range", "too_long", "unreadable"]
+
+_MOST = 1 << 30  # bytes requested from the system at once; Linux returns 2 GiB at most
+
+
+@contextmanager
+def open_file(source: Path) -> Iterator[tuple[int, int]]:
+    """Open a file for reading; its descriptor, and its size in bytes."""
+    # no waiting for a pipe
+    file = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        about = os.fstat(file)
+        if not stat.S_ISREG(about.st_mode):
+            raise DataError(f"{source} is neither a folder nor a file; name the folder or the archive of the dataset")
+        yield file, about.st_size
+    finally:
+        os.close(file)
+
+
+def read_file(path: bytes, limit: int | None) -> bytes:
+    """Read a file whole."""
+    label = shown(os.fsdecode(path))
+    with _opened(path, label) as (file, size):
+        if limit is not None and size > limit:
+            raise too_long(label, size, limit)
+        content = read_range(file, 0, size)
+    if len(content) != size:
+        raise DamagedFile(f"{label} was cut off while it was read")
+    return content
+
+
+def read_file_stretch(path: bytes, offset: int, length: int) -> bytes:
+    """Read bytes of a file, fewer where it ends before."""
+    with _opened(path, shown(os.fsdecode(path))) as (file, size):
+        return read_range(file, offset, max(0, min(length, size - offset)))
+
+
+def read_range(file: int, offset: int, size: int) -> bytes:
+    """Read bytes of an open file, fewer where it ends before."""
+    found = os.pread(file, min(size, _MOST), offset)
+    if len(found) == size or not found:
+        return found
+    parts, got = [found], len(found)
+    while got < size and (part := os.pread(file, min(size - got, _MOST), offset + got)):
+        parts.append(part)
+        got += len(part)
+    return b"".join(parts)
+
+
+def too_long(label: str, size: int, limit: int) -> DataError:
+    """Make the error for a file of more bytes than a caller allows."""
+    return DamagedFile(f"{label} has {size:,} bytes, more than the {limit:,} expected")
+
+
+def unreadable(source: Path, error: OSError) -> DataError:
+    """Make the error for a file that the system refuses to read."""
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{shown(str(source))} is not there; name the folder or the archive of the dataset")
+    return DamagedFile.unreadable(shown(str(source)), error)
+
+
+@contextmanager
+def _opened(path: bytes, label: str) -> Iterator[tuple[int, int]]:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            about = os.fstat(file)
+            if not stat.S_ISREG(about.st_mode):
+                raise DataError(f"{label} is no file any more")
+            yield file, about.st_size
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise unreadable(Path(os.fsdecode(path)), error) from error

@@ -1,0 +1,158 @@
+"""Read a manifest: a YAML file whose keys and values are all checked."""
+
+from pathlib import Path
+
+from setsup.files.manifests import validators
+from setsup.files.manifests.manifest import (
+    Addresses,
+    Licence,
+    Manifest,
+    ManifestFactor,
+    ManifestFile,
+    ManifestModality,
+    ManifestSplit,
+)
+from setsup.files.manifests.strict_yaml import Fields, read_yaml
+
+__all__ = ["read_manifest"]
+
+_NAME = validators.matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")
+_KINDS = ("nominal", "ordinal", "cyclic", "continuous")
+_ROLES = ("variation", "key", "split")
+
+
+def read_manifest(file: Path | str) -> Manifest:
+    """Read and check a manifest file.
+
+    Parameters
+    ----------
+    file : Path or str
+        YAML file named after the benchmark.
+
+    Raises
+    ------
+    DataError
+        The file is missing or no YAML, a key is unknown, missing or of the wrong kind, a checksum is malformed, a
+        path leads out of the folder, or sizes contradict each other; the message names the file and the key.
+
+    """
+    file = Path(file)
+    fields = read_yaml(file)
+    manifest = Manifest(
+        name=fields.need("name", _NAME),
+        title=fields.need("title", validators.text),
+        description=fields.need("description", validators.text),
+        licence=_licence(fields.part("licence")),
+        samples=fields.get("samples", validators.whole),
+        size=fields.get("bytes", validators.whole),
+        homepage=fields.get("homepage", validators.address),
+        citation=fields.get("citation", validators.text),
+        factors=tuple(_factor(part) for part in fields.parts("factors")),
+        splits=tuple(_split(name, part) for name, part in fields.named("splits").items()),
+        modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
+        files=tuple(_file(part) for part in fields.parts("files")),
+        shares=fields.get("shares", _NAME),
+        folders=fields.each("folders", validators.relative),
+        addresses=fields.get("addresses", lambda value: _addresses(Fields(value, file, "addresses"))),
+        steps=fields.each("steps", validators.text),
+        adapter=fields.get("adapter", validators.matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
+        extra=fields.get("extra", validators.matching(r"[a-z0-9]+", "the name of a pip extra")),
+    )
+    fields.done()
+    if manifest.shares == manifest.name:
+        raise fields.wrong("shares", "the name of another dataset", manifest.shares)
+    if manifest.name != file.stem:
+        raise fields.wrong("name", f"{file.stem!r} as in the name of the file", manifest.name)
+    sizes = [part.size for part in manifest.files]
+    if manifest.size is not None and None not in sizes and manifest.size != sum(size or 0 for size in sizes):
+        raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the sum over the files", manifest.size)
+    return manifest
+
+
+def _licence(fields: Fields) -> Licence:
+    licence = Licence(
+        name=fields.need("name", validators.text),
+        url=fields.get("url", validators.address),
+        note=fields.get("note", validators.text),
+        sign=fields.get("sign", validators.text),
+    )
+    fields.done()
+    return licence
+
+
+def _addresses(fields: Fields) -> Addresses:
+    addresses = Addresses(checked=fields.need("checked", validators.day), known=fields.need("known", validators.text))
+    fields.done()
+    return addresses
+
+
+def _factor(fields: Fields) -> ManifestFactor:
+    factor = ManifestFactor(
+        name=fields.need("name", validators.matching(r"[A-Za-z_]\w*", "a name of letters, digits and _")),
+        kind=fields.need("kind", validators.one_of(_KINDS)),
+        levels=fields.get("levels", validators.levels),
+        unit=fields.get("unit", validators.text) or "",
+        period=fields.get("period", validators.positive),
+        within=fields.get("within", validators.text),
+        role=fields.get("role", validators.one_of(_ROLES)) or "variation",
+        description=fields.get("description", validators.text) or "",
+    )
+    fields.done()
+    return factor
+
+
+def _split(name: str, fields: Fields) -> ManifestSplit:
+    split = ManifestSplit(
+        name=name,
+        rows=fields.get("rows", validators.rows),
+        description=fields.get("what", validators.text) or "",
+        where=fields.get("where", validators.text),
+        parts=fields.get("parts", validators.shares) or (),
+        stratify=fields.get("stratify", validators.words) or (),
+        disjoint=fields.get("disjoint", validators.words) or (),
+        seed=fields.get("seed", validators.whole) or 0,
+        rounding=fields.get("rounding", validators.one_of(("strata", "table"))) or "strata",
+        factor=fields.get("factor", validators.text),
+        leaks=fields.get("leaks", validators.words) or (),
+    )
+    if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
+        raise fields.wrong("", "one of where, parts and factor", "several")
+    if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
+        raise fields.wrong("parts", "given where stratify, seed, rounding or leaks is", None)
+    fields.done()
+    return split
+
+
+def _modality(name: str, fields: Fields) -> ManifestModality:
+    modality = ManifestModality(
+        name=name,
+        shape=fields.each("shape", lambda size: None if size is None else validators.whole(size)),
+        dtype=fields.need(
+            "dtype", validators.matching(r"bool|u?int(8|16|32|64)|float(16|32|64)", "a numpy dtype such as uint8")
+        ),
+        unit=fields.get("unit", validators.text) or "",
+        color=fields.get("color", validators.text) or "",
+        description=fields.get("what", validators.text) or "",
+    )
+    fields.done()
+    return modality
+
+
+def _file(fields: Fields) -> ManifestFile:
+    file = ManifestFile(
+        path=fields.need("path", validators.relative),
+        alternatives=fields.each("or", validators.relative),
+        urls=fields.each("urls", validators.address),
+        size=fields.get("bytes", validators.whole),
+        sha256=fields.get("sha256", validators.digest(64)),
+        md5=fields.get("md5", validators.digest(32)),
+        unpacked_sha256=fields.get("unpacked_sha256", validators.digest(64)),
+        unpacked_md5=fields.get("unpacked_md5", validators.digest(32)),
+        unpacked_size=fields.get("unpacked_bytes", validators.whole),
+        optional=fields.get("optional", validators.yes) or False,
+        on_request=fields.get("on_request", validators.yes) or False,
+    )
+    fields.done()
+    if file.on_request and not (file.optional and file.urls):
+        raise fields.wrong("on_request", "left out of a file that is needed, or that has no address", True)
+    return file

@@ -1,0 +1,50 @@
+"""The Ray cluster that runs units, and what a unit needs there."""
+
+import math
+from dataclasses import dataclass
+
+from setsup.errors import SetsupError, brief
+
+__all__ = ["Ray"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ray:
+    """Run units on a Ray cluster, which schedules them.
+
+    Parameters
+    ----------
+    address : str, optional
+        ``"host:port"`` of the cluster's head, ``"ray://host:port"`` of its client server, or ``"auto"`` for the cluster
+        that this machine belongs to. By default that of ``RAY_ADDRESS``, else a cluster of this machine alone, which
+        starts and stops with the work.
+    gpus : float
+        GPUs a unit needs: a fraction such as 0.25, where four units share one, or an integer.
+    cpus : float
+        CPU cores a unit needs, likewise.
+
+    Raises
+    ------
+    SetsupError
+        When Ray does not take the numbers.
+
+    Examples
+    --------
+    >>> Ray("10.0.0.1:6379", gpus=0.25)
+    Ray(address='10.0.0.1:6379', gpus=0.25, cpus=1.0)
+
+    """
+
+    address: str | None = None
+    gpus: float = 0.0
+    cpus: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("gpus", "cpus"):
+            number = getattr(self, name)
+            if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < math.inf:
+                raise SetsupError(f"{name} of a unit must be a number from 0 on, not {brief(number)}")
+            if number > 1 and number != int(number):
+                raise SetsupError(f"{name} of a unit must be below 1 or an integer, not {number}")
+        if not self.cpus:
+            raise SetsupError("cpus of a unit must be above 0, such as 0.1: one machine would get all units at once")
