@@ -64,10 +64,10 @@ def _each(steps: list[Callable[[], object]]) -> Callable[[], object]:
 
 
 def _ours(points: np.ndarray, factors: np.ndarray, which: Any) -> Callable[[], object]:
-    from setsup.evaluation.information import columns
+    from setsup.evaluation.information import check_columns
     from setsup.evaluation.statistics_networks import Training
 
-    training = Training(columns(points, factors, BATCH, "a batch"), list(which), np.ones(len(which)), 0, "cpu")
+    training = Training(check_columns(points, factors, BATCH, "a batch"), list(which), np.ones(len(which)), 0, "cpu")
     losses = training.losses(1 << 40, BATCH, RATE)
     return lambda: next(losses)
 

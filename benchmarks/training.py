@@ -41,13 +41,13 @@ def _step(root: Path) -> Iterator[Row]:
     import torch
 
     from setsup.experiments import find_preset
-    from setsup.experiments.training import fresh_method
+    from setsup.experiments.configs import build_method
     from setsup.loading import Loader
 
     preset = find_preset("abc/mnist")
     dataset = preset.data.open(root)
-    batches = iter(Loader(dataset, preset.drawing.sampler(dataset.factors, 0), workers=0))
-    method: Any = fresh_method(preset, dataset.factors, 0)
+    batches = iter(Loader(dataset, preset.sampler.build(dataset.factors, 0), workers=0))
+    method: Any = build_method(preset.method, dataset.factors, 0)
     adam = method.configure_optimizers()
     embeddings = [method.embed(next(batches)).detach().requires_grad_() for _ in range(4)]
     turn = iter(range(10**9))

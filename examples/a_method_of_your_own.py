@@ -1,4 +1,4 @@
-"""A method of your own, whole in one file: half of a set finds its other half, and so embeddings tell what a set holds.
+"""A method of your own in one file: half of a set finds its other half, so embeddings learn what a set has in common.
 
 setsup train a_method_of_your_own.py. Needs: pip install -e ".[torch,train]".
 """
@@ -41,13 +41,13 @@ class Halves(lightning.LightningModule):
 
 @dataclass(frozen=True)
 class HalvesSettings:
-    """What can be set from outside, as in --learning.rate 1e-3."""
+    """Settings of the method, such as --method.rate 1e-3."""
 
     width: int = 32
     temperature: float = 0.1
     rate: float = 1e-2
 
-    def method(self, table: FactorTable, generator: torch.Generator) -> Halves:
+    def build(self, table: FactorTable, generator: torch.Generator) -> Halves:
         return Halves(self.width, self.temperature, self.rate)
 
 
@@ -69,10 +69,10 @@ class Neighbours:
 PRESETS = [
     Preset(
         name="mine/halves",
-        shows="what sets hold is found again, what varies in them is lost",
+        shows="inactive factors of sets are found, active ones are lost",
         data=Data("shapes3d-procedural"),
-        drawing=Sets(inactive=("wall_hue", "floor_hue"), size=16, sets=8),
-        learning=HalvesSettings(),
+        sampler=Sets(inactive=("wall_hue", "floor_hue"), size=16, sets=8),
+        method=HalvesSettings(),
         steps=100,
         evaluations={"neighbours": Neighbours(("wall_hue", "floor_hue", "object_hue", "shape", "orientation"))},
     )

@@ -44,7 +44,7 @@ LIBRARIES = {
         Library("accelerate", "accelerate", ("train",), "Hugging Face's Trainer itself"),
         Library("matplotlib", "matplotlib", ("train",), "charts of eval and report"),
         Library("skimage", "scikit-image", ("train",), "measures of digits"),
-        Library("sklearn", "scikit-learn", ("train",), "t-SNE maps; the scores DCI and SAP"),
+        Library("sklearn", "scikit-learn", ("train",), "linear probes; t-SNE maps; the scores DCI and SAP"),
         Library("umap", "umap-learn", ("umap",), "UMAP maps"),
         Library("datasets", "datasets", ("hf",), "datasets and tables from and to Hugging Face"),
         Library("trimesh", "trimesh", ("meshes", "render"), "meshes in any format; previews of mesh datasets"),

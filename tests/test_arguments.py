@@ -31,6 +31,7 @@ from setsup import (
     shards,
 )
 from setsup.errors import SetsupError
+from setsup.experiments.abc import across
 from setsup.factors import Factor, FactorTable, Kind
 
 Arguments = Mapping[str, Any]
@@ -471,7 +472,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         lambda: {"queries": POINTS, "gallery": POINTS, "k": 1, "metric": "l2sq", "own": None, "never": ()},
     ),
     "centred_correlation": (
-        evaluation.centred_correlation,
+        across.centred_correlation,
         lambda: {
             "query_values": POINTS[:, 0],
             "neighbour_values": POINTS[:, 1],
@@ -479,8 +480,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "labels": LEVELS[:, 0],
         },
     ),
-    "nearest_across": (evaluation.nearest_across, lambda: {"embeddings": POINTS, "labels": LEVELS[:, 0], "first": 4}),
-    "nearest_of_each": (evaluation.nearest_of_each, lambda: {"embeddings": POINTS, "labels": LEVELS[:, 0], "first": 4}),
+    "nearest_across": (across.nearest_across, lambda: {"embeddings": POINTS, "labels": LEVELS[:, 0], "first": 4}),
+    "nearest_of_each": (across.nearest_of_each, lambda: {"embeddings": POINTS, "labels": LEVELS[:, 0], "first": 4}),
     "matches": (
         evaluation.matches,
         lambda: {
@@ -679,7 +680,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "load_trained": (experiments.load_trained, lambda: {"run": None, "root": None}),
     "embed": (experiments.embed, lambda: {"method": torch.nn.Flatten(), "dataset": None, "rows": [0]}),
     "report_on": (experiments.report_on, lambda: {"report": None, "folders": ()}),
-    "draw_report": (experiments.draw_report, lambda: {"findings": None}),
+    "draw_report": (experiments.draw_report, lambda: {"filled": None}),
     "jobs.run": (jobs.run, lambda: {"function": None, "units": [], "processes": 1}),
     "PixelPairs": (
         correspondence.PixelPairs,

@@ -60,7 +60,7 @@ print(json.dumps(found))
 
 COMMANDS = {
     "train abc/fig3a": "torch,train",
-    "train abc/fig3a --stand-in --smoke": "torch,train",
+    "train abc/fig3a --substitute --smoke": "torch,train",
     "train mine.py": "torch,train",
     "embed runs/abc/fig3a/seed-0": "torch,train",
     "eval runs/abc/fig3a/seed-0 --json": "torch,train",

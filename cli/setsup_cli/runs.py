@@ -26,9 +26,9 @@ def opened(folder: Path, preset: str | None = None) -> "Run":
 def evaluated(run: "Run", name: str | None) -> "Preset":
     """The preset whose evaluations are run, by name; the run's own if its file has it."""
     from setsup.experiments import find_preset, smoke
-    from setsup.experiments.registry import in_file
+    from setsup.experiments.registry import split_file_name
 
-    preset, named = run.preset, in_file(name or "")
+    preset, named = run.preset, split_file_name(name or "")
     if name is not None and not (named and not named[1] and _own(name, run.folder)):
         preset = find_preset(name)
     if preset.name == run.preset.name:
@@ -46,11 +46,11 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
 def _own(name: str, folder: Path) -> "Preset | None":
     """The preset of the run in a folder, if a file of presets has it."""
     from setsup.experiments import find_preset
-    from setsup.experiments.registry import in_file, run_file
+    from setsup.experiments.registry import split_file_name
 
-    if (named := in_file(name)) is None:
+    if (named := split_file_name(name)) is None:
         return None
-    run_file(named[0])  # raises what is wrong with the file
+    import_file(named[0])  # raises what is wrong with the file
     try:
         return find_preset(f"{named[0]}:{json.loads((folder / 'run.json').read_text(encoding='utf-8'))['preset']}")
     except (OSError, ValueError, KeyError, TypeError, SetsupError):
@@ -60,11 +60,11 @@ def _own(name: str, folder: Path) -> "Preset | None":
 def describe_run(run: "Run") -> Iterator[str]:
     """Lines that describe a run, and why its results may differ from a paper's."""
     steps, preset = run.progress().steps, run.preset
-    yield f"{run.folder}: {preset.name}, seed {run.seed}" + (f", {steps:,} steps" if preset.learning else "")
+    yield f"{run.folder}: {preset.name}, seed {run.seed}" + (f", {steps:,} steps" if preset.method else "")
     if not run.finished:
         yield f"NOT FINISHED: the preset has {preset.steps:,} steps"
-    if run.stand_in and preset.data is not None:
-        yield f"trained on {preset.data.stand_in}, a STAND-IN for {preset.data.name}"
+    if run.substitute and preset.data is not None:
+        yield f"trained on {preset.data.substitute}, a SUBSTITUTE for {preset.data.name}"
     if run.file_changed:
         yield f"FILE CHANGED: {CHANGED}"
     if preset.shrunk:

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 import setsup
 from setsup.datasets import Dataset
 from setsup.reports import contact_sheet, describe, triplet_sheet
-from setsup.reports.lettering import wrapped
+from setsup.reports.lettering import wrap_text
 from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, PADDING, SKIP, Cell, Page, lines_height
 from setsup.samplers import Sampler, Stepwise
 
@@ -130,7 +130,7 @@ def pixel_pairs() -> Image.Image:
         some = some[np.linspace(0, len(some) - 1, 12).round().astype(int)]
         couples.append(joined(views[0][number], views[1][number], some, partner[number][some]))
         text = f"{positive[number].sum()} of 1,024 pixels are positive\n12 of them and their partners"
-        captions.append(wrapped(text, couples[0].width, CAPTIONS))
+        captions.append(wrap_text(text, couples[0].width, CAPTIONS))
     head = lines_height(captions[0]) + SKIP
     width, height = couples[0].width + 2 * PADDING, couples[0].height + head + 2 * PADDING
     title = "PlanarPairs(size=32, keep=0.25)\nfour images, each with view 1 on the left and view 2 on the right"

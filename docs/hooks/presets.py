@@ -3,7 +3,7 @@
 import json
 
 from setsup.experiments import Preset, Sets, presets, reports
-from setsup.experiments.settings import flat
+from setsup.experiments.settings import flatten
 
 
 def table() -> str:
@@ -13,7 +13,7 @@ def table() -> str:
         "|---|---|---|---|--:|--:|---|",
     ]
     for preset in presets().values():
-        steps = f"{preset.steps:,}" if preset.learning else ""
+        steps = f"{preset.steps:,}" if preset.method else ""
         measures = ", ".join(f"`{name}`" for name in preset.evaluations)
         cells = [f"`{preset.name}`", preset.shows, _data(preset), _draws(preset), steps, str(preset.seeds), measures]
         rows.append(f"| {' | '.join(cells)} |")
@@ -24,8 +24,8 @@ def shared() -> str:
     """List of the presets that train the same, so that one run serves all of a line."""
     lines: dict[str, list[str]] = {}
     for preset in presets().values():
-        if preset.learning:
-            lines.setdefault(json.dumps(flat(preset), default=str), []).append(f"`{preset.name}`")
+        if preset.method:
+            lines.setdefault(json.dumps(flatten(preset), default=str), []).append(f"`{preset.name}`")
     return "\n".join(f"- {', '.join(names)}" for names in lines.values() if len(names) > 1)
 
 
@@ -47,10 +47,10 @@ def _data(preset: Preset) -> str:
 
 
 def _draws(preset: Preset) -> str:
-    drawing = preset.drawing
-    if not isinstance(drawing, Sets):
-        return "" if drawing is None else type(drawing).__name__
-    held = ", ".join(f"`{name}`" for name in drawing.inactive) or "nothing"
-    free = f" in all but {drawing.unconstrained}" if drawing.unconstrained else ""
-    where = f", `{drawing.where}`" if drawing.where else ""
-    return f"{drawing.sets} × {drawing.size}, {held} held{free}{where}"
+    sampler = preset.sampler
+    if not isinstance(sampler, Sets):
+        return "" if sampler is None else type(sampler).__name__
+    inactive = ", ".join(f"`{name}`" for name in sampler.inactive) or "nothing"
+    some = f" in all but {sampler.unconstrained}" if sampler.unconstrained else ""
+    where = f", `{sampler.where}`" if sampler.where else ""
+    return f"{sampler.sets} × {sampler.size}, {inactive} inactive{some}{where}"

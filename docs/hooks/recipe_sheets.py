@@ -8,7 +8,7 @@ import rendered_sheets
 from PIL import Image
 
 from setsup.datasets import Dataset
-from setsup.reports.lettering import wrapped
+from setsup.reports.lettering import wrap_text
 from setsup.reports.page import CAPTIONS, GAP, GUTTER, MARGIN, PADDING, Cell, Page
 
 RESULTS, CELL, LABEL = 8, Cell(64, 64, 64), 270
@@ -202,7 +202,7 @@ def sheet(rows: Sequence[Row], title: str) -> Image.Image:
     left = MARGIN + PADDING + LABEL
     for number, (words, image, made) in enumerate(rows):
         top = page.top + PADDING + number * (CELL.height + GAP)
-        page.write(MARGIN + PADDING, top + 4, wrapped(words, LABEL - GUTTER, CAPTIONS))
+        page.write(MARGIN + PADDING, top + 4, wrap_text(words, LABEL - GUTTER, CAPTIONS))
         page.place(image, left, top)
         for place, result in enumerate(made):
             page.place(result, left + CELL.width + GUTTER + place * (CELL.width + GAP), top)

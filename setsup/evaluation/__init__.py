@@ -1,7 +1,7 @@
-"""What embeddings hold: mutual information with factors, disentanglement scores, retrieval, probes, projections.
+"""Evaluation of embeddings: mutual information with factors, disentanglement scores, retrieval, probes, projections.
 
-Embeddings and factors are numpy arrays. Only the estimators of information that train networks need torch: names are
-imported when they are first used.
+Embeddings and factors are numpy arrays. Only the estimators of information that train networks need torch; names are
+imported on first use.
 """
 
 from importlib import import_module
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from setsup.errors import need
 
 if TYPE_CHECKING:
-    from setsup.evaluation.across import centred_correlation, nearest_across, nearest_of_each
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.maps import tsne_map, umap_map
@@ -32,7 +31,6 @@ __all__ = [
     "Retrieved",
     "Score",
     "accuracy",
-    "centred_correlation",
     "dci",
     "factor_vae",
     "logistic_probe",
@@ -42,8 +40,6 @@ __all__ = [
     "mine",
     "modularity",
     "nearest",
-    "nearest_across",
-    "nearest_of_each",
     "neighbour_information",
     "noise_scale",
     "noise_sweep",
@@ -60,59 +56,16 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _HOMES = {
-        "across": (
-            "centred_correlation",
-            "nearest_across",
-            "nearest_of_each",
-        ),
-        "agreement": (
-            "Retrieved",
-            "accuracy",
-            "matches",
-            "mean_average_precision",
-            "precision",
-            "vote",
-        ),
-        "information": (
-            "Information",
-            "noise_scale",
-        ),
-        "maps": (
-            "tsne_map",
-            "umap_map",
-        ),
+        "agreement": ("Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"),
+        "information": ("Information", "noise_scale"),
+        "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
-        "probe_bound": (
-            "ProbeInformation",
-            "probe_information",
-        ),
-        "probes": (
-            "Classified",
-            "Regressed",
-            "logistic_probe",
-            "ridge_probe",
-        ),
-        "projection": (
-            "Components",
-            "principal_components",
-        ),
-        "retrieval": (
-            "nearest",
-            "shared_keys",
-        ),
-        "scores": (
-            "DCI",
-            "Score",
-            "dci",
-            "factor_vae",
-            "mig",
-            "modularity",
-            "sap",
-        ),
-        "statistics_networks": (
-            "mine",
-            "noise_sweep",
-        ),
+        "probe_bound": ("ProbeInformation", "probe_information"),
+        "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
+        "projection": ("Components", "principal_components"),
+        "retrieval": ("nearest", "shared_keys"),
+        "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
+        "statistics_networks": ("mine", "noise_sweep"),
     }
 
     _NETWORKS = ("information", "neighbours", "probe_bound", "statistics_networks")

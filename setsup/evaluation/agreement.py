@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, checked_labels
-from setsup.evaluation.retrieval import Keys, nearest, ranked
+from setsup.evaluation.inputs import check_embeddings, check_factors, check_labels
+from setsup.evaluation.retrieval import Keys, nearest, rank
 
 __all__ = ["Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"]
 
@@ -94,7 +94,7 @@ def matches(
     tolerance : mapping of int to int, optional
         Levels by which a factor, given by its number, may differ; 0 where it is not named.
     period : mapping of int to int, optional
-        Levels after which a factor begins anew: codes 0 and period − 1 differ by 1.
+        Number of levels after which a factor repeats: codes 0 and period − 1 differ by 1.
 
     Returns
     -------
@@ -115,23 +115,25 @@ def matches(
 
     """
     check_arguments(matches, locals(), DataError)
-    asked = checked_factors(query_factors, len(np.asarray(query_factors)), "query factors")
-    among = checked_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
-    found = _rows(rows, len(asked), len(among))
-    if asked.shape[1] != among.shape[1]:
-        raise DataError(f"queries have {asked.shape[1]} factors and the gallery {among.shape[1]}; give the same ones")
+    factors = check_factors(query_factors, len(np.asarray(query_factors)), "query factors")
+    others = check_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
+    found = _rows(rows, len(factors), len(others))
+    if factors.shape[1] != others.shape[1]:
+        raise DataError(
+            f"queries have {factors.shape[1]} factors and the gallery {others.shape[1]}; give the same ones"
+        )
     for name, given in (("tolerance", tolerance or {}), ("period", period or {})):
         for column, value in given.items():
-            if not 0 <= column < asked.shape[1]:
-                raise SetsupError(f"{name} names factor {column}, and factors are numbered 0 … {asked.shape[1] - 1}")
-            check_count(value, f"the {name} of factor {column}", 0 if name == "tolerance" else 2)
-    wanted, got = asked[:, None, :], among[np.maximum(found, 0)]
+            if not 0 <= column < factors.shape[1]:
+                raise SetsupError(f"{name} names factor {column}, and factors are numbered 0 … {factors.shape[1] - 1}")
+            check_integer(value, f"the {name} of factor {column}", SetsupError, 0 if name == "tolerance" else 2)
+    wanted, got = factors[:, None, :], others[np.maximum(found, 0)]
     apart = np.abs(wanted - got)
     for column, length in (period or {}).items():
-        if max(asked[:, column].max(initial=-1), among[:, column].max(initial=-1)) >= length:
-            raise DataError(f"factor {column} has a code of {length} or more, and should begin anew after {length}")
+        if max(factors[:, column].max(initial=-1), others[:, column].max(initial=-1)) >= length:
+            raise DataError(f"factor {column} has a code of {length} or more, and its period is {length}")
         apart[..., column] = np.minimum(apart[..., column], length - apart[..., column])
-    limits = np.zeros(asked.shape[1], dtype=np.int64)
+    limits = np.zeros(factors.shape[1], dtype=np.int64)
     for column, value in (tolerance or {}).items():
         limits[column] = value
     return np.asarray((apart <= limits) & (wanted >= 0) & (got >= 0) & (found >= 0)[..., None])
@@ -150,7 +152,7 @@ def vote(rows: npt.ArrayLike, gallery_labels: npt.ArrayLike) -> Codes:
     Returns
     -------
     (q,) int64
-        -1 where nobody votes.
+        -1 without a vote.
 
     Raises
     ------
@@ -164,7 +166,7 @@ def vote(rows: npt.ArrayLike, gallery_labels: npt.ArrayLike) -> Codes:
 
     """
     check_arguments(vote, locals(), DataError)
-    labels = checked_labels(gallery_labels, len(np.asarray(gallery_labels)), "gallery labels")
+    labels = check_labels(gallery_labels, len(np.asarray(gallery_labels)), "gallery labels")
     found = _rows(rows, None, len(labels))
     voted = np.where(found >= 0, labels[np.maximum(found, 0)], -1)
     most = np.zeros(len(found), dtype=np.int64)
@@ -190,7 +192,7 @@ def mean_average_precision(
     """Mean over queries of the average precision with which the whole gallery is ranked.
 
     The average precision of a query is the mean, over the gallery rows of its label, of the share of rows of its label
-    among all up to that one. Queries without a label, or without a row of theirs to find, are left out; gallery rows
+    among all up to that one. Queries without a label, or without a row of their label, are left out; gallery rows
     without a label are ranked and never right.
 
     Parameters
@@ -216,17 +218,17 @@ def mean_average_precision(
 
     """
     check_arguments(mean_average_precision, locals(), DataError)
-    asked, among = checked_embeddings(queries, "queries"), checked_embeddings(gallery, "gallery")
-    wanted = checked_labels(query_labels, len(asked), "query labels")
-    labels = checked_labels(gallery_labels, len(among), "gallery labels")
-    found = np.full(len(asked), np.nan)
-    for block, order in ranked(asked, among, metric=metric, own=own, never=never):
+    reals, others = check_embeddings(queries, "queries"), check_embeddings(gallery, "gallery")
+    wanted = check_labels(query_labels, len(reals), "query labels")
+    labels = check_labels(gallery_labels, len(others), "gallery labels")
+    found = np.full(len(reals), np.nan)
+    for block, order in rank(reals, others, metric=metric, own=own, never=never):
         mine = wanted[block][:, None]
         right = (labels[np.maximum(order, 0)] == mine) & (order >= 0) & (mine >= 0)
         share = np.cumsum(right, axis=1) / np.arange(1, order.shape[1] + 1)
         total = right.sum(axis=1)
         found[block] = np.where(total > 0, (share * right).sum(axis=1) / np.maximum(total, 1), np.nan)
-    return _mean(found[~np.isnan(found)], len(asked))
+    return _mean(found[~np.isnan(found)], len(reals))
 
 
 def accuracy(
@@ -267,15 +269,15 @@ def accuracy(
     """
     check_arguments(accuracy, locals(), DataError)
     rows, _ = nearest(queries, gallery, k, metric=metric, own=own, never=never)
-    wanted = checked_labels(query_labels, len(rows), "query labels")
-    right = vote(rows, checked_labels(gallery_labels, len(np.asarray(gallery)), "gallery labels")) == wanted
+    wanted = check_labels(query_labels, len(rows), "query labels")
+    right = vote(rows, check_labels(gallery_labels, len(np.asarray(gallery)), "gallery labels")) == wanted
     return _mean(right[wanted >= 0], len(rows))
 
 
 def _rows(rows: npt.ArrayLike, queries: int | None, gallery: int) -> Codes:
     found = np.asarray(rows)
     if found.ndim != 2 or found.dtype.kind not in "iu" or (queries is not None and len(found) != queries):
-        raise DataError(f"rows must be whole numbers (queries, k), as nearest gives them, not {found.shape}")
+        raise DataError(f"rows must be integers (queries, k), as nearest gives them, not {found.shape}")
     if found.size and not -1 <= found.min() <= found.max() < gallery:
         raise DataError(f"rows must number the gallery, 0 … {gallery - 1}, or be -1, not {found.min()} … {found.max()}")
     return found.astype(np.int64)

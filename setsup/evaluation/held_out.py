@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, FactorError
-from setsup.evaluation.inputs import check_count
+from setsup.checks import check_integer
+from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind, split
 
-__all__ = ["folds_of", "held_out"]
+__all__ = ["assign_folds", "held_out"]
 
 
 def held_out(rows: int, seed: int, labels: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
@@ -18,12 +18,12 @@ def held_out(rows: int, seed: int, labels: npt.NDArray[np.int64] | None = None) 
     return np.asarray(_parts(rows, {"fit": 0.9, "held out": 0.1}, seed, labels) == 1)
 
 
-def folds_of(rows: int, folds: int, seed: int) -> npt.NDArray[np.int64]:
+def assign_folds(rows: int, folds: int, seed: int) -> npt.NDArray[np.int64]:
     """Fold of each of n rows, 0 … folds − 1, of sizes that differ by one at most.
 
     Returns (rows,) int64.
     """
-    check_count(folds, "folds", 2)
+    check_integer(folds, "folds", SetsupError, 2)
     return _parts(rows, {str(fold): 1 / folds for fold in range(folds)}, seed, None)
 
 

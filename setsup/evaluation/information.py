@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from setsup.checks import check_arguments, check_array, check_integer, check_number
+from setsup.checks import check_arguments, check_array, check_number
 from setsup.errors import DataError, SetsupError, brief
 from setsup.random import fold
 
@@ -48,7 +48,7 @@ class Information:
 
 
 def noise_scale(similarity: str, tau: float) -> float:
-    """Scale σ of the noise at which embeddings are judged: the length that a loss of temperature τ resolves.
+    """Scale σ of the noise for the evaluation of embeddings: the length that a loss of temperature τ resolves.
 
     √τ for ``l2sq``, whose τ is a squared length; τ for ``l2``; 1 for any other similarity. After appendix S2 of
     "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak supervision",
@@ -72,7 +72,7 @@ def noise_scale(similarity: str, tau: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Embeddings (n, d) float64 or float32, and factors (n, k) beside what is known of each."""
+    """Embeddings (n, d) float64 or float32, and factors (n, k) with their known rows."""
 
     points: npt.NDArray[Any]
     values: Reals
@@ -84,7 +84,7 @@ class Columns:
         return zip(self.values.T, self.known.T, strict=True)
 
     def information(self, nats: Reals) -> Information:
-        """Estimates beside their ceilings and the rows left out."""
+        """Estimates with their ceilings and the number of rows left out."""
         levels = [len(np.unique(values[known])) for values, known in self]
         ceilings = [math.log(count) if self.discrete or count == 1 else math.inf for count in levels]
         return Information(nats, np.array(ceilings), np.count_nonzero(~self.known, axis=0))
@@ -94,7 +94,7 @@ class Columns:
         return [at for at, (values, known) in enumerate(self) if np.ptp(values[known]) > 0]
 
 
-def columns(embeddings: Any, factors: Any, least: int, what: str) -> Columns:
+def check_columns(embeddings: Any, factors: Any, least: int, what: str) -> Columns:
     """Check embeddings (n, d) and factors (n,) or (n, k), each factor known in at least so many rows."""
     points, values = _array(embeddings, "embeddings"), _array(factors, "factors")
     if points.ndim != 2 or 0 in points.shape:
@@ -106,7 +106,7 @@ def columns(embeddings: Any, factors: Any, least: int, what: str) -> Columns:
     if points.dtype.kind not in "fiu" or values.dtype.kind not in "fiub":
         raise DataError(f"embeddings and factors are numbers, not {points.dtype} and {values.dtype}")
     if bad := int(np.count_nonzero(~np.isfinite(points).all(axis=1))):
-        raise DataError(f"{bad} of {len(points)} embeddings are not finite: leave those rows out, or mend the network")
+        raise DataError(f"{bad} of {len(points)} embeddings are not finite: leave those rows out, or fix the network")
     discrete = values.dtype.kind != "f"
     known = values >= 0 if discrete else ~np.isnan(values)
     if np.isinf(values).any():
@@ -117,26 +117,21 @@ def columns(embeddings: Any, factors: Any, least: int, what: str) -> Columns:
     return Columns(points, values.astype(np.float64), known, discrete)
 
 
-def scales(sigma: Any) -> Reals:
-    """Check scales of noise: () or (s,) float64, none of them negative."""
+def check_scales(sigma: Any) -> Reals:
+    """Check scales of noise: () or (s,) float64, non-negative."""
     found = check_array(sigma, "sigma", SetsupError, np.float64)
     if found.ndim > 1 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
         raise SetsupError(f"sigma is a number, or a list of numbers, from 0 on, not {brief(sigma)}")
     return found
 
 
-def whole(name: str, value: object, least: int) -> int:
-    """Check an integer of at least so much."""
-    return check_integer(value, name, SetsupError, least)
-
-
-def normal(key: int, word: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Normal numbers drawn on the CPU: a function of the key, the word and the shape alone."""
+def draw_normal(key: int, word: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Normal numbers drawn on the CPU: a function of the key, the word and the shape."""
     generator = torch.Generator().manual_seed(int(fold(key, word)) >> 1)
     return torch.randn(shape, generator=generator, dtype=dtype)
 
 
-def glorot(key: int, word: int, shape: tuple[int, int], fans: int) -> torch.Tensor:
+def draw_glorot(key: int, word: int, shape: tuple[int, int], fans: int) -> torch.Tensor:
     """Uniform weights up to √(6 / fans), float32, drawn on the CPU: fans are inputs and outputs of the layer."""
     generator = torch.Generator().manual_seed(int(fold(key, word)) >> 1)
     return (torch.rand(shape, generator=generator) * 2 - 1) * math.sqrt(6 / fans)

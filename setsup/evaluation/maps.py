@@ -1,4 +1,4 @@
-"""Maps of embeddings: planes in which near neighbours stay near, for pictures only.
+"""Maps of embeddings: planes that preserve neighbourhoods, for plots only.
 
 A map keeps neighbourhoods and nothing else. Distances between clusters, their sizes and their density mean nothing, and
 another seed or another number of neighbours gives another map. Measure on the embeddings themselves.
@@ -9,9 +9,9 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments, is_number
+from setsup.checks import check_arguments, check_integer, is_number
 from setsup.errors import DataError, SetsupError, brief, imported
-from setsup.evaluation.inputs import check_count, checked_embeddings
+from setsup.evaluation.inputs import check_embeddings
 from setsup.random import stream_key
 
 __all__ = ["tsne_map", "umap_map"]
@@ -22,7 +22,7 @@ _LEAST = 4  # points of a map
 
 
 def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int = 0) -> Reals:
-    """Map of embeddings by t-SNE [1]_, for a picture.
+    """Map of embeddings by t-SNE [1]_, for a plot.
 
     It begins with the two first principal components and takes 1,000 steps of the Barnes-Hut method, on one thread, so
     that the order in which sums are rounded is always the same. The scale of the embeddings changes nothing.
@@ -58,7 +58,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
 
     """
     check_arguments(tsne_map, {"embeddings": embeddings, "seed": seed}, DataError)
-    reals = _checked(embeddings)
+    reals = _check_inputs(embeddings)
     if not is_number(perplexity) or not 1 <= perplexity < len(reals):
         raise SetsupError(
             f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not {brief(perplexity)}"
@@ -82,7 +82,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
 
 
 def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) -> Reals:
-    """Map of embeddings by UMAP [1]_, for a picture.
+    """Map of embeddings by UMAP [1]_, for a plot.
 
     It begins with a spectral embedding and takes the steps that are usual for so many rows, on one thread. The scale of
     the embeddings changes nothing. The first call of a process compiles for some seconds.
@@ -119,14 +119,14 @@ def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) 
 
     """
     check_arguments(umap_map, locals(), DataError)
-    reals = _checked(embeddings)
-    if check_count(neighbours, "neighbours", 2) >= len(reals):
+    reals = _check_inputs(embeddings)
+    if check_integer(neighbours, "neighbours", SetsupError, 2) >= len(reals):
         raise SetsupError(
             f"each of {len(reals):,} rows has {len(reals) - 1:,} neighbours, not {neighbours}; ask for fewer"
         )
     state = _state(seed, "UMAP")
     with warnings.catch_warnings():
-        # no TensorFlow, spectral start by another solver, one thread because of the seed: nothing that a user can mend
+        # no TensorFlow, spectral start by another solver, one thread because of the seed: nothing that a user can fix
         warnings.simplefilter("ignore")
         umap = imported("umap", "umap").UMAP(
             n_components=2,
@@ -140,9 +140,9 @@ def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) 
         return np.asarray(umap.fit_transform(reals), dtype=np.float64)
 
 
-def _checked(embeddings: npt.ArrayLike) -> Reals:
+def _check_inputs(embeddings: npt.ArrayLike) -> Reals:
     """Embeddings (n, d) about 0, the farthest entry at ±1."""
-    reals = checked_embeddings(embeddings)
+    reals = check_embeddings(embeddings)
     if len(reals) < _LEAST or reals.shape[1] < 2:
         raise DataError(f"a map needs embeddings of at least {_LEAST} rows and 2 dimensions, not {reals.shape}")
     # both methods work in float32, and neither minds the scale

@@ -10,7 +10,7 @@ References
 ----------
 .. [1] A. Kraskov, H. Stögbauer, P. Grassberger, "Estimating mutual information", Physical Review E 69, 2004,
    equation 8.
-.. [2] B. C. Ross, "Mutual information between discrete and continuous data sets", PLoS ONE 9(2), 2014.
+.. [2] B. C. Ross, "Mutual information between discrete and continuous datasets", PLoS ONE 9(2), 2014.
 
 """
 
@@ -22,9 +22,9 @@ import torch
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
-from setsup.checks import check_number
+from setsup.checks import check_integer, check_number
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.information import Information, columns, normal, whole
+from setsup.evaluation.information import Information, check_columns, draw_normal
 from setsup.progress import Advance, progress
 from setsup.random import stream_key
 
@@ -86,8 +86,8 @@ def neighbour_information(
     array([0.69])
 
     """
-    count, scale = whole("neighbours", neighbours, 1), check_number(sigma, "sigma", SetsupError, 0)
-    table = columns(embeddings, factors, count + 1, f"{count} neighbours")
+    count, scale = check_integer(neighbours, "neighbours", SetsupError, 1), check_number(sigma, "sigma", SetsupError, 0)
+    table = check_columns(embeddings, factors, count + 1, f"{count} neighbours")
     points = table.points.astype(np.float64)
     points += scale * _noise(seed, "neighbours noise", points.shape)
     if not np.isfinite((points**2).sum()):
@@ -164,4 +164,4 @@ def _parted(points: Reals, seed: int, stream: str) -> Reals:
 
 
 def _noise(seed: int, stream: str, shape: tuple[int, ...]) -> Reals:
-    return np.asarray(normal(stream_key(seed, stream), 0, shape, torch.float64).numpy())
+    return np.asarray(draw_normal(stream_key(seed, stream), 0, shape, torch.float64).numpy())

@@ -20,10 +20,10 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from setsup.checks import check_arguments, is_number
+from setsup.checks import check_arguments, check_integer, is_number
 from setsup.errors import DataError, SetsupError, brief
 from setsup.evaluation.devices import check_device
-from setsup.evaluation.information import Information, columns, glorot, normal, scales, whole
+from setsup.evaluation.information import Information, check_columns, check_scales, draw_glorot, draw_normal
 from setsup.progress import progress
 from setsup.random import below, fold, permute, stream_key
 
@@ -69,20 +69,20 @@ def probe_information(
     A classifier of three hidden layers of 32 with ReLU, Glorot-uniform weights and zero biases, is trained for each
     factor with Adam (ε 1e-7) on embeddings with new noise N(0, σ²) at every step. H(g) is the entropy of the
     frequencies of all known rows. Batches, noise and split are functions of (seed, step), and an estimate does not
-    depend on the factors beside it.
+    depend on other factors.
 
     Parameters
     ----------
     embeddings : (n, d) numbers, array or tensor
         All finite.
-    factors : (n,) or (n, k) whole numbers, array or tensor
+    factors : (n,) or (n, k) integers, array or tensor
         Class indices, unknown where negative; as floats, unknown where NaN. Unknown rows are left out.
     sigma : float
         Standard deviation of the noise, in units of the embedding.
     steps, batch : int
-        Training steps, and rows a step, drawn with replacement.
+        Training steps, and rows per step, drawn with replacement.
     held_out : float
-        Share of the rows that the probe is judged by.
+        Share of the rows held out.
     rate : float
         Learning rate.
     seed : int
@@ -101,7 +101,7 @@ def probe_information(
         When embeddings or factors have another shape, are not finite, are no classes, or are known in fewer rows than
         a batch.
     SetsupError
-        When an option is out of range, or no row is left to train or to judge by.
+        When an option is out of range, or no row is left to train on or to hold out.
 
     Notes
     -----
@@ -116,7 +116,8 @@ def probe_information(
     (array([0.7]), array([1.]))
 
     """
-    steps, batch, scale = whole("steps", steps, 1), whole("batch", batch, 1), scales(sigma)
+    steps, batch = check_integer(steps, "steps", SetsupError, 1), check_integer(batch, "batch", SetsupError, 1)
+    scale = check_scales(sigma)
     numbers = not scale.ndim and is_number(held_out) and is_number(rate)
     if not numbers or not 0 < held_out < 1 or not 0 < rate < math.inf:
         raise SetsupError(
@@ -125,9 +126,9 @@ def probe_information(
         )
     check_arguments(probe_information, locals(), DataError)
     check_device(device)
-    table = columns(embeddings, factors, batch, f"a batch of {batch}")
-    held = permute(stream_key(seed, "probe split"), len(table.points), np.arange(len(table.points)))
-    test = held < round(held_out * len(table.points))
+    table = check_columns(embeddings, factors, batch, f"a batch of {batch}")
+    order = permute(stream_key(seed, "probe split"), len(table.points), np.arange(len(table.points)))
+    test = order < round(held_out * len(table.points))
     points = torch.tensor(table.points, dtype=torch.float32, device=device)
     nats, right = np.zeros(table.values.shape[1]), np.ones(table.values.shape[1])
     varying = table.varying()
@@ -135,18 +136,18 @@ def probe_information(
         for at in varying:
             values, known = table.values[:, at], table.known[:, at]
             if (values[known] % 1).any():
-                raise DataError(f"factor {at} has values that are no whole numbers: a probe needs classes")
+                raise DataError(f"factor {at} has values that are not integers: a probe needs classes")
             levels, codes = np.unique(values[known], return_inverse=True)
             classes = np.full(len(values), -1)
             classes[known] = codes
-            train, judged = np.flatnonzero(known & ~test), np.flatnonzero(known & test)
-            if not (len(train) and len(judged)):
-                raise SetsupError(f"factor {at} has {len(train)} rows to train and {len(judged)} to judge by: add rows")
+            train, held = np.flatnonzero(known & ~test), np.flatnonzero(known & test)
+            if not (len(train) and len(held)):
+                raise SetsupError(f"factor {at} has {len(train)} rows to train and {len(held)} held out: add rows")
             labels = torch.as_tensor(classes, device=device)
             layers = _layers(seed, points.shape[1], len(levels), device)
             optimizer = torch.optim.Adam([t for layer in layers for t in layer], lr=rate, eps=1e-7)
             for step in range(steps):
-                rows = torch.from_numpy(_drawn(seed, step, batch, train))
+                rows = torch.from_numpy(_draw_rows(seed, step, batch, train))
                 noisy = points[rows] + float(scale) * _noise(seed, "probe noise", step, points[rows])
                 loss = functional.cross_entropy(_scores(layers, noisy), labels[rows])
                 optimizer.zero_grad()
@@ -154,14 +155,14 @@ def probe_information(
                 optimizer.step()
                 advance()
             share = np.bincount(codes) / len(codes)
-            cost, right[at] = _judged(layers, points, labels, judged, float(scale), seed)
+            cost, right[at] = _test(layers, points, labels, held, float(scale), seed)
             nats[at] = -(share * np.log(share)).sum() - cost
     found = table.information(nats)
     return ProbeInformation(found.nats, found.ceilings, found.left_out, right)
 
 
 @torch.no_grad()
-def _judged(
+def _test(
     layers: list[Layer], points: torch.Tensor, labels: torch.Tensor, rows: Rows, scale: float, seed: int
 ) -> tuple[float, float]:
     """Cross-entropy and accuracy over rows, each seen under noise several times."""
@@ -178,7 +179,7 @@ def _judged(
 def _layers(seed: int, dimension: int, levels: int, device: str | torch.device) -> list[Layer]:
     key, found = stream_key(seed, "probe weights"), []
     for at, (into, out) in enumerate(pairwise((dimension, *_WIDTHS, levels))):
-        weight, bias = glorot(key, at, (out, into), into + out).to(device), torch.zeros(out, device=device)
+        weight, bias = draw_glorot(key, at, (out, into), into + out).to(device), torch.zeros(out, device=device)
         found.append((weight.requires_grad_(), bias.requires_grad_()))
     return found
 
@@ -189,10 +190,10 @@ def _scores(layers: list[Layer], points: torch.Tensor) -> torch.Tensor:
     return points
 
 
-def _drawn(seed: int, step: int, batch: int, rows: Rows) -> Rows:
+def _draw_rows(seed: int, step: int, batch: int, rows: Rows) -> Rows:
     slots = fold(fold(stream_key(seed, "probe rows"), step), np.arange(batch, dtype=np.uint64))
     return np.asarray(rows[below(slots, len(rows))])
 
 
 def _noise(seed: int, stream: str, word: int, like: torch.Tensor) -> torch.Tensor:
-    return normal(stream_key(seed, stream), word, tuple(like.shape)).to(like.device)
+    return draw_normal(stream_key(seed, stream), word, tuple(like.shape)).to(like.device)

@@ -1,40 +1,38 @@
-"""Linear probes: how much of a factor a linear function of the embedding tells, on rows it was not fitted to.
+"""Linear probes: how well a linear function of the embedding predicts a factor, on rows it was not fitted to.
 
-Embeddings are standardised by the mean and standard deviation of the rows of the fit; dimensions that are constant
-there are left out. Every fit is the one minimum of a convex function, so that no library's version and no start can
-move a result by more than the tolerance of the descent. Rows of unknown label or value take no part.
+Fits are scikit-learn's, on embeddings standardised by the mean and standard deviation of the rows of the fit. Every fit
+is the minimum of a convex function, without random numbers. Rows of unknown label or value take no part.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import fmin_l_bfgs_b
-from scipy.special import logsumexp
 
 from setsup.checks import check_array, is_integer
-from setsup.errors import DataError, SetsupError, brief
-from setsup.evaluation.held_out import folds_of, held_out
-from setsup.evaluation.inputs import checked_embeddings, checked_labels
+from setsup.errors import DataError, SetsupError, brief, imported
+from setsup.evaluation.held_out import assign_folds, held_out
+from setsup.evaluation.inputs import check_embeddings, check_labels
 
 __all__ = ["Classified", "Regressed", "logistic_probe", "ridge_probe"]
 
 Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _STILL = 1e-8  # gradient, in nats for a standardised embedding, that ends a descent
 _STEPS = 10_000
+_LEAST = 1e-300  # scikit-learn refuses the infinite penalty that a large one times the rows may be
 
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """How well a probe tells classes on the rows held out.
+    """How well a probe predicts classes of held-out rows.
 
     Attributes
     ----------
     accuracy : float
-        Share of rows whose class is found.
+        Share of rows with the right class.
     majority : float
         Share of the most frequent class of the fit among them: the accuracy without any embedding.
     nats : float
@@ -81,10 +79,10 @@ class Regressed:
 def logistic_probe(
     embeddings: npt.ArrayLike, labels: npt.ArrayLike, *, penalty: float = 1e-4, seed: int = 0
 ) -> Classified:
-    """Fit a multinomial logistic regression to 90 % of the rows and judge it on 10 %.
+    """Fit a multinomial logistic regression to 90 % of the rows and test it on 10 %.
 
-    It minimises mean −ln softmax(W x + b)_class + ½ · penalty · (‖W‖² + ‖b‖²) over standardised x by L-BFGS, to a
-    gradient of 1e-8. The parts are drawn by :func:`setsup.factors.split`, each class alike, so that a fit knows all.
+    It minimises mean −ln softmax(W x + b)_class + ½ · penalty · ‖W‖² over standardised x by scikit-learn's
+    ``LogisticRegression``. The parts are drawn by :func:`setsup.factors.split`, stratified by class.
 
     Parameters
     ----------
@@ -104,7 +102,8 @@ def logistic_probe(
     Raises
     ------
     DataError, SetsupError
-        When shapes disagree, an entry is not finite, fewer than two classes are known, or rows are too few.
+        When shapes disagree, an entry is not finite, fewer than two classes are known, rows are too few, or
+        scikit-learn is not installed.
 
     Examples
     --------
@@ -116,22 +115,21 @@ def logistic_probe(
     """
     for what, given in (("embeddings", embeddings), ("labels", labels)):
         check_array(given, what, DataError)
-    reals, weight = checked_embeddings(embeddings), _penalty(penalty, above=True)
-    classes = checked_labels(labels, len(reals))
+    reals, weight = check_embeddings(embeddings), _penalty(penalty, above=True)
+    classes = check_labels(labels, len(reals))
     known = classes >= 0
     names, dense = np.unique(classes[known], return_inverse=True)
     if len(names) < 2:
-        raise DataError(f"{len(names)} class is known among {len(classes):,} labels, and a probe tells two or more")
+        raise DataError(f"{len(names)} class is known among {len(classes):,} labels, and a probe needs two or more")
     reals, dense = reals[known], np.asarray(dense, dtype=np.int64)
     test = held_out(len(reals), seed, dense)
-    fitted = _standardised(reals, ~test)
-    logits = fitted[test] @ _logistic(fitted[~test], dense[~test], len(names), weight)
+    model = _fit_logistic(reals[~test], dense[~test], weight)
+    chance = model.predict_log_proba(reals[test])
     wanted, shares = dense[test], np.bincount(dense[~test]) / (~test).sum()
-    nats = logsumexp(logits, axis=1) - logits[np.arange(len(wanted)), wanted]
     return Classified(
-        accuracy=float((logits.argmax(axis=1) == wanted).mean()),
+        accuracy=float((chance.argmax(axis=1) == wanted).mean()),
         majority=float((wanted == shares.argmax()).mean()),
-        nats=float(nats.mean()),
+        nats=float(-chance[np.arange(len(wanted)), wanted].mean()),
         entropy=float(-np.log(shares[wanted]).mean()),
         rows=len(wanted),
         left_out=int((~known).sum()),
@@ -141,10 +139,10 @@ def logistic_probe(
 def ridge_probe(
     embeddings: npt.ArrayLike, values: npt.ArrayLike, *, penalty: float = 0.0, folds: int = 5, seed: int = 0
 ) -> Regressed:
-    """Predict a number linearly, and judge each of some folds of the rows by a fit to the others.
+    """Predict a number linearly, and test each of some folds of the rows by a fit to the others.
 
-    It minimises mean (y − w·x − b)² + penalty · ‖w‖² over standardised x by singular values. Without a penalty this is
-    linear regression, where several fits are equal the shortest w.
+    It minimises mean (y − w·x − b)² + penalty · ‖w‖² over standardised x by scikit-learn's ``Ridge``, or without a
+    penalty by its ``LinearRegression``, which takes the shortest w of several equal fits.
 
     Parameters
     ----------
@@ -166,7 +164,8 @@ def ridge_probe(
     Raises
     ------
     DataError, SetsupError
-        When shapes disagree, an entry is not finite, rows are too few, or all values held out in a fold are equal.
+        When shapes disagree, an entry is not finite, rows are too few, all values held out in a fold are equal, or
+        scikit-learn is not installed.
 
     Examples
     --------
@@ -177,7 +176,7 @@ def ridge_probe(
     """
     for what, given in (("embeddings", embeddings), ("values", values)):
         check_array(given, what, DataError)
-    reals, weight = checked_embeddings(embeddings), _penalty(penalty, above=False)
+    reals, weight = check_embeddings(embeddings), _penalty(penalty, above=False)
     given = np.asarray(values)
     if given.shape != (len(reals),) or given.dtype.kind not in "iufb" or np.isinf(given).any():
         raise DataError(
@@ -187,7 +186,7 @@ def ridge_probe(
     reals, wanted = reals[known], given[known].astype(np.float64)
     if is_integer(folds) and folds > len(reals):
         raise DataError(f"{len(reals)} rows are too few for {folds} folds; give more rows, or fewer folds")
-    fold = folds_of(len(reals), folds, seed)
+    fold = assign_folds(len(reals), folds, seed)
     found = np.empty(folds)
     for which in range(folds):
         test = fold == which
@@ -196,9 +195,7 @@ def ridge_probe(
                 f"the {int(test.sum())} values held out in fold {which} are equal and R² has no meaning; "
                 "give more rows, or fewer folds"
             )
-        fitted = _standardised(reals, ~test)
-        weights = _ridge(fitted[~test], wanted[~test], weight)
-        missed = wanted[test] - fitted[test] @ weights
+        missed = wanted[test] - _fit_ridge(reals[~test], wanted[~test], weight).predict(reals[test])
         found[which] = 1 - (missed**2).sum() / ((wanted[test] - wanted[test].mean()) ** 2).sum()
     return Regressed(float(found.mean()), found, int((~known).sum()))
 
@@ -210,35 +207,22 @@ def _penalty(penalty: float, above: bool) -> float:
     return float(penalty)
 
 
-def _standardised(reals: Reals, fit: npt.NDArray[np.bool_]) -> Reals:
-    """Embeddings in units of the fit's rows, and a last column of ones, (n, dimensions that vary + 1)."""
-    varied = reals[:, np.ptp(reals[fit], axis=0) > 0]
-    scaled = (varied - varied[fit].mean(axis=0)) / varied[fit].std(axis=0)
-    return np.concatenate([scaled, np.ones((len(reals), 1))], axis=1)
+def _fit_logistic(reals: Reals, classes: npt.NDArray[np.int64], penalty: float) -> Any:
+    """A logistic regression of standardised embeddings."""
+    strength = penalty * len(reals)
+    if classes.max() == 1:  # of two classes scikit-learn fits the difference of the two rows of W
+        strength /= 2
+    linear = imported("sklearn.linear_model", "train")
+    return _fit(linear.LogisticRegression(C=max(1 / strength, _LEAST), tol=_STILL, max_iter=_STEPS), reals, classes)
 
 
-def _ridge(fitted: Reals, wanted: Reals, penalty: float) -> Reals:
-    """Weights, the last for the column of ones, which no penalty holds back."""
-    left, lengths, right = np.linalg.svd(fitted[:, :-1], full_matrices=False)
-    kept = lengths > lengths.max(initial=0.0) * max(fitted.shape) * np.finfo(np.float64).eps
-    scale = np.where(kept, lengths, 0.0) / np.where(kept, lengths**2 + penalty * len(wanted), 1.0)
-    return np.append(right.T @ (scale * (left.T @ (wanted - wanted.mean()))), wanted.mean())
+def _fit_ridge(reals: Reals, values: Reals, penalty: float) -> Any:
+    """A linear regression of standardised embeddings."""
+    linear = imported("sklearn.linear_model", "train")
+    model = linear.Ridge(min(penalty * len(reals), 1 / _LEAST), solver="svd") if penalty else linear.LinearRegression()
+    return _fit(model, reals, values)
 
 
-def _logistic(fitted: Reals, dense: Codes, classes: int, penalty: float) -> Reals:
-    """Weights (dimensions + 1, classes)."""
-    rows = len(fitted)
-    truth = np.zeros((rows, classes))
-    truth[np.arange(rows), dense] = 1.0
-
-    def loss(flat: Reals) -> tuple[float, Reals]:
-        weights = flat.reshape(-1, classes)
-        logits = fitted @ weights
-        total = logsumexp(logits, axis=1)
-        nats = float((total - (logits * truth).sum(axis=1)).mean())
-        slope = fitted.T @ (np.exp(logits - total[:, None]) - truth) / rows + penalty * weights
-        return nats + 0.5 * penalty * float(flat @ flat), slope.ravel()
-
-    start = np.zeros(fitted.shape[1] * classes)
-    found, _, _ = fmin_l_bfgs_b(loss, start, factr=0.0, pgtol=_STILL, maxiter=_STEPS, maxfun=4 * _STEPS)
-    return np.asarray(found).reshape(-1, classes)
+def _fit(model: Any, reals: Reals, wanted: npt.NDArray[Any]) -> Any:
+    scaler = imported("sklearn.preprocessing", "train").StandardScaler()
+    return imported("sklearn.pipeline", "train").make_pipeline(scaler, model).fit(reals, wanted)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.inputs import check_count, checked_embeddings
+from setsup.evaluation.inputs import check_embeddings
 
 __all__ = ["Components", "principal_components"]
 
@@ -64,7 +64,7 @@ class Components:
                [0.]])
 
         """
-        reals = checked_embeddings(embeddings)
+        reals = check_embeddings(embeddings)
         if reals.shape[1] != len(self.mean):
             raise DataError(f"the components are of {len(self.mean)} dimensions, and embeddings of {reals.shape[1]}")
         return np.asarray((reals - self.mean) @ self.directions.T)
@@ -98,9 +98,9 @@ def principal_components(embeddings: npt.ArrayLike, k: int | None = None) -> Com
 
     """
     check_arguments(principal_components, locals(), DataError)
-    reals = checked_embeddings(embeddings)
+    reals = check_embeddings(embeddings)
     most = min(reals.shape)
-    count = most if k is None else check_count(k, "k")
+    count = most if k is None else check_integer(k, "k", SetsupError, 1)
     if count > most:
         raise SetsupError(f"embeddings {reals.shape} have {most} components, not k={count}; ask for fewer")
     if not np.ptp(reals, axis=0).any():

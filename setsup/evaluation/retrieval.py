@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError, near
-from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, checked_labels
+from setsup.evaluation.inputs import check_embeddings, check_factors, check_labels
 
-__all__ = ["nearest", "ranked", "shared_keys"]
+__all__ = ["nearest", "rank", "shared_keys"]
 
 Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -76,19 +76,19 @@ def nearest(
 
     """
     check_arguments(nearest, locals(), DataError)
-    asked, among = _embedded(queries, gallery, metric)
-    check_count(k, "k")
-    kept = min(k, len(among))
-    found = np.full((len(asked), k), -1, dtype=np.int64)
-    distances = np.full((len(asked), k), np.inf)
-    slack = _slack(asked, among)
-    for block, barred in _blocks(len(asked), len(among), own, never):
-        about = _by_products(asked[block], among)
+    points, others = _check_pair(queries, gallery, metric)
+    check_integer(k, "k", SetsupError, 1)
+    kept = min(k, len(others))
+    found = np.full((len(points), k), -1, dtype=np.int64)
+    distances = np.full((len(points), k), np.inf)
+    slack = _slack(points, others)
+    for block, barred in _blocks(len(points), len(others), own, never):
+        about = _approximate(points[block], others)
         about[barred] = np.inf
-        # whatever rounding did, the k nearest are among the rows this close
+        # despite rounding, the k nearest are among the rows this close
         limit = np.partition(about, kept - 1, axis=1)[:, kept - 1] + slack[block]
         query, row = np.nonzero((about <= limit[:, None]) & ~barred)
-        exact = _exact(asked[block], among, query, row)
+        exact = _exact(points[block], others, query, row)
         order = np.lexsort((row, exact, query))
         query, row, exact = query[order], row[order], exact[order]
         place = np.arange(len(query)) - np.searchsorted(query, query)
@@ -98,7 +98,7 @@ def nearest(
     return found, distances if metric == "l2sq" else distances / 2
 
 
-def ranked(
+def rank(
     queries: npt.ArrayLike,
     gallery: npt.ArrayLike,
     *,
@@ -109,9 +109,9 @@ def ranked(
     """All gallery rows in order of distance, for a block of queries at a time."""
     from scipy.spatial.distance import cdist
 
-    asked, among = _embedded(queries, gallery, metric)
-    for block, barred in _blocks(len(asked), len(among), own, never):
-        distances = cdist(asked[block], among, "sqeuclidean")
+    points, others = _check_pair(queries, gallery, metric)
+    for block, barred in _blocks(len(points), len(others), own, never):
+        distances = cdist(points[block], others, "sqeuclidean")
         distances[barred] = np.inf
         order = np.argsort(distances, axis=1, kind="stable")
         order[np.take_along_axis(barred, order, axis=1)] = -1
@@ -153,31 +153,31 @@ def shared_keys(
 
     """
     check_arguments(shared_keys, locals(), DataError)
-    asked = checked_factors(query_factors, len(np.asarray(query_factors)), "query factors")
-    among = checked_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
-    wrong = [c for c in columns if not isinstance(c, int | np.integer) or not 0 <= c < asked.shape[1]]
-    if asked.shape[1] != among.shape[1] or wrong or not len(columns):
+    factors = check_factors(query_factors, len(np.asarray(query_factors)), "query factors")
+    others = check_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
+    wrong = [c for c in columns if not isinstance(c, int | np.integer) or not 0 <= c < factors.shape[1]]
+    if factors.shape[1] != others.shape[1] or wrong or not len(columns):
         raise SetsupError(
             f"columns must number some of the factors that queries and gallery have alike, not {list(columns)} of "
-            f"{asked.shape[1]} and {among.shape[1]}"
+            f"{factors.shape[1]} and {others.shape[1]}"
         )
-    both = np.concatenate([asked, among])[:, list(columns)]
+    both = np.concatenate([factors, others])[:, list(columns)]
     keys = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     keys[(both < 0).any(axis=1)] = -1
-    return keys[: len(asked)], keys[len(asked) :]
+    return keys[: len(factors)], keys[len(factors) :]
 
 
-def _embedded(queries: npt.ArrayLike, gallery: npt.ArrayLike, metric: str) -> tuple[Reals, Reals]:
+def _check_pair(queries: npt.ArrayLike, gallery: npt.ArrayLike, metric: str) -> tuple[Reals, Reals]:
     if metric not in METRICS:
         raise SetsupError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}{near(metric, METRICS)}")
-    asked, among = checked_embeddings(queries, "queries"), checked_embeddings(gallery, "gallery")
-    if asked.shape[1] != among.shape[1]:
+    points, others = check_embeddings(queries, "queries"), check_embeddings(gallery, "gallery")
+    if points.shape[1] != others.shape[1]:
         raise DataError(
-            f"queries have {asked.shape[1]} dimensions and the gallery {among.shape[1]}; embed both with one network"
+            f"queries have {points.shape[1]} dimensions and the gallery {others.shape[1]}; embed both with one network"
         )
     if metric == "cosine":
-        return _directions(asked, "queries"), _directions(among, "gallery")
-    return asked, among
+        return _directions(points, "queries"), _directions(others, "gallery")
+    return points, others
 
 
 def _directions(reals: Reals, name: str) -> Reals:
@@ -192,10 +192,10 @@ def _blocks(
     queries: int, gallery: int, own: npt.ArrayLike | None, never: Keys
 ) -> Iterator[tuple[slice, npt.NDArray[np.bool_]]]:
     """Blocks of queries, and which gallery rows are kept from each, (block, g)."""
-    selves = None if own is None else checked_labels(own, queries, "own")
+    selves = None if own is None else check_labels(own, queries, "own")
     if selves is not None and selves.max(initial=-1) >= gallery:
         raise DataError(f"own must number rows of the gallery, 0 … {gallery - 1}, or -1, not {selves.max()}")
-    pairs = [(checked_labels(q, queries, "keys"), checked_labels(g, gallery, "keys")) for q, g in never]
+    pairs = [(check_labels(q, queries, "keys"), check_labels(g, gallery, "keys")) for q, g in never]
     step = max(1, _BLOCK // gallery)
     for start in range(0, queries, step):
         block = slice(start, min(start + step, queries))
@@ -203,29 +203,29 @@ def _blocks(
         if selves is not None:
             some = np.flatnonzero(selves[block] >= 0)
             barred[some, selves[block][some]] = True
-        for asked, among in pairs:
-            keys = asked[block][:, None]
-            barred |= (keys == among) & (keys >= 0)
+        for points, others in pairs:
+            keys = points[block][:, None]
+            barred |= (keys == others) & (keys >= 0)
         yield block, barred
 
 
-def _by_products(asked: Reals, among: Reals) -> Reals:
+def _approximate(points: Reals, others: Reals) -> Reals:
     """‖q − g‖² by a matrix product, which cancels where both are long."""
-    return np.asarray((asked**2).sum(axis=1)[:, None] + (among**2).sum(axis=1) - 2 * (asked @ among.T))
+    return np.asarray((points**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2 * (points @ others.T))
 
 
-def _slack(asked: Reals, among: Reals) -> Reals:
+def _slack(points: Reals, others: Reals) -> Reals:
     """How far, for each query, two distances by products may differ from their true order, (q,)."""
-    longest = float((among**2).sum(axis=1).max())
-    unit = 8 * (asked.shape[1] + 4) * np.finfo(np.float64).eps
-    return np.asarray(unit * ((asked**2).sum(axis=1) + longest))
+    longest = float((others**2).sum(axis=1).max())
+    unit = 8 * (points.shape[1] + 4) * np.finfo(np.float64).eps
+    return np.asarray(unit * ((points**2).sum(axis=1) + longest))
 
 
-def _exact(asked: Reals, among: Reals, query: npt.NDArray[np.intp], row: npt.NDArray[np.intp]) -> Reals:
+def _exact(points: Reals, others: Reals, query: npt.NDArray[np.intp], row: npt.NDArray[np.intp]) -> Reals:
     """‖q − g‖² of pairs, from differences."""
     found = np.empty(len(query))
-    step = max(1, _BLOCK // asked.shape[1])
+    step = max(1, _BLOCK // points.shape[1])
     for start in range(0, len(query), step):
         part = slice(start, start + step)
-        found[part] = ((asked[query[part]] - among[row[part]]) ** 2).sum(axis=1)
+        found[part] = ((points[query[part]] - others[row[part]]) ** 2).sum(axis=1)
     return found

@@ -22,10 +22,18 @@ import numpy.typing as npt
 import torch
 from torch.optim.adam import adam
 
-from setsup.checks import check_arguments, check_number
+from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.devices import check_device
-from setsup.evaluation.information import Columns, Information, columns, glorot, noise_scale, normal, scales, whole
+from setsup.evaluation.information import (
+    Columns,
+    Information,
+    check_columns,
+    check_scales,
+    draw_glorot,
+    draw_normal,
+    noise_scale,
+)
 from setsup.progress import progress
 from setsup.random import below, fold, leading, stream_key
 
@@ -61,7 +69,7 @@ def mine(
     "mutual information" of [2]_.
 
     All networks start from the same weights and see the same rows, unit noise and orders, which are functions of
-    (seed, step). So an estimate does not depend on what else is estimated beside it, up to rounding.
+    (seed, step). So an estimate does not depend on other factors, up to rounding.
 
     Parameters
     ----------
@@ -72,7 +80,7 @@ def mine(
     sigma : float or (s,) floats
         Standard deviation of the noise, in units of the embedding: see :func:`noise_scale`.
     steps, batch : int
-        Training steps, and rows a step.
+        Training steps, and rows per step.
     last : int, optional
         Steps at the end over which is averaged; 1,000 by default, or all where there are fewer.
     rate : float
@@ -110,14 +118,14 @@ def mine(
     (array([0.7]), array([0.7]))
 
     """
-    steps, batch = whole("steps", steps, 1), whole("batch", batch, 2)
-    last = min(1_000, steps) if last is None else whole("last", last, 1)
+    steps, batch = check_integer(steps, "steps", SetsupError, 1), check_integer(batch, "batch", SetsupError, 2)
+    last = min(1_000, steps) if last is None else check_integer(last, "last", SetsupError, 1)
     if last > steps:
         raise SetsupError(f"the last {last} of {steps} steps cannot be averaged: give fewer, or more steps")
     rate = check_number(rate, "the learning rate", SetsupError, positive=True)
     check_arguments(mine, locals(), DataError)
     check_device(device)
-    noise, table = scales(sigma), columns(embeddings, factors, batch, f"a batch of {batch}")
+    noise, table = check_scales(sigma), check_columns(embeddings, factors, batch, f"a batch of {batch}")
     stream_key(seed, "mine")  # checks the seed
     jobs = [(row, at) for row in range(noise.size) for at in table.varying()]
     nats = np.zeros((noise.size, table.values.shape[1]))
@@ -174,7 +182,7 @@ def noise_sweep(
     """
     check_arguments(noise_sweep, locals(), DataError)
     scale = noise_scale(similarity, tau)
-    noise = scales(np.geomspace(1e-3, 1e2, 40) * scale if sigmas is None else sigmas).reshape(-1)
+    noise = check_scales(np.geomspace(1e-3, 1e2, 40) * scale if sigmas is None else sigmas).reshape(-1)
     return noise, mine(embeddings, factors, sigma=noise, **options)
 
 
@@ -221,12 +229,12 @@ class Training:
         for start in range(0, steps, _BLOCK):
             rows, values = self.block(start, min(_BLOCK, steps - start), batch)
             for at in range(len(rows)):
-                loss = self.step(rows[at], values[at], normal(key, start + at, (batch, dimension)))
+                loss = self.step(rows[at], values[at], draw_normal(key, start + at, (batch, dimension)))
                 adam([self.weights], [self.gradient], [first], [second], [], [done], lr=rate, fused=True, **_ADAM)
                 yield loss
 
     def block(self, start: int, steps: int, batch: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rows (steps, k or 1, B), and g beside g′ (steps, k, 2, B), from a step on."""
+        """Rows (steps, k or 1, B), and g with g′ (steps, k, 2, B), from a step on."""
         draws = [drawn(self.seed, start, steps, batch, len(known)) for known in self.rows]
         rows = np.stack([known[slots] for known, (slots, _) in zip(self.rows, draws, strict=True)])
         which = torch.from_numpy(rows).to(self.points.device)[self.group]
@@ -279,7 +287,7 @@ def initial(seed: int, dimension: int) -> list[torch.Tensor]:
     key, found = stream_key(seed, "mine weights"), []
     widths = [dimension + 1, *[_WIDTH] * _HIDDEN, 1]
     for at, (into, out) in enumerate(pairwise(widths)):
-        found += [glorot(key, at, (into, out), into + out), torch.zeros(1, out)]
+        found += [draw_glorot(key, at, (into, out), into + out), torch.zeros(1, out)]
     return found[:-1]
 
 

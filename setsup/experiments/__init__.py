@@ -1,10 +1,10 @@
-"""The papers' experiments as presets, from the data set to what is measured; and runs of them.
+"""The papers' experiments as presets, from the dataset to what is measured; and runs of them.
 
-A ``preset`` says what is trained, a ``run`` is a folder that ``training`` fills and ``evaluating`` measures. All that
-belongs to one paper stands in a folder of its name, such as ``abc``: presets, measurements, reports. ``report`` puts
-runs beside what a paper says.
+A ``preset`` says what is trained; a ``run`` is a folder that ``training`` fills and ``evaluating`` measures. Presets,
+measurements and reports of one paper are in a folder of its name, such as ``abc``. ``report`` compares runs with what a
+paper says.
 
-Presets are plain settings: they are found and listed without torch. Names are imported when they are first used.
+Presets are plain settings: they are found and listed without torch. Names are imported on first use.
 """
 
 from importlib import import_module
@@ -13,26 +13,23 @@ from typing import TYPE_CHECKING
 from setsup.errors import need
 
 if TYPE_CHECKING:
-    from setsup.experiments.drawing import Sets
+    from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
+    from setsup.experiments.data import Data
+    from setsup.experiments.embedding import embed
     from setsup.experiments.evaluating import evaluate
-    from setsup.experiments.preset import (
-        Augmentation,
-        Data,
-        Evaluation,
-        Measured,
-        MethodConfig,
-        Preset,
-        SamplerConfig,
-        smoke,
-    )
+    from setsup.experiments.preset import Evaluation, Measured, Preset, smoke
     from setsup.experiments.registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
-    from setsup.experiments.report.findings import Findings
+    from setsup.experiments.report.filled import FilledReport
     from setsup.experiments.report.picture import draw_report
     from setsup.experiments.report.registry import find_report, report_on, reports
-    from setsup.experiments.run import Run, open_run
-    from setsup.experiments.trained import TrainedRun, embed, load_trained
-    from setsup.experiments.training import RunConfig, train
+    from setsup.experiments.run import Run
+    from setsup.experiments.run_folder import open_run
+    from setsup.experiments.sets import Sets
+    from setsup.experiments.trained import TrainedRun
+    from setsup.experiments.training.config import RunConfig
+    from setsup.experiments.training.train import train
+    from setsup.experiments.weights import load_trained
 
 __all__ = [
     "Augmentation",
@@ -40,7 +37,7 @@ __all__ = [
     "Column",
     "Data",
     "Evaluation",
-    "Findings",
+    "FilledReport",
     "Measured",
     "MethodConfig",
     "Preset",
@@ -67,28 +64,25 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _HOMES = {
-        "drawing": ("Sets",),
+        "configs": ("Augmentation", "MethodConfig", "SamplerConfig"),
+        "data": ("Data",),
+        "embedding": ("embed",),
         "evaluating": ("evaluate",),
-        "preset": (
-            "Augmentation",
-            "Data",
-            "SamplerConfig",
-            "Evaluation",
-            "MethodConfig",
-            "Measured",
-            "Preset",
-            "smoke",
-        ),
+        "preset": ("Evaluation", "Measured", "Preset", "smoke"),
         "registry": ("find_preset", "presets"),
         "report": ("Claim", "Column", "Report", "Row"),
-        "report.findings": ("Findings",),
+        "report.filled": ("FilledReport",),
         "report.picture": ("draw_report",),
         "report.registry": ("find_report", "report_on", "reports"),
-        "run": ("Run", "open_run"),
-        "trained": ("TrainedRun", "embed", "load_trained"),
-        "training": ("RunConfig", "train"),
+        "run": ("Run",),
+        "run_folder": ("open_run",),
+        "sets": ("Sets",),
+        "trained": ("TrainedRun",),
+        "training.config": ("RunConfig",),
+        "training.train": ("train",),
+        "weights": ("load_trained",),
     }
-    _NETWORKS = ("evaluating", "trained", "training")
+    _NETWORKS = ("embedding", "evaluating", "training.train", "weights")
 
     def __getattr__(name: str) -> object:
         for home, names in _HOMES.items():

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: the last one and the one before it, of which the newest that is whole is used."""
+"""Checkpoints of a run: the last one and the one before it, of which the newest undamaged one is used."""
 
 import logging
 import os
@@ -11,25 +11,39 @@ from zipfile import ZipFile
 from setsup.errors import DataError
 from setsup.files.atomic import beside
 
-__all__ = ["CHECKPOINT", "PREVIOUS", "drop_previous", "has_checkpoint", "keep_previous", "opened"]
+__all__ = [
+    "CALLBACK",
+    "CHECKPOINT",
+    "PREVIOUS",
+    "callback_state",
+    "drop_previous",
+    "has_checkpoint",
+    "keep_previous",
+    "open_checkpoint",
+]
 
 CHECKPOINT, PREVIOUS = "last.ckpt", "previous.ckpt"
 
+CALLBACK = "CheckpointCallback"
+"""Under which a checkpoint has the seconds and images of training."""
+_FORMER = "Keeper"
+"""The same in checkpoints of earlier versions."""
+
 _PARTS = {"global_step", "callbacks", "state_dict", "optimizer_states", "LightningBatches"}
-_ADVICE = "remove it and train anew"
+_ADVICE = "remove it and train again"
 _LOG = logging.getLogger(__name__)
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """Whether there is a checkpoint in a run folder, whole or not."""
+    """Whether there is a checkpoint in a run folder, damaged or not."""
     return (folder / CHECKPOINT).exists() or (folder / PREVIOUS).exists()
 
 
-def opened(folder: Path, *, checked: bool = False) -> tuple[Path, dict[str, Any]]:
-    """The newest checkpoint of a run folder that is whole: its path, and what it holds.
+def open_checkpoint(folder: Path, *, checked: bool = False) -> tuple[Path, dict[str, Any]]:
+    """Open the newest undamaged checkpoint of a run folder: its path, and its content.
 
-    Whoever asks is given the same one: where there is a previous checkpoint, all bytes are compared with their
-    checksums, so that steps are never those of a checkpoint whose weights are not used.
+    All callers get the same one: if there is a previous checkpoint, all bytes are compared with their checksums, so
+    that steps are never those of a checkpoint whose weights are not used.
     """
     try:
         return folder / CHECKPOINT, _read(folder / CHECKPOINT, checked or (folder / PREVIOUS).exists())
@@ -42,6 +56,13 @@ def opened(folder: Path, *, checked: bool = False) -> tuple[Path, dict[str, Any]
             reason = str(error).removesuffix(f": {_ADVICE}")
             _LOG.warning("%s; %s, of step %d, takes its place", reason, folder / PREVIOUS, found["global_step"])
         return folder / PREVIOUS, found
+
+
+def callback_state(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """Seconds and images of training that a checkpoint has."""
+    states = checkpoint["callbacks"]
+    found: dict[str, Any] = states.get(CALLBACK) or states[_FORMER]
+    return found
 
 
 def keep_previous(folder: Path) -> None:
@@ -71,14 +92,18 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
         found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except FileNotFoundError:
         folder = path.parent
-        raise DataError(f"{folder} has no checkpoint yet: the command that began it goes on with it") from None
+        raise DataError(f"{folder} has no checkpoint yet: run the command that started it again") from None
     except UnpicklingError as error:
         reason = "it holds more than tensors and plain values, or is damaged"
         raise DataError(f"{path} is not opened ({reason}): {_ADVICE}") from error
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise DataError(f"{path} is damaged ({reason}): {_ADVICE}") from error
-    if not isinstance(found, dict) or not found.keys() >= _PARTS or "CheckpointCallback" not in found["callbacks"]:
+    if (
+        not isinstance(found, dict)
+        or not found.keys() >= _PARTS
+        or not any(key in found["callbacks"] for key in (CALLBACK, _FORMER))
+    ):
         raise DataError(f"{path} is no checkpoint of a run: {_ADVICE}")
     if checked and (damaged := _damaged(path)) is not None:
         raise DataError(f"{path} is damaged ({damaged}): {_ADVICE}")
@@ -86,7 +111,7 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
 
 
 def _damaged(path: Path) -> str | None:
-    """Part of a checkpoint whose bytes do not have their checksum; torch does not look at those that it writes."""
+    """Part of a checkpoint whose bytes do not have their checksum, which torch writes but does not verify."""
     try:
         with ZipFile(path) as parts:
             return parts.testzip()

@@ -1,4 +1,4 @@
-"""Evaluating a run: its preset's measurements, kept in the run folder."""
+"""Evaluating a run: its preset's measurements, saved in the run folder."""
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -8,11 +8,11 @@ from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, near, need
 from setsup.experiments.preset import Evaluation, Measured, Preset
 from setsup.experiments.run import EVALUATION, Run
-from setsup.experiments.settings import about
-from setsup.experiments.trained import load_trained
+from setsup.experiments.settings import describe
+from setsup.experiments.weights import load_trained
 from setsup.files.disk import need_writable
 
-__all__ = ["check_asked", "evaluate"]
+__all__ = ["check_evaluations", "evaluate"]
 
 
 def evaluate(
@@ -22,72 +22,71 @@ def evaluate(
     only: Collection[str] = (),
     root: Path | str | None = None,
     device: str | None = None,
-    begun: Callable[[str, Evaluation], None] | None = None,
+    on_start: Callable[[str, Evaluation], None] | None = None,
 ) -> dict[str, Measured]:
-    """Measure a run, and keep what was found in its folder.
+    """Evaluate a run, and save the results in its folder.
 
-    Several figures of a paper often rest on one training: the evaluations of any preset that trains the same can be
-    asked for.
+    Several figures of a paper often share a training: the run can be evaluated by any preset that trains the same.
 
     Parameters
     ----------
     run : Run
         Trained, at least in part.
     preset : Preset, optional
-        Whose evaluations are made; the run's own by default.
+        Whose evaluations to make; the run's own by default.
     only : collection of str
         Names of evaluations; all by default.
     root : Path or str, optional
         Folder of the published files; the one that the run was trained from by default.
     device : str, optional
-        Where networks run: a GPU where there is one, by default.
-    begun : callable, optional
-        Called with the name and the settings of each evaluation right before it is made, to say what follows.
+        Where networks run: a GPU if there is one, by default.
+    on_start : callable, optional
+        Called with the name and the settings of each evaluation, before it starts.
 
     Returns
     -------
     dict
-        What was found, by evaluation.
+        Results by evaluation.
 
     Raises
     ------
     DataError
-        When the run's folder cannot be written, its checkpoint is damaged, or data is missing.
+        When the run's folder cannot be written, its checkpoint is damaged, or data are missing.
     SetsupError
-        When the preset trains something else, has no such evaluation, or one of them names factors, in an attribute
-        ``factors``, that what was trained on does not have, or libraries, in an attribute ``needs``, that are not
-        installed: said before the first is measured.
+        Before the first evaluation, when the preset trains something else, has no such evaluation, or one of them
+        names, in an attribute ``factors``, factors that the training data do not have or, in an attribute ``needs``,
+        libraries that are not installed.
 
     """
     check_arguments(evaluate, locals())
     preset = preset or run.preset
-    check_asked(run, preset, only, root)
+    check_evaluations(run, preset, only, root)
     need_writable(run.folder / EVALUATION)
     trained = load_trained(run, root=root, device=device, preset=preset)
     found = {}
     for name, evaluation in preset.evaluations.items():
         if not only or name in only:
-            if begun is not None:
-                begun(name, evaluation)
+            if on_start is not None:
+                on_start(name, evaluation)
             found[name] = evaluation.measure(trained)
-            run.keep(name, found[name], about(evaluation))
+            run.save(name, found[name], describe(evaluation))
     return found
 
 
-def check_asked(run: Run, preset: Preset, only: Collection[str] = (), root: Path | str | None = None) -> None:
-    """Raise SetsupError unless a preset trains what a run holds, and has the evaluations and factors that are named."""
-    if differing := run.changed(preset):
+def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root: Path | str | None = None) -> None:
+    """Raise SetsupError unless a preset trains the same as a run, and has the named evaluations and factors."""
+    if differing := run.difference(preset):
         listed = ", ".join(f"{name} {old!r} instead of {new!r}" for name, (old, new) in differing.items())
-        raise SetsupError(f"{preset.name} trains something else than {run.folder} holds: {listed}{_advice(differing)}")
+        raise SetsupError(f"{preset.name} trains something else than {run.folder}: {listed}{_advice(differing)}")
     for name in only:
         if name not in preset.evaluations:
             raise SetsupError(f"{preset.name} has no evaluation {name!r}{near(name, preset.evaluations)}")
     chosen = {name: one for name, one in preset.evaluations.items() if not only or name in only}
     for name, one in chosen.items():
-        need(f"the evaluation {name!r} of {preset.name} needs", *_texts(one, "needs"))
+        need(f"the evaluation {name!r} of {preset.name} needs", *_names(one, "needs"))
     if run.preset.data is None:
         return
-    asked = {name: _texts(one, "factors") for name, one in chosen.items()}
+    asked = {name: _names(one, "factors") for name, one in chosen.items()}
     if not any(asked.values()):
         return
     table = run.factors(root)
@@ -100,14 +99,14 @@ def check_asked(run: Run, preset: Preset, only: Collection[str] = (), root: Path
                 )
 
 
-def _texts(evaluation: Evaluation, attribute: str) -> tuple[str, ...]:
-    """Names of factors or libraries that an evaluation says it is of or needs, as those of setsup do."""
+def _names(evaluation: Evaluation, attribute: str) -> tuple[str, ...]:
+    """Names in an attribute of an evaluation, `factors` or `needs`."""
     found = getattr(evaluation, attribute, ())
     return found if isinstance(found, tuple) and all(isinstance(name, str) for name in found) else ()
 
 
 def _advice(differing: Mapping[str, tuple[Any, Any]]) -> str:
-    """How a preset of the user's own gets the settings of a run, where these are all that differs."""
+    """How to give a preset of the user's own the settings of a run, if nothing else differs."""
     if not all(name == "steps" or (name.count(".") == 1 and not name.startswith("data.")) for name in differing):
         return ""  # another method or other data
     given: dict[str, list[str]] = {}
@@ -119,4 +118,4 @@ def _advice(differing: Mapping[str, tuple[Any, Any]]) -> str:
         f"{head}=replace(preset.{head}, {', '.join(values)})" if head != "steps" else f"steps={values[0]}"
         for head, values in given.items()
     )
-    return f"; a preset in a file of yours is given what the run has by replace(preset, {', '.join(words)})"
+    return f"; give a preset in your own file the settings of the run with replace(preset, {', '.join(words)})"

@@ -1,8 +1,8 @@
-"""Find a preset by its name: those of the papers, those of other packages, and those in a file of the user's own.
+"""Find a preset by its name: presets of the papers, of other packages, and in a file of the user's own.
 
 Another package offers presets through the entry-point group ``setsup.experiments``: a module with ``PRESETS``, a
-sequence of :class:`Preset`. A file is named in place of a preset, as ``my_method.py:mine/first`` or, where it holds one
-preset only, ``my_method.py``. While it runs, it may import its neighbours, as a script may.
+sequence of :class:`Preset`. A file may be named instead, as ``my_method.py:mine/first`` or, if it has one preset only,
+``my_method.py``. While it runs, it may import modules in its folder, as a script may.
 """
 
 import re
@@ -24,14 +24,14 @@ from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 from setsup.files.expand_user import expanded
 
-__all__ = ["find_preset", "in_file", "modules_of_others", "named", "own_modules", "presets", "run_file"]
+__all__ = ["find_named", "find_preset", "import_file", "installed_modules", "own_modules", "presets", "split_file_name"]
 
 _GROUP = "setsup.experiments"
 _OWN = ("setsup.experiments.abc",)
 
 
 def presets() -> dict[str, Preset]:
-    """All presets of installed packages by name, those of setsup first.
+    """All presets of installed packages by name, setsup's first.
 
     Examples
     --------
@@ -40,8 +40,8 @@ def presets() -> dict[str, Preset]:
 
     """
     found = _own()
-    for module, where in modules_of_others():
-        for preset in _checked(getattr(module, "PRESETS", None), where):
+    for module, where in installed_modules():
+        for preset in _check_presets(getattr(module, "PRESETS", None), where):
             found.setdefault(preset.name, preset)
     return found
 
@@ -52,7 +52,7 @@ def find_preset(name: str) -> Preset:
     Parameters
     ----------
     name : str
-        A key of :func:`presets`, or a Python file: it is run.
+        A key of :func:`presets`, or a Python file, which is run.
 
     Raises
     ------
@@ -66,15 +66,15 @@ def find_preset(name: str) -> Preset:
 
     """
     check_arguments(find_preset, locals(), DataError)
-    if (held := in_file(name)) is not None:
-        return _of_file(*held)
-    if (preset := named(name)) is None:
+    if (file := split_file_name(name)) is not None:
+        return _find_in_file(*file)
+    if (preset := find_named(name)) is None:
         raise SetsupError(f"there is no preset {name!r}{near(name, presets())} (`setsup train --help` lists them)")
     return preset
 
 
-def named(name: str) -> Preset | None:
-    """The value of :func:`presets` under a name, if any; a package that is broken does not hide setsup's own."""
+def find_named(name: str) -> Preset | None:
+    """The preset of a name among :func:`presets`, if any; a broken package does not hide setsup's own."""
     return _own().get(name) or presets().get(name)
 
 
@@ -83,13 +83,13 @@ def _own() -> dict[str, Preset]:
 
 
 def own_modules() -> Iterator[tuple[ModuleType, str]]:
-    """Setsup's own modules of experiments, and how they are called."""
+    """Setsup's own modules of experiments, with their names."""
     for name in _OWN:
         yield import_module(name), name
 
 
-def modules_of_others() -> Iterator[tuple[ModuleType, str]]:
-    """Modules that other packages offer under the entry-point group, and how they are called."""
+def installed_modules() -> Iterator[tuple[ModuleType, str]]:
+    """Modules that other packages offer under the entry-point group, with their names."""
     for entry in entry_points(group=_GROUP):
         try:
             yield entry.load(), entry.value
@@ -97,39 +97,39 @@ def modules_of_others() -> Iterator[tuple[ModuleType, str]]:
             raise SetsupError(f"the experiments {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
 
 
-def in_file(name: str) -> tuple[Path, str] | None:
-    """The file and what is named in it (maybe nothing) of ``my_method.py:mine/first``; None of other names."""
+def split_file_name(name: str) -> tuple[Path, str] | None:
+    """Split ``my_method.py:mine/first`` into the file and the name in it (may be empty); None for other names."""
     found = re.fullmatch(r"(.+\.py)(?::(.*))?", name)
     return None if found is None else (Path(found[1]), found[2] or "")
 
 
-def _of_file(path: Path, name: str) -> Preset:
+def _find_in_file(path: Path, name: str) -> Preset:
     module, digest = _run(expanded(path).resolve())
-    held = {preset.name: preset for preset in _checked(getattr(module, "PRESETS", None), str(path))}
-    if not name and len(held) == 1:
-        name = next(iter(held))
-    if name not in held:
-        raise SetsupError(f"{path} holds {', '.join(held)}: name one as {path}:{next(iter(held))}")
-    return replace(held[name], digest=digest)
+    found = {preset.name: preset for preset in _check_presets(getattr(module, "PRESETS", None), str(path))}
+    if not name and len(found) == 1:
+        name = next(iter(found))
+    if name not in found:
+        raise SetsupError(f"{path} has {', '.join(found)}: name one as {path}:{next(iter(found))}")
+    return replace(found[name], digest=digest)
 
 
-def run_file(path: Path) -> ModuleType:
-    """The module that a Python file makes; a file runs once."""
+def import_file(path: Path) -> ModuleType:
+    """Import a Python file by its path; a file runs once."""
     return _run(expanded(path).resolve())[0]
 
 
 @cache
 def _run(path: Path) -> tuple[ModuleType, str]:
-    """The module, and the SHA-256 of the file that it was made of."""
+    """The module, and the SHA-256 of its file."""
     name = f"setsup_preset_{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"  # two files may have one stem
     spec = spec_from_file_location(name, path)
     if not path.exists() or spec is None or spec.loader is None:
-        raise DataError(f"there is no file {path}: name a preset, or a Python file that holds PRESETS")
+        raise DataError(f"there is no file {path}: name a preset, or a Python file with PRESETS")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     try:
         digest = sha256(path.read_bytes()).hexdigest()
-        with _beside(path):
+        with _importable(path):
             spec.loader.exec_module(module)
     except SetsupError:
         raise
@@ -141,8 +141,8 @@ def _run(path: Path) -> tuple[ModuleType, str]:
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[None]:
-    """Let imports find what lies in the folder of a file."""
+def _importable(path: Path) -> Iterator[None]:
+    """Make modules in the folder of a file importable."""
     folder = str(path.parent)
     sys.path.insert(0, folder)
     try:
@@ -152,11 +152,11 @@ def _beside(path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def _checked(found: object, where: str) -> list[Preset]:
+def _check_presets(found: object, where: str) -> list[Preset]:
     listed = list(found) if isinstance(found, Iterable) else []
     if not listed or not all(isinstance(preset, Preset) for preset in listed):
-        raise SetsupError(f"{where} holds no presets: give it PRESETS = [Preset(…), …]")
+        raise SetsupError(f"{where} has no presets: give it PRESETS = [Preset(…), …]")
     names = [preset.name for preset in listed]
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
-        raise SetsupError(f"{where} holds two presets named {twice[0]!r}: name one otherwise")
+        raise SetsupError(f"{where} has two presets named {twice[0]!r}: rename one")
     return listed

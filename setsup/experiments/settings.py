@@ -1,4 +1,4 @@
-"""Settings as flat names and values: what is stored, compared, and put back into a preset."""
+"""Settings as flat names and values, to store, to compare, and to put back into a preset."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
@@ -7,47 +7,44 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from setsup.errors import DataError, SetsupError, near
 
-__all__ = ["about", "changes", "check", "filled", "flat", "learned", "put"]
-
-_WORDS = ("name", "shows", "evaluations", "shrunk", "digest")
-"""Fields of a preset that do not change what is trained."""
+__all__ = ["check", "describe", "difference", "fill_defaults", "flatten", "put", "training_settings"]
 
 _IDLE = ("seeds", "checkpoint_every", "eval_transform")
-"""Settings of a preset of which nothing depends that one run learns; so are settings within them."""
+"""Settings of a preset that do not affect the weights of a run; nor do settings within them."""
 
 
-def flat(settings: Any) -> dict[str, Any]:
-    """What a preset trains, as JSON values by dotted names; nested settings name their class."""
+def flatten(settings: Any) -> dict[str, Any]:
+    """Settings as JSON values by dotted names; nested settings name their class."""
     found: dict[str, Any] = {}
     for name in _names(settings):
         value = getattr(settings, name)
         if _has_settings(value):
             found[name] = type(value).__qualname__
-            found |= {f"{name}.{inner}": one for inner, one in flat(value).items()}
+            found |= {f"{name}.{inner}": one for inner, one in flatten(value).items()}
         else:
             found[name] = _plain(value, name)
     return found
 
 
-def about(evaluation: Any) -> dict[str, Any]:
-    """What an evaluation measures with: its class, under a name that no setting of it can have, and its settings."""
-    return {"measure": type(evaluation).__qualname__, **flat(evaluation)}
+def describe(evaluation: Any) -> dict[str, Any]:
+    """Class and settings of an evaluation; the class is under a name that no setting can have."""
+    return {"measure": type(evaluation).__qualname__, **flatten(evaluation)}
 
 
-def filled(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Flat values, as an earlier version kept them, and the defaults of those settings that it did not have yet.
+def fill_defaults(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat values that an earlier version wrote, with the defaults of settings that it did not have yet.
 
-    Without a default there is nothing to fill in. A class that was not kept is taken to be that of the settings.
+    A setting without a default stays absent. A class that was not written is taken to be that of the settings.
     """
     return dict(values) | {name: value for name, value in _defaults(settings).items() if name not in values}
 
 
-def learned(values: Mapping[str, Any], stand_in: bool) -> dict[str, Any]:
-    """Those of a preset's flat settings that what a run learns depends on, on the stand-in or on the published data.
+def training_settings(values: Mapping[str, Any], substitute: bool) -> dict[str, Any]:
+    """Those of a preset's flat settings that affect the weights of a run, on the substitute or the published data.
 
-    Options of the data set that say where files lie are none of them, as the root is none.
+    Options that say where files lie do not, nor does the root.
     """
-    idle = _IDLE if stand_in else (*_IDLE, "data.stand_in")
+    idle = _IDLE if substitute else (*_IDLE, "data.substitute")
     found = {name: value for name, value in values.items() if not {name, name.partition(".")[0]} & set(idle)}
     options = found.get("data.options")
     if isinstance(options, list) and options:  # as run.json has them, which may be damaged
@@ -68,8 +65,8 @@ def _places(name: Any) -> list[str]:
 
 
 def put(settings: Any, values: Mapping[str, Any]) -> Any:
-    """The settings with some values changed, by the names of :func:`flat`."""
-    known = flat(settings)
+    """The settings with some values changed, by the names of :func:`flatten`."""
+    known = flatten(settings)
     inner: dict[str, dict[str, Any]] = {}
     changed: dict[str, Any] = {}
     for name, value in values.items():
@@ -82,14 +79,14 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
             if value != known[name]:
                 raise SetsupError(f"the setting {name} is a {known[name]} here, not {value!r}")
         else:
-            changed[head] = _as_before(value)
+            changed[head] = _freeze(value)
     check(settings, changed)
     changed |= {head: put(getattr(settings, head), given) for head, given in inner.items()}
     return replace(settings, **changed)
 
 
 def check(settings: Any, values: Mapping[str, Any]) -> None:
-    """Raise SetsupError unless values are what the fields of some settings are declared as, by their names."""
+    """Raise SetsupError unless values, by name, have the declared types of settings."""
     try:
         types = get_type_hints(type(settings))
     except NameError:  # a name that is imported for type checkers only
@@ -99,17 +96,14 @@ def check(settings: Any, values: Mapping[str, Any]) -> None:
             raise SetsupError(f"the setting {name} takes {_word(types[name])}, not {value!r}")
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """What differs between two sets of flat settings: name → (before, after), None where there is none."""
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Differences between two sets of flat settings: name → (before, after), None where absent."""
     names = [*before, *(name for name in after if name not in before)]
     return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
 
 
 def _names(settings: Any) -> list[str]:
-    from setsup.experiments.preset import Preset
-
-    words = _WORDS if isinstance(settings, Preset) else ()
-    return [member.name for member in fields(settings) if member.name not in words]
+    return [member.name for member in fields(settings) if member.metadata.get("setting", True)]
 
 
 def _has_settings(value: Any) -> bool:
@@ -139,13 +133,13 @@ def _plain(value: Any, name: str) -> Any:
         return value
     raise SetsupError(
         f"the setting {name} is a {type(value).__name__}, which run.json cannot keep: "
-        "settings are numbers, texts, tuples of them, or frozen dataclasses"
+        "settings are numbers, strings, tuples of these, or frozen dataclasses"
     )
 
 
-def _as_before(value: Any) -> Any:
-    """Lists of JSON are tuples in settings, which are frozen."""
-    return tuple(_as_before(part) for part in value) if isinstance(value, list) else value
+def _freeze(value: Any) -> Any:
+    """Lists of JSON as tuples."""
+    return tuple(_freeze(part) for part in value) if isinstance(value, list) else value
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -54,7 +54,7 @@ class ABC(LightningModule):
     rate : float
         Learning rate of Adam; its ε is 1e-7, as in Keras.
     halve_every : int, optional
-        Steps after which the learning rate is halved, again and again; it stays as it is by default.
+        Steps after which the learning rate is halved, repeatedly; constant by default.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class ABC(LightningModule):
         return loss
 
     def configure_optimizers(self) -> Any:
-        """Adam, with the learning rate halved every so many steps where that was asked for."""
+        """Adam, with the learning rate halved every `halve_every` steps, if set."""
         adam = torch.optim.Adam(self.parameters(), self.rate, eps=1e-7)
         if self.halve_every is None:
             return adam

@@ -5,12 +5,12 @@ set U has its soft nearest neighbour in V, ũ_i = Σ_j softmax_j(S(u_i, v_j)) v_
 
     L(U, V) = −(1/n) Σ_i log( exp S(u_i, ũ_i) / Σ_j exp S(u_j, ũ_i) )
 
-No gradient is stopped anywhere: it flows through queries, weights, what is averaged, and candidates. Embeddings are not
-normalised, but inside the cosine; the average is over the v_j as they are.
+Gradients flow through queries, weights, averages, and candidates. Embeddings are normalised within the cosine only; the
+average is over unnormalised v_j.
 
 All functions take sets of any two sizes, with leading axes for several pairs, over which they take the mean. Sets of
 unlike sizes are padded and come with masks: a slot that is False is no query, has no weight in an average, and is no
-candidate, whatever stands in it. A pair with an empty set counts for nothing: the mean is over the others, and 0 where
+candidate, whatever its values. A pair with an empty set counts for nothing: the mean is over the others, and 0 where
 there are none. Half precision is computed in float32, under autocast, too.
 
 References
@@ -26,9 +26,9 @@ import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
-from setsup.methods.embeddings import check_arguments, check_temperature, padded, the_same_type, without_autocast
-from setsup.methods.neighbours import averages, unrecorded, without_padding
-from setsup.methods.similarity import Similarity, logits, moved, origin
+from setsup.methods.embeddings import check_arguments, check_temperature, fill_padding, match_types, without_autocast
+from setsup.methods.neighbours import averages, output_buffer, without_padding
+from setsup.methods.similarity import Similarity, logits, origin, recentre
 
 __all__ = [
     "augmentation_loss",
@@ -90,15 +90,15 @@ def directed_loss(
         raise DataError(f"candidates are other copies of the queries, shaped alike, not {given}")
     sets = (queries, keys) if candidates is None else (queries, keys, candidates)
     with without_autocast(queries):
-        queries, keys, *copies = the_same_type(*sets)
-        (queries, flat_mask), (keys, key_mask) = padded(queries, query_mask), padded(keys, key_mask)
-        queries, keys, *copies = moved(
-            origin(keys, similarity), queries, keys, *(padded(copy, query_mask)[0] for copy in copies)
+        queries, keys, *copies = match_types(*sets)
+        (queries, flat_mask), (keys, key_mask) = fill_padding(queries, query_mask), fill_padding(keys, key_mask)
+        queries, keys, *copies = recentre(
+            origin(keys, similarity), queries, keys, *(fill_padding(copy, query_mask)[0] for copy in copies)
         )
         candidates = copies[0] if copies else queries
         at = origin(candidates, similarity)
         proxies = averages(queries, keys, similarity, temperature, key_mask, seen_from=at)
-        (candidates,) = moved(at, candidates)
+        (candidates,) = recentre(at, candidates)
         return _picking(proxies, candidates, similarity, temperature, flat_mask, key_mask)
 
 
@@ -258,10 +258,10 @@ def augmentation_loss(
     if queries.shape != candidates.shape:
         given = f"{tuple(queries.shape)} and {tuple(candidates.shape)}"
         raise DataError(f"queries and candidates are copies of one set, shaped alike, not {given}")
-    queries, candidates = the_same_type(queries, candidates)
+    queries, candidates = match_types(queries, candidates)
     with without_autocast(queries):
-        (queries, _), (candidates, mask) = padded(queries, mask), padded(candidates, mask)
-        queries, candidates = moved(origin(candidates, similarity), queries, candidates)
+        (queries, _), (candidates, mask) = fill_padding(queries, mask), fill_padding(candidates, mask)
+        queries, candidates = recentre(origin(candidates, similarity), queries, candidates)
         return _picking(queries, candidates, similarity, temperature, mask, None)
 
 
@@ -275,7 +275,7 @@ def _picking(
 ) -> Tensor:
     """Cross entropy of proxy i with candidate i, the mean over proxies and then over pairs that have members."""
     found = without_padding(logits(proxies, candidates, similarity, temperature), mask)
-    losses = -torch.log_softmax(found, -1, out=unrecorded(found)).diagonal(dim1=-2, dim2=-1)
+    losses = -torch.log_softmax(found, -1, out=output_buffer(found)).diagonal(dim1=-2, dim2=-1)
     if mask is None and other_mask is None:
         return losses.mean()
     if mask is None:

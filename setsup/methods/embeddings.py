@@ -11,7 +11,7 @@ from torch import Tensor
 from setsup import checks
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["check_arguments", "check_temperature", "padded", "the_same_type", "without_autocast"]
+__all__ = ["check_arguments", "check_temperature", "fill_padding", "match_types", "without_autocast"]
 
 _AS_IT_IS = nullcontext()
 
@@ -30,14 +30,14 @@ def check_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> N
         checks.check_arguments(function, given, DataError)
 
 
-def the_same_type(*sets: Tensor) -> tuple[Tensor, ...]:
+def match_types(*sets: Tensor) -> tuple[Tensor, ...]:
     """Check that sets of embeddings go together; give them in one type, float32 or float64.
 
     `*sets` (..., any, d) floating.
 
     Examples
     --------
-    >>> [some.dtype for some in the_same_type(torch.ones(2, 3), torch.ones(4, 3, dtype=torch.bfloat16))]
+    >>> [some.dtype for some in match_types(torch.ones(2, 3), torch.ones(4, 3, dtype=torch.bfloat16))]
     [torch.float32, torch.float32]
 
     """
@@ -56,7 +56,7 @@ def the_same_type(*sets: Tensor) -> tuple[Tensor, ...]:
     return tuple(some if some.dtype == dtype else some.to(dtype) for some in sets)
 
 
-def padded(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def fill_padding(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Put a member of each set in place of its padding.
 
     So padding is nothing that the set does not have anyway: not NaN, not far away, not 0, where a function of one's own

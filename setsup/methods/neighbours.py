@@ -10,10 +10,10 @@ References
 import torch
 from torch import Tensor
 
-from setsup.methods.embeddings import check_arguments, check_temperature, padded, the_same_type, without_autocast
-from setsup.methods.similarity import Similarity, logits, moved, origin
+from setsup.methods.embeddings import check_arguments, check_temperature, fill_padding, match_types, without_autocast
+from setsup.methods.similarity import Similarity, logits, origin, recentre
 
-__all__ = ["averages", "soft_nearest_neighbours", "unrecorded", "without_padding"]
+__all__ = ["averages", "output_buffer", "soft_nearest_neighbours", "without_padding"]
 
 
 def soft_nearest_neighbours(
@@ -58,12 +58,12 @@ def soft_nearest_neighbours(
     """
     check_arguments(soft_nearest_neighbours, locals())
     check_temperature(temperature)
-    queries, keys = the_same_type(queries, keys)
+    queries, keys = match_types(queries, keys)
     shape = queries.shape
     with without_autocast(queries):
-        (queries, _), (keys, key_mask) = padded(queries, None), padded(keys, key_mask)
+        (queries, _), (keys, key_mask) = fill_padding(queries, None), fill_padding(keys, key_mask)
         at = origin(keys, similarity)
-        queries, keys = moved(at, queries, keys)
+        queries, keys = recentre(at, queries, keys)
         back = None if at is None else -at
         return averages(queries, keys, similarity, temperature, key_mask, seen_from=back).reshape(shape)
 
@@ -77,17 +77,17 @@ def averages(
     *,
     seen_from: Tensor | None = None,
 ) -> Tensor:
-    """Soft nearest neighbours of sets that were checked, filled (`padded`) and moved to their `origin`.
+    """Soft nearest neighbours of sets that were checked, filled (`fill_padding`) and moved to their `origin`.
 
     `queries` (pairs, n, d) float32 or float64; `keys` (pairs, m, d) of the same type; `key_mask` (pairs, m) bool,
     optional; `seen_from` (pairs, 1, d) of that type, optional; returns (pairs, n, d) of that type.
     """
     found = without_padding(logits(queries, keys, similarity, temperature), key_mask)
-    weights = torch.softmax(found, -1, out=unrecorded(found))
+    weights = torch.softmax(found, -1, out=output_buffer(found))
     return torch.bmm(weights, keys) if seen_from is None else torch.baddbmm(seen_from, weights, keys, beta=-1)
 
 
-def unrecorded(found: Tensor) -> Tensor | None:
+def output_buffer(found: Tensor) -> Tensor | None:
     """Logits that a softmax may be written over, since no gradient is recorded; or None: write it elsewhere.
 
     Of 1,000 members they have 4 MB, and new memory of that size can take as long to get as the product that fills it.
@@ -95,10 +95,10 @@ def unrecorded(found: Tensor) -> Tensor | None:
     Examples
     --------
     >>> found = torch.zeros(1, 2)
-    >>> unrecorded(found) is None
+    >>> output_buffer(found) is None
     True
     >>> with torch.no_grad():
-    ...     torch.softmax(found, -1, out=unrecorded(found)) is found
+    ...     torch.softmax(found, -1, out=output_buffer(found)) is found
     True
 
     """

@@ -32,9 +32,9 @@ from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
 from setsup.errors import DataError, SetsupError, near
-from setsup.methods.embeddings import check_arguments, the_same_type, without_autocast
+from setsup.methods.embeddings import check_arguments, match_types, without_autocast
 
-__all__ = ["Similarity", "check_similarity", "logits", "moved", "origin", "similarities"]
+__all__ = ["Similarity", "check_similarity", "logits", "origin", "recentre", "similarities"]
 
 Similarity = str | Callable[[Tensor, Tensor], Tensor]
 """A name (``l2sq``, ``l2``, ``l1``, ``linf``, ``cosine``) or a function of (n, d) and (m, d) that gives (n, m)."""
@@ -73,10 +73,10 @@ def similarities(x: Tensor, y: Tensor, similarity: Similarity = "l2sq") -> Tenso
 
     """
     check_arguments(similarities, locals())
-    x, y = the_same_type(x, y)
+    x, y = match_types(x, y)
     with without_autocast(x):
         one, other = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])
-        one, other = moved(origin(other, similarity), one, other)
+        one, other = recentre(origin(other, similarity), one, other)
         found = -_squares(one, other) if similarity == "l2sq" else logits(one, other, similarity, 1.0)
         return found.reshape(*x.shape[:-1], y.shape[-2])
 
@@ -166,12 +166,12 @@ def origin(y: Tensor, similarity: Similarity) -> Tensor | None:
     return y.detach().mean(-2, keepdim=True) if similarity in DISTANCES else None
 
 
-def moved(at: Tensor | None, *sets: Tensor) -> tuple[Tensor, ...]:
+def recentre(at: Tensor | None, *sets: Tensor) -> tuple[Tensor, ...]:
     """Sets as seen from their `origin`.
 
     Examples
     --------
-    >>> moved(torch.tensor([[[8.0]]]), torch.tensor([[[7.0], [9.0]]]))
+    >>> recentre(torch.tensor([[[8.0]]]), torch.tensor([[[7.0], [9.0]]]))
     (tensor([[[-1.],
              [ 1.]]]),)
 
@@ -187,7 +187,7 @@ def _squares(x: Tensor, y: Tensor) -> Tensor:
 
 def _directions(x: Tensor, by: float = 1.0) -> Tensor:
     """Vectors of length 1/by; 0 stays 0 and has no gradient: dividing by some small number would give a vast one."""
-    # an infinite length stands for 0, in one operation whose own derivative is 0 there
+    # an infinite length replaces 0, in one operation whose own derivative is 0 there
     lengths = torch.threshold(vector_norm(x, dim=-1, keepdim=True), 0, torch.inf)
     return x / (lengths if by == 1 else by * lengths)
 

@@ -1,4 +1,4 @@
-"""Pictures and words for people: contact sheets, charts, and draws described in words and units."""
+"""Images and words for people: contact sheets, charts, and draws described in words and units."""
 
 from setsup.reports.grid import image_grid
 from setsup.reports.matches import match_sheet, matches_drawn

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["canvas", "drawn", "dressed", "few_ticks", "legend", "letters", "number", "shortened"]
+__all__ = ["canvas", "drawn", "few_ticks", "legend", "letters", "number", "shorten", "style_axes"]
 
 DOTS = 140  # an inch
 TITLE, LABEL, TICK = 11.0, 9.5, 8.5  # points of 1/72 inch
@@ -45,7 +45,7 @@ def canvas(width: float, height: float, title: str) -> "Figure":
     return figure
 
 
-def dressed(axes: "Axes", x_label: str, y_label: str, grid: str = "") -> None:
+def style_axes(axes: "Axes", x_label: str, y_label: str, grid: str = "") -> None:
     """Give axes their colours, labels and ticks; ``grid`` is ``"y"``, ``"both"`` or nothing."""
     from matplotlib.ticker import NullLocator
 
@@ -119,7 +119,7 @@ def number(value: float) -> str:
     return f"{0.0 if value == 0 else value:,.6g}".replace("-", "−")
 
 
-def shortened(text: str, most: int = _LONGEST) -> str:
+def shorten(text: str, most: int = _LONGEST) -> str:
     """Make one line of a name, cut in the middle where it is long: both ends of a path tell something."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - most // 2 - 1]}…{line[-(most // 2) :]}"

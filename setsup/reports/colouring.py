@@ -9,7 +9,7 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.factors.factor import Factor, Kind, Level
 from setsup.random import permute, stream_key
-from setsup.reports.charts import LABEL, TICK, few_ticks, legend, letters, number, shortened
+from setsup.reports.charts import LABEL, TICK, few_ticks, legend, letters, number, shorten
 from setsup.reports.page import INK, SOFT
 from setsup.reports.palette import DISTINCT, OTHERS, UNKNOWN, cyclic_colours, rgb, sequential_colours
 from setsup.reports.words import number_words
@@ -17,7 +17,7 @@ from setsup.reports.words import number_words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Colouring", "Names", "Ramp", "checked_values", "coloured", "draw_key", "draw_points"]
+__all__ = ["Colouring", "Names", "Ramp", "assign_colours", "check_values", "draw_key", "draw_points"]
 
 Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ class Colouring:
     name: str
 
 
-def checked_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tuple[npt.NDArray[np.generic], Factor]:
+def check_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tuple[npt.NDArray[np.generic], Factor]:
     """Codes (rows,) int64 or numbers (rows,) float64, and their factor.
 
     `values` (rows,) integers, numbers or text.
@@ -83,8 +83,8 @@ def checked_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> t
     return given.astype(np.int64), factor
 
 
-def coloured(values: npt.NDArray[np.generic], factor: Factor) -> Colouring:
-    """Colour points by their values, from :func:`checked_values`.
+def assign_colours(values: npt.NDArray[np.generic], factor: Factor) -> Colouring:
+    """Colour points by their values, from :func:`check_values`.
 
     Names have distinct colours, orders run from dark to light, cycles around a circle of hues.
     """
@@ -99,7 +99,7 @@ def coloured(values: npt.NDArray[np.generic], factor: Factor) -> Colouring:
     cyclic = factor.kind is Kind.CYCLIC
     of_level = cyclic_colours(steps / len(factor)) if cyclic else sequential_colours(len(factor))
     every = -(-len(factor) // _LABELLED)
-    ticks = [(code + 0.5, shortened(_named(factor.levels[code]), _NAME)) for code in steps[::every].tolist()]
+    ticks = [(code + 0.5, shorten(_named(factor.levels[code]), _NAME)) for code in steps[::every].tolist()]
     return Colouring(of_level[codes], codes >= 0, Ramp(of_level, 0.0, len(factor), ticks), name)
 
 
@@ -125,7 +125,7 @@ def draw_key(axes: "Axes", colouring: Colouring, name: str = "", most: int = 32)
 
     key = colouring.key
     if isinstance(key, Names):
-        names = _told_apart([text for text, _ in key.levels], most) + [text for text, _ in key.rest]
+        names = _disambiguate([text for text, _ in key.levels], most) + [text for text, _ in key.rest]
         style: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 5.5, "markeredgewidth": 0}
         marks = [
             Line2D([], [], color=colour, label=letters(text), **style)
@@ -183,13 +183,13 @@ def _nominal(codes: Codes, levels: tuple[Level, ...], name: str) -> Colouring:
     return Colouring(of_level[codes], known, Names(shown, others + unknown), name)
 
 
-def _told_apart(names: list[str], most: int) -> list[str]:
+def _disambiguate(names: list[str], most: int) -> list[str]:
     """Shorten names; where that makes some equal, what all begin and end with goes."""
-    short = [shortened(name, most) for name in names]
+    short = [shorten(name, most) for name in names]
     if len(set(short)) == len(set(names)):
         return short
     start, end = _shared(names), _shared([name[::-1] for name in names])
-    return [shortened(f"…{name[start : max(start, len(name) - end)]}…", most) for name in names]
+    return [shorten(f"…{name[start : max(start, len(name) - end)]}…", most) for name in names]
 
 
 def _shared(names: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Grids of pictures whose rows and columns have names, such as what was retrieved for some queries."""
+"""Grids of images whose rows and columns have names, such as what was retrieved for some queries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from PIL import Image
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError
-from setsup.reports.lettering import Lines, Style, text_width, wrapped
+from setsup.reports.lettering import Lines, Style, text_width, wrap_text
 from setsup.reports.page import INK, MARGIN, PADDING, SKIP, SOFT, Page, cell_for, lines_height
 
 __all__ = ["check_picture", "image_grid", "rows_of_images"]
@@ -27,7 +27,7 @@ def image_grid(
     *,
     queries: Sequence[npt.NDArray[Any]] | npt.NDArray[Any] | None = None,
 ) -> Image.Image:
-    r"""Lay pictures out in rows and columns with names.
+    r"""Lay images out in rows and columns with names.
 
     As figure 5b of "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak
     supervision", arXiv 2103.03240: a query a row, and its nearest neighbour among each digit in the columns.
@@ -43,7 +43,7 @@ def image_grid(
     title : str
         Title of the sheet; lines after ``\n`` are softer.
     queries : (rows, height, width, channels) uint8, optional
-        A picture a row that is shown framed in front of it.
+        An image a row that is shown framed in front of it.
 
     Returns
     -------
@@ -65,13 +65,13 @@ def image_grid(
     check_arguments(image_grid, locals(), DataError)
     rows = rows_of_images(images)
     framed = None if queries is None else list(queries)
-    columns = _checked_columns(rows, row_labels, column_labels, framed)
+    columns = _check_columns(rows, row_labels, column_labels, framed)
     shown = [image for row in (framed or [], *rows) for image in row if image is not None]
     for number, image in enumerate(shown):
-        check_picture(image, f"picture {number} of the grid")
+        check_picture(image, f"image {number} of the grid")
     cell = cell_for(shown)
-    names = [wrapped(label, _WIDEST, _NAMES, _LINES) for label in row_labels]
-    heads = [wrapped(label, cell.width, _NAMES, _LINES) for label in column_labels]
+    names = [wrap_text(label, _WIDEST, _NAMES, _LINES) for label in row_labels]
+    heads = [wrap_text(label, cell.width, _NAMES, _LINES) for label in column_labels]
     front = max((text_width(text, size) + PADDING for lines in names for text, (size, _) in lines), default=0)
     first = front + (cell.width + PADDING if framed else 0)
     head = max((lines_height(lines) + SKIP for lines in heads), default=0)
@@ -104,7 +104,7 @@ def rows_of_images(images: Any) -> list[list[Any]]:
 
 
 def check_picture(image: Any, name: str) -> None:
-    """Raise a DataError where an array is no picture."""
+    """Raise a DataError where an array is no image."""
     shape: tuple[int, ...] = getattr(image, "shape", ())
     dtype = getattr(image, "dtype", type(image).__name__)
     if dtype != np.uint8 or len(shape) != 3 or shape[2] not in (1, 3, 4) or 0 in shape:
@@ -115,14 +115,14 @@ def check_picture(image: Any, name: str) -> None:
 
 
 def _write_head(page: Page, left: int, bottom: int, lines: Lines) -> None:
-    """Write lines in the middle of a column, the last of them next to the pictures."""
+    """Write lines in the middle of a column, the last of them next to the images."""
     top = bottom - lines_height(lines)
     for text, style in lines:
         indent = (page.cell.width - text_width(text, style[0])) // 2
         top = page.write(left + indent, top, [(text, style)])
 
 
-def _checked_columns(
+def _check_columns(
     rows: Sequence[Any], row_labels: Sequence[str], column_labels: Sequence[str], queries: Sequence[Any] | None
 ) -> int:
     lengths = {len(row) for row in rows}

@@ -1,4 +1,4 @@
-"""Text on pictures: Pillow's own font, a font of the system for letters it lacks, lines broken to a width."""
+"""Text on images: Pillow's own font, a font of the system for letters it lacks, lines broken to a width."""
 
 import itertools
 import unicodedata
@@ -7,7 +7,18 @@ from functools import lru_cache
 
 from PIL import ImageDraw, ImageFont
 
-__all__ = ["Lines", "Style", "draw_text", "fitted", "font", "legible", "line_height", "plain", "text_width", "wrapped"]
+__all__ = [
+    "Lines",
+    "Style",
+    "draw_text",
+    "fit_text",
+    "font",
+    "legible",
+    "line_height",
+    "plain",
+    "text_width",
+    "wrap_text",
+]
 
 Style = tuple[int, str]
 """Size in pixels and colour of a line of text."""
@@ -47,20 +58,20 @@ def line_height(size: int) -> int:
 
 def plain(text: str) -> str:
     """Spell a text with the letters that fonts here have; what cannot be spelled becomes a question mark."""
-    return "".join(_spelled(letter) for letter in unicodedata.normalize("NFC", text).translate(_SIGNS))
+    return "".join(_spell(letter) for letter in unicodedata.normalize("NFC", text).translate(_SIGNS))
 
 
 def legible(text: str) -> bool:
     """Whether a text is written with all its letters, so that no other text looks the same."""
     wanted = unicodedata.normalize("NFC", text).translate(_SIGNS)
-    return all(letter.isspace() or _spelled(letter) == letter for letter in wanted)
+    return all(letter.isspace() or _spell(letter) == letter for letter in wanted)
 
 
 def _own(letter: str) -> bool:
     return " " <= letter <= "~" or letter in _KNOWN
 
 
-def _spelled(letter: str) -> str:
+def _spell(letter: str) -> str:
     if _own(letter):
         return letter
     if letter.isspace() or not letter.isprintable():
@@ -75,14 +86,14 @@ def _spelled(letter: str) -> str:
 def _system_font(letter: str) -> str | None:
     """Find the first of the common fonts that is installed and has a letter."""
     for name in _FONTS:
-        found = _opened(name, 24)
+        found = _open(name, 24)
         if found is not None and bytes(found.getmask(letter)) != bytes(found.getmask(_NO_LETTER)):
             return name
     return None
 
 
 @lru_cache(maxsize=64)
-def _opened(name: str, size: int) -> ImageFont.FreeTypeFont | None:
+def _open(name: str, size: int) -> ImageFont.FreeTypeFont | None:
     try:
         return ImageFont.truetype(name, size)
     except OSError:
@@ -92,7 +103,7 @@ def _opened(name: str, size: int) -> ImageFont.FreeTypeFont | None:
 def _runs(text: str, size: int) -> Iterator[tuple[str, ImageFont.FreeTypeFont]]:
     """Parts of a spelled text, each with its font."""
     for name, letters in itertools.groupby(text, lambda letter: None if _own(letter) else _system_font(letter)):
-        yield "".join(letters), (_opened(name, size) if name else None) or font(size)
+        yield "".join(letters), (_open(name, size) if name else None) or font(size)
 
 
 def draw_text(draw: ImageDraw.ImageDraw, left: int, top: int, text: str, style: Style) -> None:
@@ -109,7 +120,7 @@ def text_width(text: str, size: int) -> int:
     return int(sum(face.getlength(part) for part, face in _runs(text, size)) + 0.999)
 
 
-def wrapped(text: str, width: int, styles: tuple[Style, Style], most: int = 4) -> Lines:
+def wrap_text(text: str, width: int, styles: tuple[Style, Style], most: int = 4) -> Lines:
     """Break a text into lines that fit."""
     lines: Lines = []
     for number, paragraph in enumerate(text.split("\n")):
@@ -118,9 +129,9 @@ def wrapped(text: str, width: int, styles: tuple[Style, Style], most: int = 4) -
     return lines
 
 
-def fitted(text: str, width: int, styles: tuple[Style, Style]) -> Lines:
+def fit_text(text: str, width: int, styles: tuple[Style, Style]) -> Lines:
     """Make one line of a text, cut with an ellipsis where it does not fit."""
-    return wrapped(" ".join(text.split()), width, styles, most=1)
+    return wrap_text(" ".join(text.split()), width, styles, most=1)
 
 
 def _broken(text: str, width: int, size: int, most: int) -> list[str]:

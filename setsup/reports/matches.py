@@ -12,13 +12,13 @@ from setsup.checks import check_arguments
 from setsup.correspondence import PixelPairs, Status
 from setsup.errors import DataError
 from setsup.random import fold, permute
-from setsup.reports.lettering import fitted
+from setsup.reports.lettering import fit_text
 from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, NOTES, PADDING, SKIP, Cell, Page, lines_height
 from setsup.reports.thumbnails import thumbnail
 
 __all__ = ["match_sheet", "matches_drawn"]
 
-_SIDE = 320  # pixels of the longer side of a view, at least: smaller pictures are enlarged
+_SIDE = 320  # pixels of the longer side of a view, at least: smaller images are enlarged
 _FINE = 3  # lines are drawn so many times larger, for smooth edges
 _SPACE = 8  # pixels between the two views
 _PAPER = 255
@@ -45,8 +45,8 @@ def matches_drawn(
     height, width = pictures[0].shape[:2]
     times = max(1, round(_SIDE / max(height, width)))
     page = np.full((height * times, (width + pictures[1].shape[1]) * times + _SPACE, 3), _PAPER, np.uint8)
-    page[:, : width * times] = _enlarged(pictures[0], times)
-    page[:, width * times + _SPACE :] = _enlarged(pictures[1], times)
+    page[:, : width * times] = _enlarge(pictures[0], times)
+    page[:, width * times + _SPACE :] = _enlarge(pictures[1], times)
     image = Image.fromarray(page).resize((page.shape[1] * _FINE, page.shape[0] * _FINE), Image.Resampling.NEAREST)
     draw = ImageDraw.Draw(image)
     middle = np.array([(width - 1) / 2, (height - 1) / 2])
@@ -80,10 +80,10 @@ def match_sheet(
         drawn.append(parts)
     width, height = (max(getattr(part, side) for parts in drawn for part in parts) for side in ("width", "height"))
     texts = [
-        fitted(f"{caption}: {_counted(found)}", 2 * width, CAPTIONS)
+        fit_text(f"{caption}: {_count(found)}", 2 * width, CAPTIONS)
         for caption, found in zip(captions, pairs, strict=True)
     ]
-    heads = [fitted(head, width, NOTES) for head in ("both views show", "hidden in the second view")]
+    heads = [fit_text(head, width, NOTES) for head in ("both views show", "hidden in the second view")]
     above = max(lines_height(text) for text in texts) + SKIP + lines_height(heads[0]) + SKIP
     card = 2 * PADDING + above + height
     page = Page(
@@ -110,13 +110,13 @@ def _some(pairs: PixelPairs, most: int) -> PixelPairs:
     return pairs.select(permute(fold(0, 0), len(pairs), np.arange(most)))
 
 
-def _counted(pairs: PixelPairs) -> str:
+def _count(pairs: PixelPairs) -> str:
     counts = np.bincount(pairs.status, minlength=len(Status)).tolist()
-    words = ("shown by both", "hidden", "out of the picture", "without a surface")
+    words = ("shown by both", "hidden", "out of the image", "without a surface")
     return ", ".join(f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count)
 
 
-def _enlarged(picture: npt.NDArray[np.uint8], times: int) -> npt.NDArray[np.uint8]:
+def _enlarge(picture: npt.NDArray[np.uint8], times: int) -> npt.NDArray[np.uint8]:
     return picture.repeat(times, axis=0).repeat(times, axis=1)
 
 

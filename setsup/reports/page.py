@@ -1,4 +1,4 @@
-"""What all sheets share: colours, measures, cards, and pictures in cells."""
+"""What all sheets share: colours, measures, cards, and images in cells."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrapped
+from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
 from setsup.reports.thumbnails import cell_size, thumbnail
 
 __all__ = ["Cell", "Page", "cell_for", "lines_height"]
@@ -42,7 +42,7 @@ class Cell:
 
 
 def cell_for(pictures: Iterable[npt.NDArray[Any]]) -> Cell:
-    """Choose the size of all thumbnails: a few pictures are shown larger than many."""
+    """Choose the size of all thumbnails: a few images are shown larger than many."""
     shapes = [picture.shape for picture in pictures]
     target = 128 if len(shapes) <= 24 else 64
     return Cell(*cell_size(shapes, target), target)
@@ -52,7 +52,7 @@ class Page:
     """A sheet that is being drawn."""
 
     def __init__(self, width: int, height: int, title: str, cell: Cell) -> None:
-        header = wrapped(title, width - 2 * MARGIN, TITLES) if title else []
+        header = wrap_text(title, width - 2 * MARGIN, TITLES) if title else []
         self.cell = cell
         self.top = MARGIN + lines_height(header) + (12 if header else 0)
         self.image = Image.new("RGB", (width, self.top + height + MARGIN), PAPER)
@@ -68,7 +68,7 @@ class Page:
         self._draw.rectangle((x - 3, y - 3, x + self.cell.width + 2, y + self.cell.height + 2), outline=FRAME, width=2)
 
     def place(self, pixels: npt.NDArray[Any] | None, x: int, y: int) -> None:
-        """Put a picture in the middle of its cell; None greys the cell out."""
+        """Put an image in the middle of its cell; None greys the cell out."""
         if pixels is None:
             self._draw.rectangle((x, y, x + self.cell.width - 1, y + self.cell.height - 1), fill=EMPTY)
             return

@@ -14,7 +14,7 @@ from PIL import Image
 
 from setsup.checks import check_arguments, check_mapping
 from setsup.errors import DataError, near
-from setsup.reports.charts import EDGE, LABEL, canvas, drawn, dressed, legend, letters, shortened
+from setsup.reports.charts import EDGE, LABEL, canvas, drawn, legend, letters, shorten, style_axes
 from setsup.reports.page import INK, SOFT
 from setsup.reports.palette import DISTINCT
 
@@ -84,12 +84,12 @@ def bars(
     labels = list(dict.fromkeys(label for series in groups.values() for label in series))
     _check_bars(groups, labels, ceilings or {})
     pitch = 1 / (len(groups) + 0.9)
-    slot = max(0.17 / pitch, 0.085 * max(len(shortened(label)) for label in labels) + 0.15)
+    slot = max(0.17 / pitch, 0.085 * max(len(shorten(label)) for label in labels) + 0.15)
     slanted = slot * len(labels) > _WIDEST
     width = len(labels) * (max(0.17 / pitch, 0.3) if slanted else slot)
     figure = canvas(float(np.clip(width + 2.6, 5.2, 16)), 4.4, title)
     axes = figure.subplots()
-    dressed(axes, "", unit, grid="y")
+    style_axes(axes, "", unit, grid="y")
     handles: list[Any] = []
     for place, (name, series) in enumerate(groups.items()):
         shift = (place - (len(groups) - 1) / 2) * pitch
@@ -102,7 +102,7 @@ def bars(
     axes.axhline(0, color=EDGE, linewidth=0.8)
     axes.margins(y=0.06)
     axes.set_xlim(-0.55, len(labels) - 0.45)
-    axes.set_xticks(range(len(labels)), [letters(shortened(label)) for label in labels])
+    axes.set_xticks(range(len(labels)), [letters(shorten(label)) for label in labels])
     axes.tick_params(axis="x", length=0, labelcolor=INK, labelsize=LABEL, labelrotation=35 if slanted else 0)
     if slanted:
         for text in axes.get_xticklabels():
@@ -193,10 +193,10 @@ def curves(
 
     """
     check_arguments(curves, locals(), DataError)
-    lines = {name: _checked_curve(name, x, y, log_x) for name, (x, y) in series.items()}
+    lines = {name: _check_curve(name, x, y, log_x) for name, (x, y) in series.items()}
     if not lines:
         raise DataError("a chart of curves needs at least one curve, and none is given")
-    spreads = {name: _checked_band(name, low, high, lines) for name, (low, high) in (bands or {}).items()}
+    spreads = {name: _check_band(name, low, high, lines) for name, (low, high) in (bands or {}).items()}
     for name, height in (references or {}).items():
         if not _is_finite(height):
             raise DataError(f"the reference {name!r} must be a finite number, not {height!r}")
@@ -204,7 +204,7 @@ def curves(
     axes = figure.subplots()
     if log_x:
         axes.set_xscale("log")
-    dressed(axes, x_label, y_label, grid="both")
+    style_axes(axes, x_label, y_label, grid="both")
     colours = {name: DISTINCT[place % len(DISTINCT)] for place, name in enumerate(lines)}
     handles: list[Any] = []
     for name, (low, high) in spreads.items():
@@ -230,7 +230,7 @@ def curves(
 
 
 def _label(name: str) -> str:
-    return letters(shortened(name)) or " "  # an empty one would be replaced
+    return letters(shorten(name)) or " "  # an empty one would be replaced
 
 
 def _log_ticks(axes: "Axes", places: Reals) -> None:
@@ -241,8 +241,8 @@ def _log_ticks(axes: "Axes", places: Reals) -> None:
     axes.xaxis.set_major_locator(FixedLocator(places.tolist()) if few else LogLocator(numticks=9))
 
 
-def _checked_curve(name: str, x: npt.ArrayLike, y: npt.ArrayLike, log_x: bool) -> tuple[Reals, Reals]:
-    places, heights = _checked_line(name, x), _checked_line(name, y)
+def _check_curve(name: str, x: npt.ArrayLike, y: npt.ArrayLike, log_x: bool) -> tuple[Reals, Reals]:
+    places, heights = _check_line(name, x), _check_line(name, y)
     if len(places) != len(heights):
         raise DataError(f"the curve {name!r} has {len(places):,} x and {len(heights):,} y; give as many of both")
     if log_x and places.min() <= 0:
@@ -252,12 +252,12 @@ def _checked_curve(name: str, x: npt.ArrayLike, y: npt.ArrayLike, log_x: bool) -
     return places, heights
 
 
-def _checked_band(
+def _check_band(
     name: str, low: npt.ArrayLike, high: npt.ArrayLike, lines: Mapping[str, tuple[Reals, Reals]]
 ) -> tuple[Reals, Reals]:
     if name not in lines:
         raise DataError(f"the band {name!r} belongs to no curve{near(name, lines)}")
-    below, above = _checked_line(name, low), _checked_line(name, high)
+    below, above = _check_line(name, low), _check_line(name, high)
     if not len(below) == len(above) == len(lines[name][0]):
         raise DataError(
             f"the band of {name!r} has {len(below):,} low and {len(above):,} high numbers, "
@@ -266,7 +266,7 @@ def _checked_band(
     return below, above
 
 
-def _checked_line(name: str, numbers: npt.ArrayLike) -> Reals:
+def _check_line(name: str, numbers: npt.ArrayLike) -> Reals:
     given = np.asarray(numbers)
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iufb":
         raise DataError(f"the curve {name!r} must be numbers (n,), at least one, not {given.dtype} {given.shape}")

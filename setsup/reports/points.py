@@ -1,4 +1,4 @@
-"""Points of a plane as charts: coloured by factors, or as the pictures that they stand for."""
+"""Points of a plane as charts: coloured by factors, or as the images that they stand for."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from PIL import Image
 from setsup.checks import check_arguments, check_array
 from setsup.errors import DataError, brief
 from setsup.factors.factor import Factor, Kind
-from setsup.reports.charts import LABEL, canvas, drawn, dressed, few_ticks, letters
-from setsup.reports.colouring import checked_values, coloured, draw_key, draw_points
+from setsup.reports.charts import LABEL, canvas, drawn, few_ticks, letters, style_axes
+from setsup.reports.colouring import assign_colours, check_values, draw_key, draw_points
 from setsup.reports.grid import check_picture
 from setsup.reports.page import INK
 from setsup.reports.palette import OTHERS
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["image_scatter", "scatter", "scatter_panels"]
 
-_INSET = 8  # dots between a picture and the edge, which new ticks may move a little
+_INSET = 8  # dots between an image and the edge, which new ticks may move a little
 
 Reals = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def scatter(
         As principal components or a map give them.
     values : (n,) integers, numbers or text
         Codes of the factor's levels, -1 where unknown, as :meth:`setsup.factors.FactorTable.codes` gives them; or the
-        numbers of a continuous one, NaN where unknown. Unknown ones are grey. Without a factor, text, whole numbers
+        numbers of a continuous one, NaN where unknown. Unknown ones are grey. Without a factor, text, integers
         and truth values are names, and other numbers continuous.
     factor : Factor, optional
         Says of which kind the values are.
@@ -81,12 +81,12 @@ def scatter(
     check_arguments(scatter, {"factor": factor, "title": title, "x_label": x_label, "y_label": y_label}, DataError)
     check_array(points, "points", DataError)
     check_array(values, "values", DataError)
-    placed = _checked_points(points)
-    checked, known_factor = checked_values(values, factor, len(placed))
+    placed = _check_points(points)
+    checked, known_factor = check_values(values, factor, len(placed))
     figure = canvas(8.2, 6.4, title)
     axes = figure.subplots()
-    dressed(axes, x_label, y_label)
-    colouring = coloured(checked, known_factor)
+    style_axes(axes, x_label, y_label)
+    colouring = assign_colours(checked, known_factor)
     draw_points(axes, placed, colouring, 1.0)
     draw_key(axes, colouring, "" if factor is None else colouring.name)
     return drawn(figure)
@@ -137,11 +137,11 @@ def scatter_panels(
     """
     check_arguments(scatter_panels, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
     check_array(points, "points", DataError)
-    placed = _checked_points(points)
+    placed = _check_points(points)
     missing = [factor.name for factor in factors if factor.name not in values]
     if missing or not factors:
         raise DataError(f"panels need the values of {' and '.join(missing) or 'at least one factor'}; none are given")
-    checked = [checked_values(values[factor.name], factor, len(placed))[0] for factor in factors]
+    checked = [check_values(values[factor.name], factor, len(placed))[0] for factor in factors]
     across = len(factors) if len(factors) <= 3 else min(4, math.ceil(math.sqrt(len(factors))))
     down = -(-len(factors) // across)
     names = max(len(factor) if factor.kind is Kind.NOMINAL else 0 for factor in factors)
@@ -151,15 +151,15 @@ def scatter_panels(
         if place >= len(factors):
             axes.set_visible(False)
             continue
-        dressed(axes, x_label if place + across >= len(factors) else "", "" if place % across else y_label)
-        colouring = coloured(checked[place], factors[place])
+        style_axes(axes, x_label if place + across >= len(factors) else "", "" if place % across else y_label)
+        colouring = assign_colours(checked[place], factors[place])
         axes.set_title(letters(colouring.name), fontsize=LABEL, color=INK, loc="left", pad=6)
         draw_points(axes, placed, colouring, 0.5)
         draw_key(axes, colouring, most=16)
     return drawn(figure)
 
 
-def _checked_points(points: npt.ArrayLike) -> Reals:
+def _check_points(points: npt.ArrayLike) -> Reals:
     given = np.asarray(points)
     if given.ndim != 2 or given.shape[1:] != (2,) or not len(given) or given.dtype.kind not in "iufb":
         raise DataError(
@@ -180,10 +180,10 @@ def image_scatter(
     x_label: str = "",
     y_label: str = "",
 ) -> Image.Image:
-    """Pictures at their points.
+    """Images at their points.
 
-    Each picture in turn is shown where it covers none before it; a grey dot stands for one that is left out. Fewer
-    pictures are shown larger. The axes have scales of their own, so that pictures spread over the whole plane.
+    Each image in turn is shown where it covers none before it; a grey dot stands for one that is left out. Fewer
+    images are shown larger. The axes have scales of their own, so that images spread over the whole plane.
 
     As figure 5a of "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak
     supervision", arXiv 2103.03240.
@@ -191,7 +191,7 @@ def image_scatter(
     Parameters
     ----------
     points : (n, 2) numbers
-        Middles of the pictures.
+        Middles of the images.
     images : (n, height, width, channels) uint8, or a sequence of (height, width, channels) uint8
         Grey, sRGB or sRGB with alpha; images may differ in size.
     title, x_label, y_label : str
@@ -216,9 +216,9 @@ def image_scatter(
     """
     check_arguments(image_scatter, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
     if not isinstance(images, Sequence | np.ndarray):
-        raise DataError(f"images must be a list of pictures, not {brief(images)}")
+        raise DataError(f"images must be a list of images, not {brief(images)}")
     check_array(points, "points", DataError)
-    placed = _checked_points(points)
+    placed = _check_points(points)
     if len(images) != len(placed):
         raise DataError(f"{len(placed):,} points need as many images, not {len(images):,}")
     for row, image in enumerate(images):
@@ -227,7 +227,7 @@ def image_scatter(
     width, height = cell_size([image.shape for image in images], target)
     figure = canvas(8.6, 7.2, title)
     axes = figure.subplots()
-    dressed(axes, x_label, y_label)
+    style_axes(axes, x_label, y_label)
     few_ticks(axes)
     _widen(axes, placed, (width, height))
     corners = axes.transData.transform(placed)

@@ -11,16 +11,16 @@ from PIL import Image
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError
-from setsup.reports.lettering import Lines, wrapped
+from setsup.reports.lettering import Lines, wrap_text
 from setsup.reports.page import CAPTIONS, GAP, GUTTER, MARGIN, NOTES, PADDING, SKIP, Cell, Page, cell_for, lines_height
 
 __all__ = ["contact_sheet"]
 
 Pictures = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
-"""Pictures (n, height, width, channels) uint8, or n pictures of different sizes."""
+"""Images (n, height, width, channels) uint8, or n images of different sizes."""
 
 _ASPECT = 2.0  # width by height of a sheet
-_SHAPE = 1.5  # and of the pictures of a block
+_SHAPE = 1.5  # and of the images of a block
 _RAGGED = 0.75  # what a last row that is not full costs
 _NARROW = 300  # a caption in a narrower block breaks into many lines
 _NARROWEST = 220
@@ -36,11 +36,11 @@ class _Block:
     note: Lines
 
     def head(self) -> int:
-        """Height above the pictures, in pixels."""
+        """Height above the images, in pixels."""
         return lines_height(self.caption) + SKIP * bool(self.caption)
 
     def body(self, columns: int, cell: Cell) -> int:
-        """Height of the pictures and what is written below them, in pixels."""
+        """Height of the images and what is written below them, in pixels."""
         rows = max(1, -(-len(self.pictures) // columns))
         return cell.rise(rows) + lines_height(self.note) + SKIP * bool(self.note)
 
@@ -58,7 +58,7 @@ def contact_sheet(
 ) -> Image.Image:
     r"""Lay sets of images out as blocks with captions.
 
-    Equal arguments give equal pictures. Small images are enlarged by whole factors, large ones reduced.
+    Equal arguments give equal images. Small images are enlarged by whole factors, large ones reduced.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def contact_sheet(
     for number, pictures in enumerate(shown):
         members = sum(used[number]) if sizes is None else sizes[number]
         more = members - sum(picture is not None for picture in pictures)
-        caption = wrapped(captions[number], inner, CAPTIONS)
-        note = wrapped(f"… and {more:,} more", inner, NOTES) if more > 0 else []
+        caption = wrap_text(captions[number], inner, CAPTIONS)
+        note = wrap_text(f"… and {more:,} more", inner, NOTES) if more > 0 else []
         blocks.append(_Block(pictures, None if canonical is None else canonical[number], caption, note))
     return _drawn(blocks, title, columns, across, cell, front)
 
@@ -162,8 +162,8 @@ def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[i
 
 def _drawn(blocks: list[_Block], title: str, columns: int, across: int, cell: Cell, front: int) -> Image.Image:
     card = max(cell.span(columns) + front, _NARROWEST) + 2 * PADDING
-    rows = [_trimmed(blocks[start : start + across], columns) for start in range(0, len(blocks), across)]
-    # neighbours begin their pictures at the same height, however long their captions are
+    rows = [_trim(blocks[start : start + across], columns) for start in range(0, len(blocks), across)]
+    # neighbours begin their images at the same height, however long their captions are
     heads = [max(block.head() for block in row) for row in rows]
     bodies = [max(block.body(columns, cell) for block in row) for row in rows]
     heights = [head + body + 2 * PADDING for head, body in zip(heads, bodies, strict=True)]
@@ -180,8 +180,8 @@ def _drawn(blocks: list[_Block], title: str, columns: int, across: int, cell: Ce
     return page.image
 
 
-def _trimmed(blocks: list[_Block], columns: int) -> list[_Block]:
-    """Leave out the last rows of pictures where none of the neighbours has any."""
+def _trim(blocks: list[_Block], columns: int) -> list[_Block]:
+    """Leave out the last rows of images where none of the neighbours has any."""
     last = max(
         (slot for block in blocks for slot, picture in enumerate(block.pictures) if picture is not None), default=0
     )

@@ -1,4 +1,4 @@
-"""Pictures of any size brought to one small size."""
+"""Images of any size brought to one small size."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,18 +15,18 @@ _CHANNELS = (1, 2, 3, 4)
 
 
 def cell_size(shapes: Iterable[tuple[int, ...]], target: int) -> tuple[int, int]:
-    """Size of a cell in which pictures of the given shapes are shown.
+    """Size of a cell in which images of the given shapes are shown.
 
-    Small pictures grow by a whole factor as long as their longer side stays within `target`; large ones shrink to
+    Small images grow by a whole factor as long as their longer side stays within `target`; large ones shrink to
     1.75 times the target; those between stay as they are.
 
     Returns (width, height) int, pixels.
     """
-    scaled = [_fitted(shape[1], shape[0], target) for shape in set(shapes)]
+    scaled = [_fit_size(shape[1], shape[0], target) for shape in set(shapes)]
     return max((width for width, _ in scaled), default=target), max((height for _, height in scaled), default=target)
 
 
-def _fitted(width: int, height: int, target: int) -> tuple[int, int]:
+def _fit_size(width: int, height: int, target: int) -> tuple[int, int]:
     longest, largest = max(width, height), target * 7 // 4
     if longest <= target:
         factor = target // longest
@@ -37,7 +37,7 @@ def _fitted(width: int, height: int, target: int) -> tuple[int, int]:
 
 
 def thumbnail(pixels: npt.NDArray[Any], target: int) -> Image.Image:
-    """Make a small picture; transparent parts are shown on white.
+    """Make a small image; transparent parts are shown on white.
 
     `pixels` (height, width, 1 to 4) uint8.
     """
@@ -52,6 +52,6 @@ def thumbnail(pixels: npt.NDArray[Any], target: int) -> Image.Image:
     if image.mode == "RGBA":
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     image = image.convert("RGB")
-    size = _fitted(*image.size, target)
+    size = _fit_size(*image.size, target)
     enlarged = size[0] >= image.size[0] and size[1] >= image.size[1]
     return image.resize(size, Image.Resampling.NEAREST if enlarged else Image.Resampling.LANCZOS)

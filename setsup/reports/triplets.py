@@ -9,7 +9,7 @@ from PIL import Image
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.reports.grid import check_picture, rows_of_images
-from setsup.reports.lettering import fitted
+from setsup.reports.lettering import fit_text
 from setsup.reports.page import GUTTER, MARGIN, NOTES, PADDING, SKIP, Page, cell_for, lines_height
 
 __all__ = ["triplet_sheet"]
@@ -70,7 +70,7 @@ def triplet_sheet(
     per_card = max(1, -(-len(rows) // across)) if len(rows) <= across * 2 * _ROWS else _ROWS
     cards = [rows[start : start + per_card] for start in range(0, len(rows), per_card)]
     lines = -(-len(cards) // across)
-    head = fitted("head", cell.width, NOTES)
+    head = fit_text("head", cell.width, NOTES)
     height = 2 * PADDING + lines_height(head) + SKIP + cell.rise(per_card)
     title += f"\n… and {len(images) - limit:,} triplets more" if len(images) > limit else ""
     full = 2 * MARGIN + min(across, max(len(cards), 1)) * (card + GUTTER) - GUTTER
@@ -86,10 +86,10 @@ def triplet_sheet(
 def _draw_card(page: Page, rows: list[list[npt.NDArray[Any]]], left: int, top: int, first: int) -> None:
     cell, start = page.cell, left + _NUMBER
     for column, head in enumerate(_HEADS):
-        below = page.write(start + cell.corner(0, column)[0], top - 2, fitted(head, cell.width, NOTES)) + 2 + SKIP
+        below = page.write(start + cell.corner(0, column)[0], top - 2, fit_text(head, cell.width, NOTES)) + 2 + SKIP
     for number, row in enumerate(rows):
         middle = below + cell.corner(number, 0)[1] + cell.height // 2
-        page.write(left, middle - 9, fitted(str(first + number), _NUMBER, NOTES))
+        page.write(left, middle - 9, fit_text(str(first + number), _NUMBER, NOTES))
         for column, picture in enumerate(row):
             x, y = cell.corner(number, column)
             page.place(picture, start + x, below + y)

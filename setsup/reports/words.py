@@ -147,7 +147,7 @@ def value_words(factor: Factor, value: Level | None) -> str:
 
 
 def number_words(value: Level | None) -> str:
-    """Write a value without unit; what is no whole number has four digits."""
+    """Write a value without unit; what is not an integer has four digits."""
     if value is None:
         return "unknown"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

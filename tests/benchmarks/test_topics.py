@@ -115,8 +115,8 @@ def test_it_calls_what_is_there(path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("from setsup.experiments.training import fresh_method\nfresh_method(preset, 0)", "'seed'"),
-        ("from setsup.experiments.training import stale_method", "stale_method"),
+        ("from setsup.experiments.configs import build_method\nbuild_method(preset.method, 0)", "'seed'"),
+        ("from setsup.experiments.configs import stale_method", "stale_method"),
         ("import setsup\nsetsup.laod('mnist')", "laod"),
         ("import setsup\nsetsup.load('mnist', **more, rot=3)", None),
         ("from setsup.loading import Loader\nLoader(*both, to='numpy', world=2, workres=1)", "workres"),

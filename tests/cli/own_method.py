@@ -67,7 +67,7 @@ class DenseSettings:
     note: str | None = "some"
     pairs: tuple[tuple[int, int], ...] = ((1, 2),)
 
-    def method(self, table: Any, generator: torch.Generator) -> Dense:
+    def build(self, table: Any, generator: torch.Generator) -> Dense:
         return Dense(self, generator)
 
 
@@ -97,7 +97,7 @@ class Moved:
 
     times: float = 0.5
 
-    def transform(self, seed: int) -> Any:
+    def build(self, seed: int) -> Any:
         return _Times(self.times)
 
 
@@ -113,8 +113,8 @@ _MEAN = Preset(
     name="own/mean",
     shows="what one layer learns",
     data=Data("mnist", "train"),
-    drawing=Sets(inactive=("digit",), size=4),
-    learning=DenseSettings(),
+    sampler=Sets(inactive=("digit",), size=4),
+    method=DenseSettings(),
     steps=20,
     checkpoint_every=6,
     evaluations={"spread": Spread(), "again": Spread(samples=20)},
@@ -123,10 +123,10 @@ _MEAN = Preset(
 PRESETS = [
     _MEAN,
     replace(_MEAN, name="own/twin", shows="the same training, measured otherwise", evaluations={"third": Spread(7)}),
-    replace(_MEAN, name="own/other", learning=DenseSettings(width=5)),
-    replace(_MEAN, name="own/stand", data=Data("shapes3d", "train", stand_in="mnist")),
+    replace(_MEAN, name="own/other", method=DenseSettings(width=5)),
+    replace(_MEAN, name="own/stand", data=Data("shapes3d", "train", substitute="mnist")),
     replace(_MEAN, name="own/unmeasured", evaluations={}),
     replace(_MEAN, name="own/count", evaluations={"count": Count(), "spread": Spread(20)}),
-    replace(_MEAN, name="own/wide", learning=DenseSettings(width=7), evaluations={"spread": Spread(20)}),
+    replace(_MEAN, name="own/wide", method=DenseSettings(width=7), evaluations={"spread": Spread(20)}),
     replace(_MEAN, name="own/moved", augmentation=Moved()),
 ]

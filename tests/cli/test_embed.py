@@ -75,7 +75,7 @@ def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: P
         data = setsup("embed", trained, *words, *MEAN, "--json").json
         assert (data["dataset"], data["split"], data["rows"], data["dimensions"]) == ("mnist", split, count, 3)
         assert data["files"]["embeddings"] == str(folder / "embeddings.npy")
-        assert (data["run"], data["stand_in"]) == (RUN, False)
+        assert (data["run"], data["substitute"]) == (RUN, False)
 
 
 @pytest.mark.long("trainings")
@@ -142,17 +142,17 @@ def test_options_without_a_data_set_are_refused_before_the_run_is_loaded(setsup:
     assert "--option requires the argument DATASET" in setsup("embed", trained, "--option", "a=1", *MEAN).err
 
 
-def test_a_stand_in_is_labelled(setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_substitute_is_labelled(setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(digits, tmp_path / "data" / "mnist")
     monkeypatch.setenv("SETSUP_DATA", str(tmp_path / "data"))
     preset = f"{OWN}:own/stand"
-    assert setsup("train", preset, "--stand-in", "--steps", 2).code == 0
-    run = "runs/own/stand-stand-in/seed-0"
+    assert setsup("train", preset, "--substitute", "--steps", 2).code == 0
+    run = "runs/own/stand-substitute/seed-0"
     found = setsup("embed", run, "--preset", preset)
     assert found.code == 0
-    assert "trained on mnist, a STAND-IN for shapes3d" in found.out
+    assert "trained on mnist, a SUBSTITUTE for shapes3d" in found.out
     assert found.out.splitlines()[-1] == f"{run}/embeddings-mnist-train/rows.npy"
-    assert setsup("embed", run, "--preset", preset, "--json").json["stand_in"] is True
+    assert setsup("embed", run, "--preset", preset, "--json").json["substitute"] is True
 
 
 def test_an_interrupted_writing_leaves_what_was_there(

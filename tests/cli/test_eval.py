@@ -40,7 +40,7 @@ def test_results_are_printed_and_kept(setsup: Run, trained: Path) -> None:
     assert (found.code, found.err) == (0, "")
     assert found.out.splitlines()[0] == f"{RUN}: own/mean, seed 0, 20 steps"
     assert found.out.splitlines()[-1] == f"{RUN}/evaluation.json"
-    assert "STAND-IN" not in found.out
+    assert "SUBSTITUTE" not in found.out
     assert "NOT FINISHED" not in found.out
     results = kept(trained)
     assert {name: entry["about"]["samples"] for name, entry in results.items()} == {"spread": 50, "again": 20}
@@ -79,13 +79,13 @@ def test_each_is_announced_before_it_is_made(
     setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said: list[str] = []
-    keep = library_run.Run.keep
+    save = library_run.Run.save
 
-    def kept_now(run: Any, *words: Any) -> None:
+    def saved_now(run: Any, *words: Any) -> None:
         said.append(capsys.readouterr().out)
-        keep(run, *words)
+        save(run, *words)
 
-    monkeypatch.setattr(library_run.Run, "keep", kept_now)
+    monkeypatch.setattr(library_run.Run, "save", saved_now)
     assert setsup("eval", trained, *MEAN).code == 0
     assert said == [
         f"{RUN}: own/mean, seed 0, 20 steps\nmeasuring spread, 1 of 2: Spread, samples 50, scale 1.0\n",
@@ -126,7 +126,7 @@ def test_several_runs_in_one_json_value(setsup: Run, trained: Path) -> None:
     assert [(entry["folder"], entry["seed"]) for entry in found.json] == [(folders[0], 0), (folders[1], 1)]
     for entry, folder in zip(found.json, folders, strict=True):
         assert (entry["preset"], entry["steps"], entry["finished"]) == ("own/mean", 20, True)
-        assert (entry["stand_in"], entry["smoke"]) == (False, False)
+        assert (entry["substitute"], entry["smoke"]) == (False, False)
         spread = entry["evaluations"]["spread"]
         assert spread["about"]["samples"] == kept(folder)["spread"]["about"]["samples"] == 30
         assert spread["values"]["nothing"] is None
@@ -142,7 +142,7 @@ def test_another_preset_that_trains_the_same(setsup: Run, trained: Path) -> None
     assert kept(trained)["third"]["about"] == {"measure": "Spread", "samples": 7, "scale": 3.0}
     other = setsup("eval", trained, "--preset", f"{OWN}:own/other")
     assert (other.code, other.out) == (2, "")
-    assert f"own/other trains something else than {RUN} holds: learning.width 5 instead of 3" in other.err
+    assert f"own/other trains something else than {RUN}: method.width 5 instead of 3" in other.err
 
 
 @pytest.mark.long("trainings")
@@ -153,24 +153,24 @@ def test_a_file_alone_stands_for_the_preset_of_the_run(setsup: Run, trained: Pat
     assert setsup("embed", trained, "--preset", OWN).code == 0
 
 
-def test_unfinished_runs_and_stand_ins_are_labelled(
+def test_unfinished_runs_and_substitutes_are_labelled(
     setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(digits, tmp_path / "data" / "mnist")
     monkeypatch.setenv("SETSUP_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("STOP", "SIGTERM 4")
     preset = f"{OWN}:own/stand"
-    assert setsup("train", preset, "--stand-in").code == 130
-    run = "runs/own/stand-stand-in/seed-0"
+    assert setsup("train", preset, "--substitute").code == 130
+    run = "runs/own/stand-substitute/seed-0"
     found = setsup("eval", run, "--preset", preset)
     assert found.code == 0
     assert found.out.splitlines()[:3] == [
         f"{run}: own/stand, seed 0, 5 steps",
         "NOT FINISHED: the preset has 20 steps",
-        "trained on mnist, a STAND-IN for shapes3d",
+        "trained on mnist, a SUBSTITUTE for shapes3d",
     ]
     (entry,) = setsup("eval", run, "--preset", preset, "--json").json
-    assert (entry["stand_in"], entry["finished"], entry["steps"]) == (True, False, 5)
+    assert (entry["substitute"], entry["finished"], entry["steps"]) == (True, False, 5)
 
 
 @pytest.mark.long("trainings")

@@ -14,33 +14,33 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
 from setsup.experiments import Measured, find_preset  # noqa: E402
-from setsup.experiments.run import begin  # noqa: E402
-from setsup.experiments.settings import flat  # noqa: E402
+from setsup.experiments.run_folder import begin  # noqa: E402
+from setsup.experiments.settings import flatten  # noqa: E402
 
 Run = Callable[..., Any]
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
 
 
-def measured(folder: Path, name: str, seed: int, values: dict[str, float], stand_in: bool = False) -> None:
+def measured(folder: Path, name: str, seed: int, values: dict[str, float], substitute: bool = False) -> None:
     preset = find_preset(name)
-    how = {"precision": "float32", "devices": 1, "nodes": 1}
-    run = begin(folder, preset, seed, stand_in=stand_in, how=how)
+    config = {"precision": "float32", "devices": 1, "nodes": 1}
+    run = begin(folder, preset, seed, substitute=substitute, config=config)
     parts = {"state_dict": {}, "optimizer_states": [], "LightningBatches": {}}
     torch.save(
         {"global_step": preset.steps, "callbacks": {"CheckpointCallback": {"seconds": 1.0}}, **parts}, run.checkpoint
     )
     for evaluation, settings in preset.evaluations.items():
-        run.keep(evaluation, Measured(values), flat(settings))
+        run.save(evaluation, Measured(values), flatten(settings))
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """./runs: figure 4a with two seeds of the published data, and one random set with one of the stand-in."""
+    """./runs: figure 4a with two seeds of the published data, and one random set with one of the substitute dataset."""
     for seed, wall in enumerate((0.02, 0.06)):
         values = dict(zip(FACTORS, (wall, 1.5, 1.4, 0.01, 0.02, 0.03), strict=True))
         measured(tmp_path / f"runs/abc/fig4a/seed-{seed}", "abc/fig4a", seed, values)
     values = dict(zip(FACTORS, (0.2, 1.5, 1.4, 0.01, 0.02, 0.03), strict=True))
-    measured(tmp_path / "runs/abc/fig4a-random/seed-0", "abc/fig4a-random", 0, values, stand_in=True)
+    measured(tmp_path / "runs/abc/fig4a-random/seed-0", "abc/fig4a-random", 0, values, substitute=True)
     return tmp_path / "runs"
 
 
@@ -60,7 +60,7 @@ def test_the_paper_beside_ours(setsup: Run, runs: Path) -> None:
     numbers = ["0.04 ± 0.03", "1.50 ± 0.00", "1.40 ± 0.00", "0.01 ± 0.00", "0.02 ± 0.00", "0.03 ± 0.00"]
     assert cells(lines[at + 1]) == ["ours", *numbers, "2 of 10"]
     assert cells(lines[at + 3]) == ["not run", "0 of 10"]
-    assert cells(lines[at + 4])[:3] == ["stand-in: shapes3d-procedural", "0.20", "1.50"]
+    assert cells(lines[at + 4])[:3] == ["substitute: shapes3d-procedural", "0.20", "1.50"]
     assert cells(lines[at + 5]) == ["ceiling", "2.30", "2.30", "2.30", "2.08", "1.39", "2.71"]
     assert "not run as in the paper:\n  setsup train abc/fig4a-random\n" in found.out
     assert "  holds (2 of 10 seeds): Nothing of what is inactive" in found.out
@@ -74,13 +74,13 @@ def test_json(setsup: Run, runs: Path) -> None:
     assert [column["key"] for column in found["columns"]] == list(FACTORS)
     first, second = found["rows"]
     assert (first["preset"], first["seeds"], first["command"]) == ("abc/fig4a", 10, None)
-    assert first["beside"]["the paper"]["wall_hue"] == "≈ 0"
+    assert first["references"]["the paper"]["wall_hue"] == "≈ 0"
     (line,) = first["lines"]
     assert (line["seeds"], line["differs"], line["needs"]) == ([0, 1], [], [])
     # deviations of 0.02 on both sides of the mean
     assert line["values"]["wall_hue"] == pytest.approx({"mean": 0.04, "sd": 0.02 * 2**0.5, "n": 2})
     assert second["command"] == "setsup train abc/fig4a-random"
-    assert [(line["stand_in"], line["sound"]) for line in second["lines"]] == [("shapes3d-procedural", True)]
+    assert [(line["substitute"], line["comparable"]) for line in second["lines"]] == [("shapes3d-procedural", True)]
     assert [claim["holds"] for claim in found["claims"]] == [True, True, None]
     assert {"says", "tested", "holds", "found", "on"} == found["claims"][0].keys()
 

@@ -17,7 +17,7 @@ from PIL import Image
 
 import setsup as library
 from setsup.errors import DataError
-from setsup.experiments.preset import Data
+from setsup.experiments.data import Data
 from setsup.opening import find_kind
 from setsup.shards.opening import open_shards
 from setsup_cli.commands.shard import _there
@@ -234,7 +234,7 @@ def test_rates_of_shards(setsup: Run, folder: Path, monkeypatch: pytest.MonkeyPa
 
 def test_experiments_train_on_shards(folder: Path, digits: Path) -> None:
     """As `setsup train PRESET --data.name FOLDER` does."""
-    data = Data(str(folder), split="train", where="digit > 4", stand_in="mnist")
+    data = Data(str(folder), split="train", where="digit > 4", substitute="mnist")
     rows = library.load("mnist", digits, "train", "digit > 4")
     found = data.open()
     assert (len(found), found.factors["split"].levels) == (len(rows), rows.factors["split"].levels)

@@ -60,9 +60,9 @@ class TestListing:
         assert "Usage: setsup train [PRESET] [OPTIONS]" in shown
         assert "two components of embeddings" in shown
         assert "--steps N Optimiser steps. [default: 2000]" in shown
-        assert "--drawing.inactive [TEXT ...] Factors that a set holds. [default: wall_hue]" in shown
-        assert "--learning.similarity l2sq|l2|l1|linf|cosine Of embeddings. [default: l2sq]" in shown
-        assert "--learning.halve-every N|none Steps after which it is halved. [default: none]" in shown
+        assert "--sampler.inactive [TEXT ...] Factors fixed in each set. [default: wall_hue]" in shown
+        assert "--method.similarity l2sq|l2|l1|linf|cosine Of embeddings. [default: l2sq]" in shown
+        assert "--method.halve-every N|none Steps after which it is halved. [default: none]" in shown
         assert "10 seeds" in shown
         assert not re.search(r"--(name|shows|evaluations|shrunk)\b", shown)
 
@@ -74,11 +74,11 @@ class TestListing:
     def test_settings_of_a_file_are_explained_from_its_docstrings(self, setsup: Run) -> None:
         shown = words_of(setsup("train", MEAN, "--help").out)
         assert "Settings of Dense, and some that nothing reads." in shown
-        assert "--learning.width N Numbers of an embedding. [default: 3]" in shown
-        assert "--learning.flag true|false Truth. [default: true]" in shown
-        assert "--learning.betas NUMBER NUMBER [default: 0.9 0.99]" in shown
-        assert "--learning.note TEXT|none [default: some]" in shown
-        assert "--learning.pairs" not in shown
+        assert "--method.width N Numbers of an embedding. [default: 3]" in shown
+        assert "--method.flag true|false Truth. [default: true]" in shown
+        assert "--method.betas NUMBER NUMBER [default: 0.9 0.99]" in shown
+        assert "--method.note TEXT|none [default: some]" in shown
+        assert "--method.pairs" not in shown
 
 
 class TestItsFile:
@@ -143,10 +143,10 @@ class TestItsFile:
         assert self.CHANGED in setsup("eval", self.RUN, "--preset", mine).out
 
     def test_settings_that_the_file_has_otherwise_now_are_named(self, setsup: Run, digits: Path, mine: Path) -> None:
-        assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3, "--learning.width", 4).code == 0
+        assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3, "--method.width", 4).code == 0
         self.edit(mine)
         lines = setsup("eval", self.RUN, "--preset", mine).out.splitlines()
-        settings = "learning.width 4 (the file has 3 now), steps 3 (the file has 20 now)"
+        settings = "method.width 4 (the file has 3 now), steps 3 (the file has 20 now)"
         assert f"settings are the run's: {settings}" in lines
 
     def test_weights_that_do_not_fit_the_file_as_it_is_now(self, setsup: Run, digits: Path, mine: Path) -> None:
@@ -159,7 +159,7 @@ class TestItsFile:
         assert (
             "what the method of own/mean expects (layer.weight is (3, 784) there, (4, 784) in the method)" in sentence
         )
-        assert "the file of its preset has changed since: bring back the method it was trained with" in sentence
+        assert "the file of its preset has changed since: restore the method it was trained with" in sentence
 
     def test_nothing_is_said_of_runs_that_kept_no_digest(self, setsup: Run, digits: Path, mine: Path) -> None:
         assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3).code == 0
@@ -180,11 +180,11 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
         "from own_method import Dense, DenseSettings\nfrom setsup.experiments import Data\n"
         "from dataclasses import dataclass\n"
         "@dataclass(frozen=True)\nclass Wide(DenseSettings):\n"
-        "    def method(self, table, generator):\n"
+        "    def build(self, table, generator):\n"
         "        found = Dense(self, generator)\n"
         "        found.layer = torch.nn.Linear(1600, 3)\n        return found\n"
         "PRESETS = [replace(THEIRS[0], name='own/affine', data=Data('affine-mnist', options=(('seed', 3),)),\n"
-        "    learning=Wide(), steps=2)]\n"
+        "    method=Wide(), steps=2)]\n"
     )
     words = ["train", "affine.py", "--root", digits]
     found = setsup(*words, "--option", "copies=1")
@@ -246,31 +246,31 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
         (["abc/fig3z"], "there is no preset 'abc/fig3z'; did you mean"),
         (["nowhere.py"], "there is no file "),
         ([OWN], "name one as "),
-        (["abc/fig3a", "--drawing.sise", "3"], "unknown option '--drawing.sise'; did you mean '--drawing.size'"),
-        (["--drawing.sise", "3", "abc/fig3a"], "(`setsup train abc/fig3a --help` lists the options)"),
+        (["abc/fig3a", "--sampler.sise", "3"], "unknown option '--sampler.sise'; did you mean '--sampler.size'"),
+        (["--sampler.sise", "3", "abc/fig3a"], "(`setsup train abc/fig3a --help` lists the options)"),
         (["--steps", "3"], "unknown option '--steps'"),
         (["abc/fig3a", "abc/fig3b"], "unexpected argument 'abc/fig3b' (`setsup train --help`"),
-        (["abc/fig3a", "--drawing.size", "many"], "--drawing.size must be an integer, not 'many'"),
-        (["abc/fig3a", "--drawing.size", "None"], "--drawing.size must be an integer, not 'None'"),
-        (["abc/fig3a", "--learning.halve_every", "x"], "--learning.halve-every must be an integer or none, not"),
-        (["abc/fig3a", "--learning.rate", "nan"], "--learning.rate must be a number, not 'nan'"),
-        (["abc/fig3a", "--learning.similarity", "l3"], "must be one of l2sq, l2, l1, linf, cosine, not 'l3'"),
+        (["abc/fig3a", "--sampler.size", "many"], "--sampler.size must be an integer, not 'many'"),
+        (["abc/fig3a", "--sampler.size", "None"], "--sampler.size must be an integer, not 'None'"),
+        (["abc/fig3a", "--method.halve_every", "x"], "--method.halve-every must be an integer or none, not"),
+        (["abc/fig3a", "--method.rate", "nan"], "--method.rate must be a number, not 'nan'"),
+        (["abc/fig3a", "--method.similarity", "l3"], "must be one of l2sq, l2, l1, linf, cosine, not 'l3'"),
         (
-            ["abc/fig3a", "--learning.rate"],
-            "--learning.rate requires a value: `--learning.rate NUMBER`",
+            ["abc/fig3a", "--method.rate"],
+            "--method.rate requires a value: `--method.rate NUMBER`",
         ),
         (["abc/fig3a", "--seeds", "1", "two"], "--seeds must be an integer, not 'two'"),
         (["abc/fig3a", "--workers", "few"], "--workers must be an integer or one of auto, thread, not 'few'"),
-        ([MEAN, "--learning.betas", "1"], "--learning.betas requires 2 values"),
-        ([MEAN, "--learning.flag", "yes"], "--learning.flag must be one of true, false, not 'yes'"),
-        ([MEAN, "--learning.pairs", "1"], "unknown option '--learning.pairs'"),
-        (["abc/fig3a", "--stand-in", "--drawing.inactive", "wall"], "unknown factor 'wall'"),
-        (["abc/mnist", "--stand-in"], "nothing stands in for mnist"),
-        (["abc/fig3a", "--stand-in", "--seeds", "-1"], "the seed must be an integer from 0"),
-        (["abc/fig3a", "--stand-in", "--smoke", "--drawing.sets", "3"], "an even number of sets"),
-        (["abc/fig3a", "--stand-in", "--smoke", "--learning.objective", "double"], "whose images come in two copies"),
-        (["abc/fig3a", "--stand-in", "--smoke", "--learning.encoder", "mnist"], "but this network reads"),
-        (["abc/fig3a", "--stand-in", "--smoke", "--learning.temperature", "-1"], "temperature"),
+        ([MEAN, "--method.betas", "1"], "--method.betas requires 2 values"),
+        ([MEAN, "--method.flag", "yes"], "--method.flag must be one of true, false, not 'yes'"),
+        ([MEAN, "--method.pairs", "1"], "unknown option '--method.pairs'"),
+        (["abc/fig3a", "--substitute", "--sampler.inactive", "wall"], "unknown factor 'wall'"),
+        (["abc/mnist", "--substitute"], "mnist has no substitute"),
+        (["abc/fig3a", "--substitute", "--seeds", "-1"], "the seed must be an integer from 0"),
+        (["abc/fig3a", "--substitute", "--smoke", "--sampler.sets", "3"], "an even number of sets"),
+        (["abc/fig3a", "--substitute", "--smoke", "--method.objective", "double"], "whose images come in two copies"),
+        (["abc/fig3a", "--substitute", "--smoke", "--method.encoder", "mnist"], "but this network reads"),
+        (["abc/fig3a", "--substitute", "--smoke", "--method.temperature", "-1"], "temperature"),
     ],
 )
 def test_what_is_refused_is_one_sentence_and_leaves_nothing(
@@ -289,7 +289,7 @@ def test_a_logger_that_is_not_installed_is_said_before_torch_is_imported(tmp_pat
     script = (
         "import sys; from setsup_cli.main import main\n"
         "sys.modules['tensorboard'] = None\n"
-        "code = main('train abc/fig3a --stand-in --log tensorboard'.split())\n"
+        "code = main('train abc/fig3a --substitute --log tensorboard'.split())\n"
         "sys.exit('imported' if 'torch' in sys.modules else code)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -305,32 +305,32 @@ class TestMissingData:
         found = setsup("train", "abc/mnist")
         assert (found.code, found.out) == (2, "")
         assert "`setsup fetch mnist`" in found.err
-        assert "--stand-in" not in found.err
+        assert "--substitute" not in found.err
         assert list(tmp_path.iterdir()) == []
 
     def test_a_stand_in_is_named_and_not_taken(self, setsup: Run, tmp_path: Path) -> None:
         found = setsup("train", "abc/fig3a")
         assert (found.code, found.out) == (2, "")
         assert "`setsup fetch shapes3d`" in found.err
-        assert found.err.endswith("; or --stand-in trains on shapes3d-procedural\n")
+        assert found.err.endswith("; or --substitute trains on shapes3d-procedural\n")
         assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.long("trainings")
 def test_a_shrunk_preset_on_its_stand_in_says_both_and_is_measured_shrunk(setsup: Run) -> None:
-    found = setsup("train", "abc/fig3a", "--stand-in", "--smoke")
+    found = setsup("train", "abc/fig3a", "--substitute", "--smoke")
     assert (found.code, found.err) == (0, "")
-    folder = "runs/abc/fig3a-stand-in-smoke/seed-0"
+    folder = "runs/abc/fig3a-substitute-smoke/seed-0"
     assert found.out.splitlines()[-1] == f"  setsup eval {folder}"
-    assert "data: shapes3d-procedural, a STAND-IN for shapes3d" in found.out
+    assert "data: shapes3d-procedural, a SUBSTITUTE for shapes3d" in found.out
     assert "shrunk by --smoke" in found.out
     about = described(folder)
-    assert (about["stand_in"], about["smoke"], about["settings"]["steps"]) == (True, True, 4)
+    assert (about["substitute"], about["smoke"], about["settings"]["steps"]) == (True, True, 4)
     assert len((Path(folder) / "metrics.jsonl").read_text().splitlines()) == 4
 
     measured = setsup("eval", folder)
     assert (measured.code, measured.err) == (0, "")
-    assert "trained on shapes3d-procedural, a STAND-IN for shapes3d" in measured.out
+    assert "trained on shapes3d-procedural, a SUBSTITUTE for shapes3d" in measured.out
     assert "shrunk by --smoke" in measured.out
     kept = json.loads((Path(folder) / "evaluation.json").read_text())["components"]
     assert kept["about"]["samples"] < 1000
@@ -340,11 +340,11 @@ def test_a_shrunk_preset_on_its_stand_in_says_both_and_is_measured_shrunk(setsup
     # figure S1a of the paper rests on the same training, figure 4c does not
     words = ["--accuracy.steps", 3, "--accuracy.factors", "shape", "--json"]
     (other,) = setsup("eval", folder, "--preset", "abc/figS1a", *words).json
-    assert (other["preset"], other["smoke"], other["stand_in"]) == ("abc/figS1a", True, True)
+    assert (other["preset"], other["smoke"], other["substitute"]) == ("abc/figS1a", True, True)
     assert list(other["evaluations"]["accuracy"]["values"]) == ["shape"]
     refused = setsup("eval", folder, "--preset", "abc/fig4c")
     assert (refused.code, refused.out) == (2, "")
-    assert "drawing.inactive" in refused.err
+    assert "sampler.inactive" in refused.err
 
 
 def test_published_files(setsup: Run, digits: Path) -> None:
@@ -352,7 +352,7 @@ def test_published_files(setsup: Run, digits: Path) -> None:
     assert (found.code, found.err) == (0, "")
     assert found.json["preset"] == "abc/mnist"
     (run,) = found.json["runs"]
-    assert (run["folder"], run["seed"], run["stand_in"]) == ("runs/abc/mnist-smoke/seed-0", 0, False)
+    assert (run["folder"], run["seed"], run["substitute"]) == ("runs/abc/mnist-smoke/seed-0", 0, False)
     assert (run["steps"], run["from_step"], list(run["metrics"])) == (4, 0, ["loss"])
     assert run["seconds"] > 0
     assert run["images_per_second"] > 0
@@ -362,8 +362,8 @@ def test_published_files(setsup: Run, digits: Path) -> None:
 
 
 def test_settings_reach_the_run(setsup: Run, digits: Path) -> None:
-    asked = "--steps 3 --drawing.size=5 --drawing.inactive digit split --drawing.where None --learning.rate 0.5"
-    asked += " --learning.flag False --learning.betas 0.1 1 --learning.words --learning.note None"
+    asked = "--steps 3 --sampler.size=5 --sampler.inactive digit split --sampler.where None --method.rate 0.5"
+    asked += " --method.flag False --method.betas 0.1 1 --method.words --method.note None"
     found = setsup("train", MEAN, "--root", digits, *asked.split(), "--precision", "bf16", "--out", "changed")
     assert (found.code, found.err) == (0, "")
     assert setsup("train", MEAN, "--root", digits, "--out", "usual").code == 0
@@ -371,18 +371,18 @@ def test_settings_reach_the_run(setsup: Run, digits: Path) -> None:
     settings = {name: value for name, value in changed["settings"].items() if value != usual["settings"][name]}
     assert settings == {
         "steps": 3,
-        "drawing.size": 5,
-        "drawing.inactive": ["digit", "split"],
-        "learning.rate": 0.5,
-        "learning.flag": False,
-        "learning.betas": [0.1, 1.0],
-        "learning.words": [],
-        "learning.note": None,
+        "sampler.size": 5,
+        "sampler.inactive": ["digit", "split"],
+        "method.rate": 0.5,
+        "method.flag": False,
+        "method.betas": [0.1, 1.0],
+        "method.words": [],
+        "method.note": None,
     }
-    assert (changed["how"]["precision"], usual["how"]["precision"]) == ("bf16", "float32")
+    assert (changed["config"]["precision"], usual["config"]["precision"]) == ("bf16", "float32")
     line = next(line for line in found.out.splitlines() if line.startswith("changed: "))
     assert "steps 3 (not 20)" in line
-    assert "drawing.inactive digit split (not digit)" in line
+    assert "sampler.inactive digit split (not digit)" in line
     assert "3 steps, bf16, " in found.out
     assert found.out.splitlines()[-1] == f"  setsup eval changed/seed-0 --preset {MEAN}"
 
@@ -391,9 +391,9 @@ def test_another_run_in_the_folder_is_refused(setsup: Run, digits: Path) -> None
     common = ["train", MEAN, "--root", digits, "--steps", 3]
     assert setsup(*common).code == 0
     before = (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes()
-    found = setsup(*common, "--learning.rate", "0.2")
+    found = setsup(*common, "--method.rate", "0.2")
     assert (found.code, found.out) == (2, "")
-    assert "runs/own/mean/seed-0 holds another run: learning.rate 0.1 there, 0.2 asked" in found.err
+    assert "runs/own/mean/seed-0 holds another run: method.rate 0.1 there, 0.2 asked" in found.err
     assert setsup(*common, "--precision", "bf16").code == 2
     assert (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes() == before
 
@@ -434,14 +434,14 @@ def test_a_run_that_was_asked_to_stop_goes_on(setsup: Run, digits: Path, monkeyp
 
 
 def test_a_loss_that_is_not_finite(setsup: Run, digits: Path) -> None:
-    common = ["train", MEAN, "--root", digits, "--steps", 3, "--learning.rate", "1e30"]
+    common = ["train", MEAN, "--root", digits, "--steps", 3, "--method.rate", "1e30"]
     stopped = setsup(*common)
     assert stopped.code == 2
     assert re.match(r"^setsup: the loss of step 2 of own/mean is not finite: .*--allow-nonfinite\n$", stopped.err)
     found = setsup(*common, "--allow-nonfinite", "--out", "on")
     assert (found.code, found.err) == (0, "")
     assert "3 steps" in found.out
-    assert described("on/seed-0")["how"]["allow_nonfinite"] is True
+    assert described("on/seed-0")["config"]["allow_nonfinite"] is True
 
 
 @pytest.mark.long("kills and interruptions")

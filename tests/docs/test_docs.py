@@ -7,14 +7,15 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image
 
-from setsup.experiments import TrainedRun, find_preset, load_trained, presets, train
-from setsup.experiments.training import fresh_method
+from setsup.experiments import find_preset, load_trained, presets, train
+from setsup.experiments.configs import build_method
 from setsup.files import load_manifest, manifest_names
 from setsup_cli.dispatch import SUBCOMMANDS
 from setsup_cli.main import main
@@ -181,7 +182,7 @@ def test_a_method_of_ones_own_learns_what_sets_hold(tmp_path: Path) -> None:
     assert len(code) <= 60
     preset = find_preset(str(OWN))
     trained = load_trained(train(preset, tmp_path / "run"))
-    fresh = TrainedRun(preset, trained.untrained, 0, tmp_path)
+    fresh = replace(trained, method=trained.untrained)
     before, after = (preset.evaluations["neighbours"].measure(method).values for method in (fresh, trained))
     assert min(after["wall_hue"], after["floor_hue"]) > 0.98 > max(before["wall_hue"], before["floor_hue"])
     assert after["object_hue"] < 0.3 < 0.5 < before["object_hue"]
@@ -190,7 +191,7 @@ def test_a_method_of_ones_own_learns_what_sets_hold(tmp_path: Path) -> None:
 def test_first_weights_of_layers_that_take_no_generator_follow_the_seed() -> None:
     preset, before = find_preset(str(OWN)), torch.get_rng_state()
     table = preset.data.open().factors
-    one, again, other = (fresh_method(preset, table, seed).encoder.layers[2].weight for seed in (0, 0, 1))
+    one, again, other = (build_method(preset.method, table, seed).encoder.layers[2].weight for seed in (0, 0, 1))
     assert torch.equal(one, again)
     assert not torch.equal(one, other)
     assert torch.equal(torch.get_rng_state(), before)

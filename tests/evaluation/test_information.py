@@ -11,7 +11,7 @@ from setsup.errors import DataError, SetsupError
 torch = pytest.importorskip("torch")
 
 from setsup.evaluation import mine, neighbour_information, noise_scale, probe_information  # noqa: E402
-from setsup.evaluation.information import columns  # noqa: E402
+from setsup.evaluation.information import check_columns  # noqa: E402
 
 ESTIMATORS = (mine, neighbour_information, probe_information)
 
@@ -54,8 +54,8 @@ def test_bad_input_is_refused(measure: Callable, embeddings, factors, said: str)
 
 
 def test_negative_codes_and_nan_are_unknown_but_negative_floats_are_not() -> None:
-    codes = columns(np.zeros((4, 1)), np.array([[0, 1, -1, 2]]).T, 1, "")
-    reals = columns(np.zeros((4, 1)), np.array([0.5, -1, np.nan, -2]), 1, "")
+    codes = check_columns(np.zeros((4, 1)), np.array([[0, 1, -1, 2]]).T, 1, "")
+    reals = check_columns(np.zeros((4, 1)), np.array([0.5, -1, np.nan, -2]), 1, "")
     assert codes.known[:, 0].tolist() == [True, True, False, True]
     assert reals.known[:, 0].tolist() == [True, True, False, True]
     found = codes.information(np.zeros(1))
@@ -64,7 +64,7 @@ def test_negative_codes_and_nan_are_unknown_but_negative_floats_are_not() -> Non
 
 
 def test_tensors_of_short_floats_are_taken() -> None:
-    table = columns(torch.ones(4, 2, dtype=torch.bfloat16, requires_grad=True), torch.arange(4), 1, "")
+    table = check_columns(torch.ones(4, 2, dtype=torch.bfloat16, requires_grad=True), torch.arange(4), 1, "")
     assert table.points.tolist() == [[1, 1]] * 4
     assert table.discrete
 

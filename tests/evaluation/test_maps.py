@@ -48,18 +48,18 @@ def test_umap_keeps_clusters_apart_and_is_decided_by_the_seed() -> None:
     assert not np.array_equal(umap_map(ROWS, neighbours=10, seed=1), placed)
 
 
-@pytest.mark.parametrize("law", [tsne_map, umap_map])
-def test_what_has_no_map_is_refused(law) -> None:
+@pytest.mark.parametrize("place", [tsne_map, umap_map])
+def test_what_has_no_map_is_refused(place) -> None:
     with pytest.raises(DataError, match=r"at least 4 rows and 2 dimensions, not \(3, 6\)"):
-        law(ROWS[:3])
+        place(ROWS[:3])
     with pytest.raises(DataError, match=r"at least 4 rows and 2 dimensions, not \(75, 1\)"):
-        law(ROWS[:, :1])
+        place(ROWS[:, :1])
     with pytest.raises(DataError, match="row 2 of 75 has an entry that is not finite"):
-        law(np.where(np.arange(75)[:, None] == 2, np.nan, ROWS))
+        place(np.where(np.arange(75)[:, None] == 2, np.nan, ROWS))
     with pytest.raises(DataError, match="all 75 embeddings are equal"):
-        law(np.full((75, 2), 0.3))
+        place(np.full((75, 2), 0.3))
     with pytest.raises(SetsupError, match="seed"):
-        law(ROWS, seed=-1)
+        place(ROWS, seed=-1)
 
 
 @pytest.mark.parametrize("perplexity", [0.5, 75, np.nan, "30", True])
@@ -71,7 +71,7 @@ def test_perplexities_that_cannot_be_are_refused(perplexity) -> None:
 def test_neighbours_that_cannot_be_are_refused() -> None:
     with pytest.raises(SetsupError, match="each of 75 rows has 74 neighbours, not 75; ask for fewer"):
         umap_map(ROWS, neighbours=75)
-    with pytest.raises(SetsupError, match="neighbours must be a whole number from 2 on, not 1"):
+    with pytest.raises(SetsupError, match="neighbours must be an integer from 2 on, not 1"):
         umap_map(ROWS, neighbours=1)
 
 

@@ -92,7 +92,7 @@ def test_factors_without_a_choice_have_no_information() -> None:
         ({"sigma": [1.0, 2.0]}, "sigma is one number"),
         ({"held_out": 0}, "held_out"),
         ({"held_out": 1.0}, "held_out"),
-        ({"held_out": 1e-4}, "0 to judge by"),
+        ({"held_out": 1e-4}, "0 held out"),
         ({"rate": -1.0}, "rate"),
     ],
 )

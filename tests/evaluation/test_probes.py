@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 pytest.importorskip("torch")
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.held_out import folds_of, held_out
-from setsup.evaluation.probes import _logistic, _ridge, logistic_probe, ridge_probe
+from setsup.evaluation.held_out import assign_folds, held_out
+from setsup.evaluation.probes import _fit_logistic, _fit_ridge, logistic_probe, ridge_probe
 from setsup.random import fold, stream_key, uniform
 
 
@@ -26,7 +27,7 @@ def test_a_linear_function_is_found_whatever_the_scales() -> None:
 
 def test_r2_of_each_fold_equals_least_squares_by_normal_equations() -> None:
     y = X[:, 0] + numbers(300, seed=5)
-    found, fold_of = ridge_probe(X, y, seed=3), folds_of(300, 5, 3)
+    found, fold_of = ridge_probe(X, y, seed=3), assign_folds(300, 5, 3)
     design = np.column_stack([X, np.ones(300)])
     for which in range(5):
         fit, test = fold_of != which, fold_of == which
@@ -44,11 +45,8 @@ def test_noise_is_not_predicted() -> None:
 def test_ridge_solves_its_normal_equations() -> None:
     z = (X - X.mean(axis=0)) / X.std(axis=0)
     y = X[:, 0] + numbers(300, seed=5)
-    weights = _ridge(np.column_stack([z, np.ones(300)]), y, 0.3)
-    np.testing.assert_allclose(
-        weights[:4], np.linalg.solve(z.T @ z / 300 + 0.3 * np.eye(4), z.T @ (y - y.mean()) / 300)
-    )
-    assert weights[4] == pytest.approx(y.mean())
+    weights = np.linalg.solve(z.T @ z / 300 + 0.3 * np.eye(4), z.T @ (y - y.mean()) / 300)
+    np.testing.assert_allclose(_fit_ridge(X, y, 0.3).predict(X), z @ weights + y.mean())
 
 
 def test_more_dimensions_than_rows_and_constant_ones() -> None:
@@ -67,13 +65,37 @@ def test_values_that_are_unknown_take_no_part() -> None:
     np.testing.assert_allclose(found.folds, ridge_probe(X[some], y[some]).folds)
 
 
-def test_logistic_finds_the_minimum_and_its_gradient_is_zero() -> None:
-    z = np.column_stack([numbers(90, 3), np.ones(90)])
-    classes = (np.argsort(z[:, :3] + 0.6 * numbers(90, 3, seed=4), axis=1)[:, 0]).astype(np.int64)
-    weights = _logistic(z, classes, 3, 0.01)
-    chance = np.exp(log_softmax(z @ weights, axis=1))
-    gradient = z.T @ (chance - np.eye(3)[classes]) / 90 + 0.01 * weights
+@pytest.mark.parametrize("count", [2, 3])
+def test_logistic_finds_the_minimum_and_its_gradient_is_zero(count: int) -> None:
+    x = numbers(90, 3)
+    classes = (np.argsort(x + 0.6 * numbers(90, 3, seed=4), axis=1)[:, 0]).astype(np.int64) % count
+    model = _fit_logistic(x, classes, 0.01)
+    gap = model.predict_proba(x) - np.eye(count)[classes]
+    (scaler, linear) = (step for _, step in model.steps)
+    weights = linear.coef_ if count > 2 else np.concatenate([-linear.coef_, linear.coef_]) / 2
+    gradient = scaler.transform(x).T @ gap / 90 + 0.01 * weights.T
     assert np.abs(gradient).max() < 1e-7  # and the loss is strictly convex: this is its one minimum
+    assert np.abs(gap.mean(axis=0)).max() < 1e-7, "the bias has no penalty"
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_logistic_agrees_with_a_general_optimiser(count: int) -> None:
+    """By the former probe: a descent of the same loss, whose bias had a penalty too, which is small."""
+    labels = np.digitize(X[:, 0] + 0.5 * numbers(300, seed=5), np.linspace(-0.5, 0.5, count + 1)[1:-1])
+    test = held_out(300, 0, labels)
+    z = (X - X[~test].mean(axis=0)) / X[~test].std(axis=0)
+    z = np.column_stack([z, np.ones(300)])
+
+    def loss(flat: np.ndarray) -> float:
+        weights = flat.reshape(-1, count)
+        chance = log_softmax(z[~test] @ weights, axis=1)
+        return -chance[np.arange((~test).sum()), labels[~test]].mean() + 0.5e-4 * float(flat @ flat)
+
+    best = minimize(loss, np.zeros(5 * count), method="BFGS", options={"gtol": 1e-7}).x.reshape(-1, count)
+    chance = log_softmax(z[test] @ best, axis=1)
+    found = logistic_probe(X, labels)
+    assert found.accuracy == (chance.argmax(axis=1) == labels[test]).mean()
+    assert found.nats == pytest.approx(-chance[np.arange(test.sum()), labels[test]].mean(), abs=1e-4)
 
 
 def test_two_classes_of_one_bit_in_closed_form() -> None:
@@ -122,7 +144,7 @@ def test_parts_are_keyed_and_of_the_sizes_promised() -> None:
     assert np.bincount(labels[test]).tolist() == [5, 5, 5, 5]
     assert (test == held_out(200, 1, labels)).all()
     assert (test != held_out(200, 2, labels)).any()
-    assert sorted(np.bincount(folds_of(23, 5, 0)).tolist()) == [4, 4, 5, 5, 5]
+    assert sorted(np.bincount(assign_folds(23, 5, 0)).tolist()) == [4, 4, 5, 5, 5]
     rare = np.array([0] * 40 + [1, 1, 2])
     assert not held_out(43, 0, rare)[42]  # a class of one row stays in the fit
 
@@ -140,7 +162,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         ridge_probe(X, np.full(300, np.inf))
     with pytest.raises(DataError, match="held out in fold 0 are equal"):
         ridge_probe(X, np.zeros(300))
-    with pytest.raises(SetsupError, match="folds must be a whole number from 2 on, not 1"):
+    with pytest.raises(SetsupError, match="folds must be an integer from 2 on, not 1"):
         ridge_probe(X, X[:, 0], folds=1)
     with pytest.raises(DataError, match="3 rows are too few"):
         ridge_probe(X[:3], X[:3, 0])

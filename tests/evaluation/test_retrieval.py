@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation import retrieval
-from setsup.evaluation.across import centred_correlation, nearest_of_each
 from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
-from setsup.evaluation.retrieval import nearest, ranked, shared_keys
+from setsup.evaluation.retrieval import nearest, rank, shared_keys
 from setsup.random import fold, stream_key, uniform
 
 
@@ -81,7 +80,7 @@ def test_own_rows_and_shared_keys_are_never_retrieved() -> None:
     expected = slow(points, points, 20, kept)
     np.testing.assert_array_equal(nearest(points, points, 20, own=np.arange(24), never=never)[0], expected)
     assert (expected == -1).any()
-    order = np.concatenate([rows for _, rows in ranked(points, points, own=np.arange(24), never=never)])
+    order = np.concatenate([rows for _, rows in rank(points, points, own=np.arange(24), never=never)])
     np.testing.assert_array_equal(order[:, :20], expected)
 
 
@@ -136,28 +135,6 @@ def test_queries_without_a_row_to_find_are_left_out() -> None:
     assert mean_average_precision([[0.0], [1.0]], [[0.0], [1.0]], [0, 7], [0, 0]) == Retrieved(1.0, 1, 1)
 
 
-def test_nearest_of_each_digit_searches_its_first_images() -> None:
-    labels = np.array([3, 1, 3, 1, 3, -1, 1])
-    places = np.array([[0.0], [9.0], [8.0], [1.0], [9.1], [0.0], [0.1]])
-    digits, queries, rows = nearest_of_each(places, labels, first=2)
-    assert digits.tolist() == [1, 3]
-    assert queries.tolist() == [1, 0]
-    assert rows.tolist() == [[1, 2], [3, 0]]  # rows 4 and 6 are nearer, and third of their digit
-    assert nearest_of_each(places, labels)[2].tolist() == [[1, 4], [6, 0]]
-
-
-def test_centred_correlation_is_that_of_what_classes_leave() -> None:
-    slant, other = numbers(60), numbers(60, seed=4)
-    labels, theirs = np.arange(60) % 3, (np.arange(60) + 1) % 3
-    neighbour = slant + 0.5 * other
-    centred = [v - [v[c == i].mean() for i in c] for v, c in ((slant, labels), (neighbour, theirs))]
-    expected = np.corrcoef(*centred)[0, 1]
-    found = centred_correlation(slant + 100 * labels, neighbour - 50 * theirs, labels, theirs)
-    assert found == pytest.approx(expected, abs=1e-9)
-    with pytest.raises(DataError, match="same throughout each class"):
-        centred_correlation(np.full(60, 0.1), neighbour, labels, theirs)
-
-
 def test_bad_input_is_refused_in_a_sentence() -> None:
     with pytest.raises(DataError, match="queries have 2 dimensions and the gallery 3"):
         nearest(numbers(4, 2), numbers(4, 3))
@@ -165,7 +142,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         nearest([[1.0]], [[1.0], [0.0]], metric="cosine")
     with pytest.raises(SetsupError, match="metric must be one of l2sq, cosine, not 'cosin'"):
         nearest([[1.0]], [[1.0]], metric="cosin")
-    with pytest.raises(SetsupError, match="k must be a whole number from 1 on, not 0"):
+    with pytest.raises(SetsupError, match="k must be an integer from 1 on, not 0"):
         nearest([[1.0]], [[1.0]], 0)
     with pytest.raises(DataError, match=r"own must number rows of the gallery, 0 … 0"):
         nearest([[1.0]], [[1.0]], own=[1])
@@ -179,5 +156,3 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         vote([[2]], [0, 1])
     with pytest.raises(DataError, match="none of the 1 queries"):
         accuracy([[0.0]], [[0.0]], [-1], [0])
-    with pytest.raises(DataError, match="none of the 2 labels is known"):
-        nearest_of_each([[0.0], [1.0]], [-1, -1])

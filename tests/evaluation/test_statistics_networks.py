@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from setsup.evaluation import mine as estimate  # noqa: E402
 from setsup.evaluation import noise_sweep  # noqa: E402
-from setsup.evaluation.information import columns, normal  # noqa: E402
+from setsup.evaluation.information import check_columns, draw_normal  # noqa: E402
 from setsup.evaluation.statistics_networks import Training, drawn, initial, statistics_step  # noqa: E402
 from setsup.random import stream_key  # noqa: E402
 from tests.evaluation import channels  # noqa: E402
@@ -51,7 +51,7 @@ def plain_losses(points, values, sigma: float, steps: int, batch: int, rate: flo
     points, values, found = torch.tensor(points).double(), torch.tensor(values).double(), []
     for step in range(steps):
         rows, order = (torch.from_numpy(block[0]) for block in drawn(seed, step, 1, batch, len(points)))
-        noisy = points[rows] + sigma * normal(stream_key(seed, "mine noise"), step, (batch, points.shape[1]))
+        noisy = points[rows] + sigma * draw_normal(stream_key(seed, "mine noise"), step, (batch, points.shape[1]))
         g = values[rows, None]
         joint, marginal = network(torch.cat([noisy, g], 1)), network(torch.cat([noisy, g[order]], 1))
         loss = marginal.exp().mean().log() - joint.mean()
@@ -66,7 +66,7 @@ def plain_losses(points, values, sigma: float, steps: int, batch: int, rate: flo
 def test_losses_are_those_of_plain_networks_trained_by_autograd() -> None:
     points, factors = six()
     sigmas = np.array([0.3, 1.0, 2.0])
-    training = Training(columns(points, factors, 1, ""), [0, 4, 5], sigmas, 7, "cpu", torch.float64)
+    training = Training(check_columns(points, factors, 1, ""), [0, 4, 5], sigmas, 7, "cpu", torch.float64)
     found = torch.stack(list(training.losses(70, 64, 1e-3))).numpy()
     for network, (at, sigma) in enumerate(zip([0, 4, 5], sigmas.tolist(), strict=True)):
         wanted = plain_losses(points, factors[:, at], sigma, 70, 64, 1e-3, 7)
@@ -119,7 +119,7 @@ def test_six_at_once_give_what_each_gives_alone(sigma, unknown: bool) -> None:
 def test_losses_of_six_at_once_are_those_of_each_alone_to_rounding(sigmas: np.ndarray) -> None:
     points, factors = six()
     factors[::7, 3] = -1
-    table = columns(points, factors, 1, "")
+    table = check_columns(points, factors, 1, "")
 
     def losses(which: list[int]) -> np.ndarray:
         training = Training(table, which, sigmas[which], 2, "cpu", torch.float64)
@@ -143,7 +143,7 @@ def test_estimates_are_a_function_of_the_seed() -> None:
 
 def test_the_estimate_is_the_mean_of_the_last_losses() -> None:
     points, factors = six(300)
-    training = Training(columns(points, factors, 1, ""), [2], np.ones(1), 0, "cpu")
+    training = Training(check_columns(points, factors, 1, ""), [2], np.ones(1), 0, "cpu")
     losses = [float(loss) for loss in training.losses(12, 64, 3e-4)]
     found = estimate(points, factors[:, 2], steps=12, batch=64, last=5)
     assert found.nats[0] == pytest.approx(-np.mean(losses[-5:]), abs=1e-6)

@@ -46,7 +46,7 @@ class BankedSettings:
     when: Literal["step", "end", "parameter"]
     since: int = 0
 
-    def method(self, table: Any, generator: torch.Generator) -> Banked:
+    def build(self, table: Any, generator: torch.Generator) -> Banked:
         return Banked(nn.Sequential(Pooled(), nn.Linear(192, 2)), len(table), self.when, self.since)
 
 
@@ -54,14 +54,14 @@ class BankedSettings:
 class Normed:
     """Statistics of batches differ between processes, as they always do."""
 
-    def method(self, table: Any, generator: torch.Generator) -> ABC:
+    def build(self, table: Any, generator: torch.Generator) -> ABC:
         layers = Pooled(), nn.Flatten(0, 1), nn.BatchNorm1d(192), nn.Unflatten(0, (2, 4)), nn.Linear(192, 2)
         return ABC(nn.Sequential(*layers))
 
 
 _KINDS = [BankedSettings("step"), BankedSettings("end"), BankedSettings("parameter"), BankedSettings("step", since=3)]
 BANKED = [
-    replace(PLAIN, name=f"small/banked-{kind.when}-{kind.since}", learning=kind, steps=8, checkpoint_every=2)
+    replace(PLAIN, name=f"small/banked-{kind.when}-{kind.since}", method=kind, steps=8, checkpoint_every=2)
     for kind in _KINDS
 ]
-NORMED = replace(PLAIN, name="small/normed", learning=Normed(), steps=4, checkpoint_every=2)
+NORMED = replace(PLAIN, name="small/normed", method=Normed(), steps=4, checkpoint_every=2)

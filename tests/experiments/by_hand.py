@@ -30,7 +30,7 @@ def abc_loss(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def draws(dataset: Dataset, sampler: Sampler, start: int = 0) -> Iterator[torch.Tensor]:
-    """Images of draw after draw, (sets, size, C, H, W) uint8, straight from the sampler and the data set."""
+    """Images of draw after draw, (sets, size, C, H, W) uint8, straight from the sampler and the dataset."""
     for step in range(start, 1 << 30):
         images = dataset.fetch(np.asarray(sampler[step].indices))["image"]
         yield torch.from_numpy(np.moveaxis(images, -1, -3).copy())

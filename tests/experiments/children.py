@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments import RunConfig, callbacks, train
+from setsup.experiments import RunConfig, train
+from setsup.experiments.training import checkpointing
 from setsup.methods.abc import ABC
 from tests.experiments.small import PLAIN, PRESETS
 
@@ -28,7 +29,7 @@ STOPPED = 75
 
 def cut_off(number: int, share: float) -> None:
     """Kill this process while it writes its checkpoint of a number, when so much of the file is there."""
-    whole, seen = callbacks.written, iter(range(1, 1 << 20))
+    whole, seen = checkpointing.written, iter(range(1, 1 << 20))
 
     @contextmanager
     def written(path: Path) -> Iterator[Path]:
@@ -41,7 +42,7 @@ def cut_off(number: int, share: float) -> None:
         if last:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    callbacks.written = written
+    checkpointing.written = written
 
 
 def send(step: int, numbers: list[int]) -> None:
@@ -64,9 +65,9 @@ def work(order: dict[str, Any]) -> int:
         cut_off(*order["cut_off"])
     if "send" in order:
         send(*order["send"])
-    callbacks._FLUSH = order.get("flush", callbacks._FLUSH)
+    checkpointing._FLUSH = order.get("flush", checkpointing._FLUSH)
     try:
-        train(preset, order["folder"], seed=order.get("seed", 0), how=RunConfig(workers=order.get("workers", 0)))
+        train(preset, order["folder"], seed=order.get("seed", 0), config=RunConfig(workers=order.get("workers", 0)))
     except KeyboardInterrupt:
         return STOPPED
     except BaseException:
@@ -78,7 +79,7 @@ def work(order: dict[str, Any]) -> int:
 def main() -> None:
     """Follow orders until there are no more."""
     with tempfile.TemporaryDirectory() as folder:  # what the first checkpoint imports takes longer than a run
-        train(PLAIN, Path(folder, "run"), how=RunConfig(workers=0))
+        train(PLAIN, Path(folder, "run"), config=RunConfig(workers=0))
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

@@ -1,4 +1,4 @@
-"""A data set whose pictures are the numbers of their rows, and methods that embed what tests want them to."""
+"""A dataset whose images are the numbers of their rows, and methods that embed what tests want them to."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ import torch
 from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset, Modality, fetch_request
-from setsup.experiments import Preset, TrainedRun
+from setsup.experiments import TrainedRun
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["Numbered", "OneHot", "RowNumbers", "trained"]
 
 
 class Numbered(Dataset):
-    """Rows of factors drawn at random, each picture of two pixels, a row's number in base 256."""
+    """Rows of factors drawn at random, each image of two pixels, a row's number in base 256."""
 
     def __init__(self, rows: int = 4_000, seed: int = 0, name: str = "numbered") -> None:
         dice = np.random.default_rng(seed)
@@ -49,7 +49,7 @@ class OneHot(LightningModule):
 
 
 class RowNumbers(LightningModule):
-    """Embeds a picture as the number that it shows."""
+    """Embeds an image as the number that it shows."""
 
     def embed(self, batch: Any) -> torch.Tensor:
         assert not torch.is_grad_enabled()
@@ -64,13 +64,12 @@ class Held:
     whole: Dataset
     opened: list[Any] = field(default_factory=list)
 
-    def open(self, root: Any = None, *, stand_in: bool = False, split: str | None = None) -> Dataset:
-        self.opened.append((root, stand_in, split))
+    def open(self, root: Any = None, *, substitute: bool = False, split: str | None = None) -> Dataset:
+        self.opened.append((root, substitute, split))
         return self.whole if split is None else self.whole.where(f"split == '{split}'")
 
 
 def trained(method: LightningModule, dataset: Dataset, **options: Any) -> TrainedRun:
-    """The method as if it had been trained on the data set."""
-    parts = {"data": Held(dataset), "drawing": object(), "learning": object(), "steps": 1}
-    preset = Preset(name="small/held", shows="nothing", **parts)
-    return TrainedRun(**{"preset": preset, "method": method.eval(), "seed": 0, "folder": Path("nowhere")} | options)
+    """The method as if it had been trained on the dataset."""
+    parts: dict[str, Any] = {"name": "small/held", "method": method.eval(), "seed": 0, "folder": Path("nowhere")}
+    return TrainedRun(**parts | {"data": Held(dataset)} | options)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from setsup.experiments import Data, Preset
-from setsup.experiments.drawing import Sets
+from setsup.experiments.sets import Sets
 from setsup.methods.abc import ABC
 
 __all__ = ["AUGMENTED", "DROPOUT", "HALVED", "PLAIN", "PRESETS", "Pooled", "Tiny"]
@@ -30,7 +30,7 @@ class Tiny:
     rate: float = 1e-3
     halve_every: int | None = None
 
-    def method(self, table: Any, generator: torch.Generator) -> ABC:
+    def build(self, table: Any, generator: torch.Generator) -> ABC:
         """The method of a run."""
         # with ReLU, or a bias at the end, some gradients are 0 but for rounding, which Adam would make steps of
         layers = nn.Linear(192, 16), nn.Linear(16, 4, bias=False)
@@ -50,8 +50,8 @@ def _preset(name: str, **changed: Any) -> Preset:
     parts: dict[str, Any] = {
         "shows": "nothing",
         "data": Data("shapes3d-procedural"),
-        "drawing": Sets(inactive=("wall_hue",), size=4, where=FEW),
-        "learning": Tiny(),
+        "sampler": Sets(inactive=("wall_hue",), size=4, where=FEW),
+        "method": Tiny(),
         "steps": 30,
         "checkpoint_every": 7,
     }
@@ -59,12 +59,12 @@ def _preset(name: str, **changed: Any) -> Preset:
 
 
 PLAIN = _preset("small/plain")
-DROPOUT = _preset("small/dropout", learning=Tiny(dropout=0.3))
-HALVED = _preset("small/halved", learning=Tiny(dropout=0.3, halve_every=4))
+DROPOUT = _preset("small/dropout", method=Tiny(dropout=0.3))
+HALVED = _preset("small/halved", method=Tiny(dropout=0.3, halve_every=4))
 AUGMENTED = _preset(
     "small/augmented",
-    drawing=Sets(inactive=(), sets=1, size=4, where=FEW),
+    sampler=Sets(inactive=(), sets=1, size=4, where=FEW),
     augmentation="abc-shapes3d",
-    learning=Tiny(objective="augmentation"),
+    method=Tiny(objective="augmentation"),
 )
 PRESETS = [PLAIN, DROPOUT, HALVED, AUGMENTED]

@@ -15,8 +15,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError  # noqa: E402
-from setsup.experiments import RunConfig, callbacks, load_trained, open_run, train  # noqa: E402
-from setsup.experiments.callbacks import CheckpointCallback  # noqa: E402
+from setsup.experiments import RunConfig, load_trained, open_run, train  # noqa: E402
+from setsup.experiments.training import checkpointing  # noqa: E402
+from setsup.experiments.training.checkpointing import CheckpointCallback  # noqa: E402
 from setsup.files import written  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
@@ -41,7 +42,7 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with monkeypatch.context() as patch:
         patch.setattr(CheckpointCallback, "_save", save)
         with pytest.raises(Stopped):
-            train(PRESET, tmp_path, how=HERE)
+            train(PRESET, tmp_path, config=HERE)
     assert (steps(tmp_path / "last.ckpt"), steps(tmp_path / "previous.ckpt")) == (6, 3)
     return tmp_path
 
@@ -75,11 +76,11 @@ def test_a_damaged_checkpoint_costs_the_steps_since_the_one_before(
 ) -> None:
     damage(stopped / "last.ckpt")
     with caplog.at_level(logging.WARNING, "setsup"):
-        run = train(PRESET, stopped, how=HERE)
+        run = train(PRESET, stopped, config=HERE)
     assert run.finished
     said = [record.getMessage() for record in caplog.records]
     assert any("previous.ckpt, of step 3, takes its place" in message for message in said)
-    whole = train(PRESET, tmp_path_factory.mktemp("whole"), how=HERE)
+    whole = train(PRESET, tmp_path_factory.mktemp("whole"), config=HERE)
     assert (stopped / "metrics.jsonl").read_text() == (whole.folder / "metrics.jsonl").read_text()
     for name, weight in whole.state()["state_dict"].items():
         assert torch.equal(weight, run.state()["state_dict"][name])
@@ -99,14 +100,14 @@ def test_a_run_is_as_far_as_the_checkpoint_that_is_whole(stopped: Path, damage: 
 def test_two_damaged_checkpoints_are_the_end(stopped: Path) -> None:
     for name in ("last.ckpt", "previous.ckpt"):
         truncated(stopped / name)
-    with pytest.raises(DataError, match=r"last\.ckpt is (damaged|not opened) .*remove it and train anew$"):
-        train(PRESET, stopped, how=HERE)
+    with pytest.raises(DataError, match=r"last\.ckpt is (damaged|not opened) .*remove it and train again$"):
+        train(PRESET, stopped, config=HERE)
 
 
 def test_what_is_damaged_never_takes_the_place_of_the_one_that_is_whole(
     stopped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run goes on from the previous checkpoint, and is gone again while it writes its next one."""
+    """The run resumes from the previous checkpoint, and is killed again while it writes its next one."""
 
     @contextmanager
     def cut_off(path: Path) -> Iterator[Path]:
@@ -117,11 +118,11 @@ def test_what_is_damaged_never_takes_the_place_of_the_one_that_is_whole(
 
     truncated(stopped / "last.ckpt")
     with monkeypatch.context() as patch:
-        patch.setattr(callbacks, "written", cut_off)
+        patch.setattr(checkpointing, "written", cut_off)
         with pytest.raises(Stopped):
-            train(PRESET, stopped, how=HERE)
+            train(PRESET, stopped, config=HERE)
     assert steps(stopped / "previous.ckpt") == 3
-    assert train(PRESET, stopped, how=HERE).finished
+    assert train(PRESET, stopped, config=HERE).finished
 
 
 def test_a_disk_without_links_keeps_it_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +137,6 @@ def test_a_disk_without_links_keeps_it_as_well(tmp_path: Path, monkeypatch: pyte
         kept.append({path.name: steps(path) for path in tmp_path.glob("*.ckpt")})
 
     monkeypatch.setattr(CheckpointCallback, "_save", save)
-    train(PRESET, tmp_path, how=HERE)
+    train(PRESET, tmp_path, config=HERE)
     assert kept == [{"last.ckpt": 3}, {"last.ckpt": 6, "previous.ckpt": 3}, {"last.ckpt": 9}]
     assert len([json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]) == 9

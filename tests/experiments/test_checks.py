@@ -35,17 +35,17 @@ class Told(ABC):
 class ToldSettings:
     """No settings."""
 
-    def method(self, table: Any, generator: torch.Generator) -> Told:
+    def build(self, table: Any, generator: torch.Generator) -> Told:
         return Told(nn.Sequential(Pooled(), nn.Linear(192, 2)), rate=1e-5)
 
 
-TOLD = replace(PLAIN, name="small/told", learning=ToldSettings(), steps=9, checkpoint_every=2)
+TOLD = replace(PLAIN, name="small/told", method=ToldSettings(), steps=9, checkpoint_every=2)
 
 
-def one_sentence(preset: Preset, folder: Path, pattern: str, how: RunConfig = HERE) -> None:
+def one_sentence(preset: Preset, folder: Path, pattern: str, config: RunConfig = HERE) -> None:
     """Training is refused."""
     with pytest.raises(SetsupError, match=pattern) as caught:
-        train(preset, folder, how=how)
+        train(preset, folder, config=config)
     assert "\n" not in str(caught.value)
 
 
@@ -84,10 +84,10 @@ def test_the_first_loss_that_is_not_finite_ends_a_run(
     one_sentence(TOLD, tmp_path, f"^the loss of step {at} of small/told is not finite: .*{kept}.*--allow-nonfinite$")
     assert [line["step"] for line in lines(tmp_path)] == list(range(1, at + 1))
     assert [line["loss"] is None for line in lines(tmp_path)] == [False] * (at - 1) + [True]
-    # once the reason is gone it goes on with what was good
+    # once the reason is gone it resumes from the last good checkpoint
     monkeypatch.setattr(Told, "told", None)
-    assert train(TOLD, tmp_path, how=HERE).finished
-    assert all(weight.isfinite().all() for weight in train(TOLD, tmp_path, how=HERE).state()["state_dict"].values())
+    assert train(TOLD, tmp_path, config=HERE).finished
+    assert all(weight.isfinite().all() for weight in train(TOLD, tmp_path, config=HERE).state()["state_dict"].values())
 
 
 @pytest.mark.parametrize("at", [3, 4])
@@ -105,13 +105,13 @@ def test_weights_that_are_not_finite_are_never_a_checkpoint(
 def test_who_allows_it_trains_on_and_then_only_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = replace(HERE, allow_nonfinite=True)
     monkeypatch.setattr(Told, "told", staticmethod(spoil_weights(4)))
-    assert train(TOLD, tmp_path, how=allowed).finished
+    assert train(TOLD, tmp_path, config=allowed).finished
     assert [line["loss"] is None for line in lines(tmp_path)] == [False] * 4 + [True] * 5
     longer = replace(TOLD, steps=11)
     one_sentence(longer, tmp_path / "other", "^after step 4 encoder.1.weight of")
     (tmp_path / "other" / "last.ckpt").write_bytes((tmp_path / "last.ckpt").read_bytes())
-    one_sentence(longer, tmp_path / "other", r"last\.ckpt holds what is not finite \(encoder\.1\.weight\): train")
-    assert train(longer, tmp_path / "other", how=allowed).finished
+    one_sentence(longer, tmp_path / "other", r"last\.ckpt is not finite \(encoder\.1\.weight\): train")
+    assert train(longer, tmp_path / "other", config=allowed).finished
 
 
 def test_a_loss_that_a_step_only_logs_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_a_loss_that_a_step_only_logs_is_looked_at_too(tmp_path: Path, monkeypat
             optimiser.step()
             self.log("loss", torch.tensor(math.nan if batch_idx == 2 else 1.0))
 
-    monkeypatch.setattr(ToldSettings, "method", lambda *_: Manual(nn.Sequential(Pooled(), nn.Linear(192, 2))))
+    monkeypatch.setattr(ToldSettings, "build", lambda *_: Manual(nn.Sequential(Pooled(), nn.Linear(192, 2))))
     one_sentence(TOLD, tmp_path, "^the loss of step 3 of small/told is not finite")
 
 
@@ -155,7 +155,7 @@ def test_a_schedule_that_waits_for_epochs(
         one_sentence(preset, tmp_path, "^the scheduler StepLR of Told would never step: its interval is 'epoch'")
         assert not (tmp_path / "last.ckpt").exists()
     else:
-        (group,) = train(preset, tmp_path, how=HERE).state()["optimizer_states"][0]["param_groups"]
+        (group,) = train(preset, tmp_path, config=HERE).state()["optimizer_states"][0]["param_groups"]
         assert group["lr"] == 0.25
 
 
@@ -168,11 +168,11 @@ def test_metrics_of_epochs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     how = {"on_step": False, "on_epoch": True}
     one_sentence(TOLD, tmp_path / "epoch", r"^Told logs 'score' with on_step=False, .*\('score', …, on_step=True\)$")
     how = {"on_step": True, "on_epoch": True}
-    train(replace(TOLD, steps=2), tmp_path / "both", how=HERE)
+    train(replace(TOLD, steps=2), tmp_path / "both", config=HERE)
     assert all(line["score_step"] == line["loss"] for line in lines(tmp_path / "both"))
 
 
 def test_a_validation_step_would_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Told, "validation_step", lambda self, batch, batch_idx: None)
-    one_sentence(TOLD, tmp_path / "run", "^Told has a validation_step, which a training .*`setsup eval`$")
+    one_sentence(TOLD, tmp_path / "run", "^Told has a validation_step, which setsup does not run: .*`setsup eval`$")
     assert not (tmp_path / "run").exists()

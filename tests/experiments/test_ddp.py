@@ -1,4 +1,4 @@
-"""Two processes learn what one learns that takes two draws a step, and one process goes on where two were stopped."""
+"""Two processes learn the same as one with two draws per step, and one process resumes where two were stopped."""
 
 import json
 import os
@@ -16,7 +16,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
 from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
-from setsup.experiments.training import fresh_method  # noqa: E402
+from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
@@ -36,7 +36,7 @@ import json, os, signal, sys
 from dataclasses import replace
 from pathlib import Path
 from setsup.errors import SetsupError
-from setsup.experiments import How, train
+from setsup.experiments import RunConfig, train
 from setsup.methods.abc import ABC
 from tests.experiments.banked import BANKED, NORMED
 from tests.experiments.small import PLAIN
@@ -53,18 +53,18 @@ def noted(self, batch, batch_idx):
 
 if __name__ == "__main__":
     ABC.training_step = noted
-    two = How(devices=2, accelerator="cpu", workers=0)
-    train(replace(PLAIN, steps={STEPS}), folder / "whole", seed=5, how=two)
+    two = RunConfig(devices=2, accelerator="cpu", workers=0)
+    train(replace(PLAIN, steps={STEPS}), folder / "whole", seed=5, config=two)
     phase = "stopped"
     try:
-        train(PLAIN, folder / "stopped", seed=5, how=two)
+        train(PLAIN, folder / "stopped", seed=5, config=two)
     except KeyboardInterrupt:
         (folder / f"rank {{rank}} stopped").touch()
     ABC.training_step = training_step
-    train(NORMED, folder / "normed", how=two)
+    train(NORMED, folder / "normed", config=two)
     for preset in BANKED:
         try:
-            train(preset, folder / preset.name, how=two)
+            train(preset, folder / preset.name, config=two)
         except SetsupError as error:
             (folder / f"{{preset.name.replace('/', ' ')}} {{rank}}").write_text(str(error))
 """
@@ -90,12 +90,12 @@ def test_two_processes_learn_from_the_mean_of_two_draws(trained: Path) -> None:
     for rank in range(2):
         np.testing.assert_array_equal(noted(trained / f"whole-{rank}.jsonl"), SETS.block(0, 2 * STEPS).indices[rank::2])
     preset = replace(PLAIN, steps=STEPS)
-    encoder = fresh_method(preset, SHAPES.factors, 5).encoder
+    encoder = build_method(preset.method, SHAPES.factors, 5).encoder
     losses = looped(encoder, draws(SHAPES, SETS), STEPS, ranks=2)
     lines = [json.loads(line) for line in (trained / "whole" / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(1, STEPS + 1))
     np.testing.assert_allclose([line["loss"] for line in lines], losses, rtol=1e-5)
-    found = fresh_method(preset, SHAPES.factors, 5)
+    found = build_method(preset.method, SHAPES.factors, 5)
     found.load_state_dict(torch.load(trained / "whole" / "last.ckpt", weights_only=True)["state_dict"])
     for weight, expected in zip(found.encoder.parameters(), encoder.parameters(), strict=True):
         torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
@@ -118,7 +118,7 @@ def test_all_processes_stop_at_one_step_and_one_goes_on_with_the_next_draw(
         return whole(self, batch, batch_idx)
 
     monkeypatch.setattr(ABC, "training_step", training_step)
-    assert train(PLAIN, folder, seed=5, how=RunConfig(workers=0)).finished
+    assert train(PLAIN, folder, seed=5, config=RunConfig(workers=0)).finished
     left = PLAIN.steps - STOPPED
     np.testing.assert_array_equal(seen, SETS.block(2 * STOPPED, 2 * STOPPED + left).indices)
     lines = (folder / "metrics.jsonl").read_text().splitlines()
@@ -136,7 +136,7 @@ def test_rows_that_each_process_writes_for_itself_are_not_lost_without_a_word(tr
     run = open_run(trained / preset.name, preset)
     assert run.progress().steps < at + preset.checkpoint_every
     # one process writes all of its rows
-    alone = train(preset, trained / f"{preset.name} alone", how=RunConfig(workers=0))
+    alone = train(preset, trained / f"{preset.name} alone", config=RunConfig(workers=0))
     assert alone.finished
     assert alone.state()["state_dict"]["bank"].any()
 

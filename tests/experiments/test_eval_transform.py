@@ -46,7 +46,7 @@ class Views(ABC):
 class ViewsSettings:
     """No settings."""
 
-    def method(self, table: Any, generator: torch.Generator) -> Views:
+    def build(self, table: Any, generator: torch.Generator) -> Views:
         return Views()
 
 
@@ -54,7 +54,7 @@ class ViewsSettings:
 class Own:
     """Views of a box at a place drawn at random."""
 
-    def transform(self, seed: int) -> Any:
+    def build(self, seed: int) -> Any:
         return Compose([Augment([Crop(32)], seed=seed), ColorViews("lab")])
 
 
@@ -62,15 +62,15 @@ class Own:
 class Whole:
     """Views of the whole image."""
 
-    def transform(self, seed: int) -> Any:
+    def build(self, seed: int) -> Any:
         return ColorViews("lab")
 
 
 VIEWS = replace(
     PLAIN,
     name="small/views",
-    learning=ViewsSettings(),
-    drawing=replace(PLAIN.drawing, size=2),
+    method=ViewsSettings(),
+    sampler=replace(PLAIN.sampler, size=2),
     augmentation="cmc-resnet",
     evaluations={"components": Components(factors=("wall_hue",), samples=8, shown=8)},
     steps=1,
@@ -90,7 +90,7 @@ def means(rows: np.ndarray, box: tuple[int, int, int, int] | None, size: int) ->
 def test_a_run_of_cmc_is_evaluated_and_embedded_in_the_middle_of_its_images(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = train(VIEWS, tmp_path / "run", how=HERE)
+    run = train(VIEWS, tmp_path / "run", config=HERE)
     assert evaluate(run, device="cpu").keys() == {"components"}
     trained = load_trained(run, device="cpu")
     found = trained.embed(rows=ROWS)
@@ -121,14 +121,14 @@ def test_every_recipe_says_what_is_evaluated() -> None:
 def test_views_that_only_training_has_are_said_before_it(tmp_path: Path) -> None:
     own = replace(VIEWS, augmentation=Own())
     with pytest.raises(SetsupError, match=r"^Views\.embed asks for 'L', .* give the preset an eval_transform"):
-        train(own, tmp_path / "run", how=HERE)
+        train(own, tmp_path / "run", config=HERE)
     assert not (tmp_path / "run").exists()
     # without evaluations nothing is embedded before somebody asks for it
-    run = train(replace(own, evaluations={}), tmp_path / "run", how=HERE)
+    run = train(replace(own, evaluations={}), tmp_path / "run", config=HERE)
     with pytest.raises(SetsupError, match=r"^Views\.embed asks for 'L'"):
         load_trained(run, device="cpu").embed(rows=ROWS)
     # and what is embedded is no part of what was trained
-    again = train(replace(own, eval_transform=Whole()), tmp_path / "run", how=HERE)
+    again = train(replace(own, eval_transform=Whole()), tmp_path / "run", config=HERE)
     found = load_trained(again, device="cpu").embed(rows=ROWS)
     np.testing.assert_allclose(found, means(ROWS, None, 64), atol=1e-3)
 

@@ -22,9 +22,9 @@ from setsup.experiments import (  # noqa: E402
     smoke,
     train,
 )
-from setsup.experiments.evaluating import check_asked  # noqa: E402
+from setsup.experiments.evaluating import check_evaluations  # noqa: E402
 from setsup.experiments.measures import Probes  # noqa: E402
-from setsup.experiments.run import begin  # noqa: E402
+from setsup.experiments.run_folder import begin  # noqa: E402
 from tests.experiments.small import PLAIN, Tiny  # noqa: E402
 
 HERE = RunConfig(workers=0)
@@ -54,7 +54,7 @@ SHORT = replace(PLAIN, steps=2, evaluations={"once": Weights(), "twice": Weights
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return train(SHORT, tmp_path_factory.mktemp("run"), how=HERE)
+    return train(SHORT, tmp_path_factory.mktemp("run"), config=HERE)
 
 
 @pytest.fixture
@@ -83,15 +83,15 @@ def test_all_evaluations_are_measured_and_kept(fresh: Run) -> None:
 
 def test_some_are_measured_and_the_others_stay(fresh: Run) -> None:
     assert list(evaluate(fresh, only=["twice"], device="cpu")) == ["twice"]
-    assert list(fresh.measured()) == ["twice"]
+    assert list(fresh.results()) == ["twice"]
     assert list(evaluate(fresh, only=("once",), device="cpu")) == ["once"]
-    assert set(fresh.measured()) == {"once", "twice"}
+    assert set(fresh.results()) == {"once", "twice"}
 
 
 def test_another_preset_that_trains_the_same_brings_its_own(fresh: Run) -> None:
     other = replace(SHORT, name="small/other", shows="more", evaluations={"thrice": Weights(times=3.0)})
     assert list(evaluate(fresh, other, device="cpu")) == ["thrice"]
-    assert fresh.measured()["thrice"]["values"]["sum"] == pytest.approx(3 * expected(fresh))
+    assert fresh.results()["thrice"]["values"]["sum"] == pytest.approx(3 * expected(fresh))
 
 
 def test_seeds_and_checkpoints_are_no_part_of_what_is_trained(fresh: Run) -> None:
@@ -99,25 +99,25 @@ def test_seeds_and_checkpoints_are_no_part_of_what_is_trained(fresh: Run) -> Non
 
 
 def test_a_preset_that_trains_something_else_is_refused(fresh: Run) -> None:
-    other = replace(SHORT, name="small/other", learning=Tiny(rate=1.0), steps=3)
-    sentence = "small/other trains something else than .* holds: .*learning.rate 1.0 instead of 0.001"
+    other = replace(SHORT, name="small/other", method=Tiny(rate=1.0), steps=3)
+    sentence = "small/other trains something else than .*: .*method.rate 1.0 instead of 0.001"
     with pytest.raises(SetsupError, match=sentence) as caught:
         evaluate(fresh, other, device="cpu")
     assert "steps 3 instead of 2" in str(caught.value)
-    advice = "replace(preset, learning=replace(preset.learning, rate=0.001), steps=2)"
+    advice = "replace(preset, method=replace(preset.method, rate=0.001), steps=2)"
     assert str(caught.value).endswith(advice)
-    mended = replace(other, learning=replace(other.learning, rate=0.001), steps=2)
-    check_asked(fresh, mended)
+    fixed = replace(other, method=replace(other.method, rate=0.001), steps=2)
+    check_evaluations(fresh, fixed)
     with pytest.raises(SetsupError) as caught:
         evaluate(fresh, replace(other, data=Data("mnist", "train")), device="cpu")
     assert "replace(" not in str(caught.value)
-    assert fresh.measured() == {}
+    assert fresh.results() == {}
 
 
 def test_evaluations_that_there_are_not(fresh: Run) -> None:
     with pytest.raises(SetsupError, match="small/plain has no evaluation 'twic'; did you mean 'twice'"):
         evaluate(fresh, only=["once", "twic"], device="cpu")
-    assert fresh.measured() == {}
+    assert fresh.results() == {}
 
 
 def test_names_of_factors_are_looked_up_before_the_first_is_measured(fresh: Run) -> None:
@@ -126,7 +126,7 @@ def test_names_of_factors_are_looked_up_before_the_first_is_measured(fresh: Run)
     sentence = "'linear' of small/plain names the factor 'shap', which .* was not trained on; did you mean 'shape'"
     with pytest.raises(FactorError, match=sentence):
         evaluate(fresh, preset, device="cpu")
-    assert fresh.measured() == {}
+    assert fresh.results() == {}
     assert list(evaluate(fresh, preset, only=["once"], device="cpu")) == ["once"]
 
 
@@ -134,19 +134,19 @@ def test_what_was_measured_before_an_error_is_kept(fresh: Run) -> None:
     preset = replace(SHORT, evaluations={"once": Weights(), "broken": Broken(), "twice": Weights()})
     with pytest.raises(DataError, match="it cannot be measured"):
         evaluate(fresh, preset, device="cpu")
-    assert list(fresh.measured()) == ["once"]
+    assert list(fresh.results()) == ["once"]
 
 
 def test_a_run_is_measured_at_any_of_its_checkpoints(tmp_path: Path) -> None:
-    run = begin(tmp_path, SHORT, 0, how={"precision": "float32"})
-    with pytest.raises(DataError, match="has no checkpoint yet: the command that began it goes on with it"):
+    run = begin(tmp_path, SHORT, 0, config={"precision": "float32"})
+    with pytest.raises(DataError, match="has no checkpoint yet: run the command that started it again"):
         evaluate(run, device="cpu")
     assert not (tmp_path / "evaluation.json").exists()
 
 
 def test_an_experiment_that_trains_nothing_is_measured(tmp_path: Path) -> None:
     preset = smoke(find_preset("abc/figS3"))
-    run = train(preset, tmp_path, how=HERE)
+    run = train(preset, tmp_path, config=HERE)
     assert (run.finished, run.progress().steps, run.checkpoint.exists()) == (True, 0, False)
     (found,) = evaluate(open_run(tmp_path), device="cpu").values()
     assert set(found.curves) == {"sets of 4", "sets of 32"}

@@ -25,14 +25,15 @@ from setsup.experiments import (  # noqa: E402
     smoke,
     train,
 )
-from setsup.experiments.settings import flat, put  # noqa: E402
-from setsup.experiments.training import batches, fresh_method  # noqa: E402
+from setsup.experiments.configs import build_method  # noqa: E402
+from setsup.experiments.settings import flatten, put  # noqa: E402
+from setsup.experiments.training.train import build_batches  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
-TRAINING = [name for name, preset in presets().items() if preset.learning is not None]
+TRAINING = [name for name, preset in presets().items() if preset.method is not None]
 
-# one preset of each method and shape of data: the pair whose second set is free, copies, grey pictures; the command and
+# one preset of each method and shape of data: the pair whose second set is free, copies, grey images; the command and
 # the documentation train the pair itself, abc/fig3a
 KINDS = ["abc/fig4b-random", "abc/augmentation", "abc/mnist"]
 
@@ -46,9 +47,9 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(preset: Preset, digits: Path) -> setsup.datasets.Dataset:
-    """The stand-in, or the toy."""
+    """The substitute dataset, or the toy."""
     assert preset.data is not None
-    return preset.data.open(digits) if preset.data.stand_in is None else preset.data.open(stand_in=True)
+    return preset.data.open(digits) if preset.data.substitute is None else preset.data.open(substitute=True)
 
 
 @pytest.mark.long("trainings")
@@ -57,16 +58,16 @@ def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
     preset = presets()[name]
     dataset = opened(preset, digits)
     assert preset.steps >= 500
-    assert preset.drawing is not None
-    sampler = preset.drawing.sampler(dataset.factors, 0)
+    assert preset.sampler is not None
+    sampler = preset.sampler.build(dataset.factors, 0)
     draw = sampler[0]
     copies = (2,) if preset.augmentation is not None else ()
-    # a batch as the loader gives it, of few of its slots: pictures of 1,024 would take seconds to render
+    # a batch as the loader gives it, of few of its slots: images of 1,024 would take seconds to render
     slots = min(4, draw.indices.shape[1])
     rows = draw.indices[:, :slots]
     images = np.moveaxis(dataset.fetch(np.maximum(rows, 0))["image"], -1, -3)
     images = torch.from_numpy(np.repeat(images[:, :, None], 2, 2) if copies else images)
-    method = fresh_method(preset, dataset.factors, 0)
+    method = build_method(preset.method, dataset.factors, 0)
     batch = {"image": images, "mask": torch.from_numpy(rows >= 0)}
     loss = method.loss(batch)
     assert loss.shape == ()
@@ -82,8 +83,8 @@ def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
 def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
     preset = presets()[name]
     dataset = opened(preset, digits)
-    sampler = preset.drawing.sampler(dataset.factors, 3)
-    held = preset.drawing.inactive
+    sampler = preset.sampler.build(dataset.factors, 3)
+    held = preset.sampler.inactive
     for step in range(3):
         sets = sampler[step].indices
         assert len(sets) == (1 if preset.augmentation else 2)
@@ -91,7 +92,7 @@ def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
             rows = rows[rows >= 0]
             assert len(set(rows.tolist())) == len(rows)
             levels = [len(np.unique(dataset.factors.codes(factor, rows))) for factor in held]
-            if number < len(sets) - preset.drawing.unconstrained:
+            if number < len(sets) - preset.sampler.unconstrained:
                 assert levels == [1] * len(held)
             else:
                 assert max(levels) > 1
@@ -100,8 +101,8 @@ def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
 
 
 def test_transforms_of_presets_give_two_copies() -> None:
-    preset = find_preset("abc/augmentation")
-    data = batches(smoke(preset), SHAPES, 0, RunConfig(workers=0))
+    preset = smoke(find_preset("abc/augmentation"))
+    data = build_batches(preset, preset.sampler, SHAPES, 0, RunConfig(workers=0))
     assert data.state_dict() == {"delivered": 0}
     named = {preset.augmentation for preset in presets().values()} - {None}
     assert named == {"abc-shapes3d"}
@@ -114,11 +115,11 @@ def test_stand_ins_have_the_factors_of_what_they_stand_for(name: str) -> None:
     from setsup.files import load_manifest
 
     data = presets()[name].data
-    if data is None or data.stand_in is None:
+    if data is None or data.substitute is None:
         return
-    stand_in = setsup.load(data.stand_in)
-    assert [factor.name for factor in load_manifest(data.name).factors] == list(stand_in.factors.names)
-    assert len(stand_in) == load_manifest(data.name).samples
+    substitute = setsup.load(data.substitute)
+    assert [factor.name for factor in load_manifest(data.name).factors] == list(substitute.factors.names)
+    assert len(substitute) == load_manifest(data.name).samples
 
 
 @pytest.mark.parametrize("counts", [{"steps": -1}, {"seeds": 0}, {"checkpoint_every": 0}])
@@ -130,11 +131,11 @@ def test_counts_that_are_too_small(counts: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"data": None}, "abc/mnist lacks data: give it data, drawing and learning, or none"),
-        ({"drawing": None}, "abc/mnist lacks drawing: give it data, drawing and learning, or none"),
-        ({"drawing": None, "learning": None}, "abc/mnist lacks drawing and learning: give it"),
-        ({"steps": 0}, "abc/mnist: steps are 1 or more where something learns, not 0"),
-        ({"data": None, "drawing": None, "learning": None}, "abc/mnist: steps are 0 where nothing learns, not 500"),
+        ({"data": None}, "abc/mnist lacks data: give it data, sampler and method, or none"),
+        ({"sampler": None}, "abc/mnist lacks sampler: give it data, sampler and method, or none"),
+        ({"sampler": None, "method": None}, "abc/mnist lacks sampler and method: give it"),
+        ({"steps": 0}, "abc/mnist: steps are 1 or more with a method, not 0"),
+        ({"data": None, "sampler": None, "method": None}, "abc/mnist: steps are 0 without a method, not 500"),
     ],
 )
 def test_what_trains_is_whole(changed: dict[str, Any], sentence: str) -> None:
@@ -145,7 +146,7 @@ def test_what_trains_is_whole(changed: dict[str, Any], sentence: str) -> None:
 @pytest.mark.parametrize("name", ["class", "only", "root", "device", "json", "help", "k-nn", "a/b", "", "_a", "1st"])
 def test_names_that_no_evaluation_can_have(name: str) -> None:
     preset = find_preset("abc/mnist")
-    with pytest.raises(SetsupError, match=r"^abc/mnist cannot call an evaluation ") as caught:
+    with pytest.raises(SetsupError, match=r"^abc/mnist cannot name an evaluation ") as caught:
         replace(preset, evaluations=dict.fromkeys([name], preset.evaluations["style"]))
     assert repr(name) in str(caught.value)
 
@@ -160,33 +161,33 @@ def test_rows_and_options_of_the_data(digits: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("setsup.opening.load", lambda *words, **options: asked.append((words, options)))
     some = Data("pascal3d", "train", "mnist", "a == 1", (("size", (64, 32)), ("margin", 0.1)))
     some.open("there")
-    some.open("there", stand_in=True)
+    some.open("there", substitute=True)
     assert asked == [
         (("pascal3d", "there", "train", "a == 1"), {"size": (64, 32), "margin": 0.1}),
         (("mnist", None, "train", "a == 1"), {}),
     ]
-    assert put(Data("pascal3d"), json.loads(json.dumps(flat(some)))) == some
+    assert put(Data("pascal3d"), json.loads(json.dumps(flatten(some)))) == some
 
 
 def test_data_are_never_replaced_silently() -> None:
     with pytest.raises(DataError, match="setsup fetch shapes3d"):
         find_preset("abc/fig3a").data.open()
-    with pytest.raises(SetsupError, match="nothing stands in for mnist: leave --stand-in out"):
-        find_preset("abc/mnist").data.open(stand_in=True)
+    with pytest.raises(SetsupError, match="mnist has no substitute: omit --substitute"):
+        find_preset("abc/mnist").data.open(substitute=True)
 
 
 def trained_and_measured(name: str, folder: Path, digits: Path) -> None:
     """The preset shrunk: it trains, what is asked of it is measured, and all is there when the run is opened again."""
     preset = smoke(find_preset(name))
-    stand_in = preset.data is not None and preset.data.stand_in is not None
-    run = train(preset, folder, root=None if stand_in else digits, stand_in=stand_in, how=RunConfig(workers=0))
+    substitute = preset.data is not None and preset.data.substitute is not None
+    run = train(preset, folder, root=None if substitute else digits, substitute=substitute, config=RunConfig(workers=0))
     assert run.finished
     assert run.progress().steps == min(4, find_preset(name).steps)
     again = open_run(folder)
     assert again.preset == preset
     found = evaluate(again, device="cpu")
     assert list(found) == list(preset.evaluations)
-    kept = open_run(folder).measured()
+    kept = open_run(folder).results()
     assert list(kept) == list(found)
     for evaluation, measured in found.items():
         assert kept[evaluation]["values"] == pytest.approx(dict(measured.values), nan_ok=True)

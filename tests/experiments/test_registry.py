@@ -11,26 +11,26 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments import find_preset, open_run, presets
-from setsup.experiments.run import begin
+from setsup.experiments.run_folder import begin
 
 FILE = """
 from dataclasses import dataclass
 
 from setsup.experiments import Data, Preset
-from setsup.experiments.drawing import Sets
+from setsup.experiments.sets import Sets
 
 
 @dataclass(frozen=True)
 class Mine:
     rate: float = 0.5
 
-    def method(self, table, generator):
+    def build(self, table, generator):
         raise NotImplementedError
 
 
 def preset(name):
     data = Data("shapes3d-procedural")
-    return Preset(name=name, shows="mine", data=data, drawing=Sets(inactive=("shape",)), learning=Mine(), steps=3)
+    return Preset(name=name, shows="mine", data=data, sampler=Sets(inactive=("shape",)), method=Mine(), steps=3)
 
 
 """
@@ -71,14 +71,14 @@ def test_own_presets_have_unique_names_that_say_the_paper() -> None:
 def test_an_installed_package_brings_presets_along(site: Path) -> None:
     install(site, "first = theirs_first\nthird = theirs_third", {"theirs_first": TWO, "theirs_third": THIRD})
     assert list(presets())[-3:] == ["mine/first", "mine/second", "mine/third"]
-    assert find_preset("mine/second").learning.rate == 0.5
+    assert find_preset("mine/second").method.rate == 0.5
     with pytest.raises(SetsupError, match="there is no preset 'mine/secnd'; did you mean 'mine/second'"):
         find_preset("mine/secnd")
 
 
 def test_another_package_does_not_take_the_place_of_own_presets(site: Path) -> None:
     install(site, "first = theirs_own", {"theirs_own": FILE + 'PRESETS = [preset("abc/fig3a"), preset("mine/a")]\n'})
-    assert find_preset("abc/fig3a").learning != find_preset("mine/a").learning
+    assert find_preset("abc/fig3a").method != find_preset("mine/a").method
     assert find_preset("abc/fig3a").steps == 2_000
 
 
@@ -87,10 +87,10 @@ def test_another_package_does_not_take_the_place_of_own_presets(site: Path) -> N
     [
         ("a = theirs_absent", None, r"the experiments 'a' \(theirs_absent\) cannot be loaded: .*theirs_absent"),
         ("a = theirs_bad:nothing", "", r"the experiments 'a' \(theirs_bad:nothing\) cannot be loaded"),
-        ("a = theirs_bad", "PRESETS = []", "theirs_bad holds no presets: give it PRESETS"),
-        ("a = theirs_bad", "PRESETS = 3", "theirs_bad holds no presets"),
-        ("a = theirs_bad", "PRESETS = 'abc'", "theirs_bad holds no presets"),
-        ("a = theirs_bad", "", "theirs_bad holds no presets"),
+        ("a = theirs_bad", "PRESETS = []", "theirs_bad has no presets: give it PRESETS"),
+        ("a = theirs_bad", "PRESETS = 3", "theirs_bad has no presets"),
+        ("a = theirs_bad", "PRESETS = 'abc'", "theirs_bad has no presets"),
+        ("a = theirs_bad", "", "theirs_bad has no presets"),
         ("a = theirs_bad", "import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
     ],
 )
@@ -118,7 +118,7 @@ def test_presets_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fold
     monkeypatch.setenv("HOME", str(home))
     assert find_preset("~/one.py").name == "mine/first"
     for name in ("two.py", "two.py:", "two.py:mine/third"):
-        with pytest.raises(SetsupError, match=r"two.py holds mine/first, mine/second: name one as .*two.py:mine/first"):
+        with pytest.raises(SetsupError, match=r"two.py has mine/first, mine/second: name one as .*two.py:mine/first"):
             find_preset(name)
 
 
@@ -126,7 +126,7 @@ def test_a_run_of_a_preset_in_a_file_opens_with_it(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(TWO)
     preset = find_preset(f"{tmp_path}/own.py:mine/second")
     changed = replace(preset, steps=9)
-    begin(tmp_path / "run", changed, 0, how={"precision": "float32"})
+    begin(tmp_path / "run", changed, 0, config={"precision": "float32"})
     assert open_run(tmp_path / "run", preset).preset == changed
     with pytest.raises(SetsupError, match="is a run of 'mine/second', and no preset has that name here"):
         open_run(tmp_path / "run")
@@ -137,13 +137,13 @@ def test_a_run_of_a_preset_in_a_file_opens_with_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "holds no presets: give it PRESETS"),
-        ("PRESETS = [1]", "holds no presets"),
-        ("PRESETS = None", "holds no presets"),
+        ("", "has no presets: give it PRESETS"),
+        ("PRESETS = [1]", "has no presets"),
+        ("PRESETS = None", "has no presets"),
         ("\nPRESETS = [}", r"SyntaxError"),
         ("\n\n1 / 0", "broken.py, line 3 fails with ZeroDivisionError: division by zero"),
         ("import no_such_module", "line 1 fails with ModuleNotFoundError: No module named 'no_such_module'"),
-        (FILE + 'PRESETS = [preset("a"), preset("b"), preset("a")]', "holds two presets named 'a'"),
+        (FILE + 'PRESETS = [preset("a"), preset("b"), preset("a")]', "has two presets named 'a'"),
     ],
 )
 def test_a_file_that_is_broken(tmp_path: Path, content: str, sentence: str) -> None:
@@ -188,5 +188,5 @@ def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
         (tmp_path / name / "own.py").write_text(FILE + f'PRESETS = [preset("mine/{name}")]\n')
         found.append(find_preset(f"{tmp_path}/{name}/own.py"))
     for preset in found:
-        kind = type(preset.learning)
+        kind = type(preset.method)
         assert getattr(sys.modules[kind.__module__], kind.__qualname__) is kind

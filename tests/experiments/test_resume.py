@@ -1,4 +1,4 @@
-"""A run that is killed, at whatever moment, and goes on is the run that was not: bit for bit on the CPU."""
+"""A run that is killed at any moment and resumed equals the uninterrupted one, bit for bit on the CPU."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Preset], Run]:
 
     def run(preset: Preset) -> Run:
         if preset.name not in kept:
-            kept[preset.name] = train(preset, tmp_path_factory.mktemp("whole"), how=RunConfig(workers=0))
+            kept[preset.name] = train(preset, tmp_path_factory.mktemp("whole"), config=RunConfig(workers=0))
         return kept[preset.name]
 
     return run
@@ -171,7 +171,7 @@ def test_workers_do_not_change_a_run(children: Children, whole: Callable[[Preset
 
 
 def test_another_seed_is_another_run(whole: Callable[[Preset], Run], tmp_path: Path) -> None:
-    other = train(PLAIN, tmp_path, seed=1, how=RunConfig(workers=0))
+    other = train(PLAIN, tmp_path, seed=1, config=RunConfig(workers=0))
     assert (other.folder / "metrics.jsonl").read_text() != (whole(PLAIN).folder / "metrics.jsonl").read_text()
     state, expected = (run.state()["state_dict"] for run in (other, whole(PLAIN)))
     assert not torch.equal(state["encoder.1.weight"], expected["encoder.1.weight"])

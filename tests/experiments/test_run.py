@@ -21,7 +21,8 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Data, Measured, Run, RunConfig, load_trained, open_run, smoke, train  # noqa: E402
-from setsup.experiments.run import Progress, begin  # noqa: E402
+from setsup.experiments.run import Progress  # noqa: E402
+from setsup.experiments.run_folder import begin  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.fuzzing import mutations  # noqa: E402
 
@@ -33,9 +34,9 @@ SHORT = replace(PLAIN, steps=5, checkpoint_every=3)
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was killed after its first checkpoint."""
     folder = tmp_path_factory.mktemp("runs") / "stopped"
-    train(SHORT, folder, how=HERE)
+    train(SHORT, folder, config=HERE)
     state = torch.load(folder / "last.ckpt", weights_only=True)
-    shorter = train(replace(SHORT, steps=3), folder.with_name("shorter"), how=HERE)
+    shorter = train(replace(SHORT, steps=3), folder.with_name("shorter"), config=HERE)
     shutil.copy(shorter.checkpoint, folder / "last.ckpt")
     assert state["global_step"] == 5
     return folder
@@ -67,38 +68,38 @@ def ways(folder: Path) -> list[Callable[[], object]]:
     """All that a user may do with a run."""
     return [
         lambda: load_trained(open_run(folder, SHORT), device="cpu"),
-        lambda: train(SHORT, folder, how=HERE),
+        lambda: train(SHORT, folder, config=HERE),
     ]
 
 
 @pytest.mark.long("trainings")
 def test_a_run_says_what_was_trained(stopped: Path) -> None:
     run = open_run(stopped, SHORT)
-    assert (run.folder, run.preset, run.seed, run.stand_in) == (stopped, SHORT, 0, False)
+    assert (run.folder, run.preset, run.seed, run.substitute) == (stopped, SHORT, 0, False)
     assert (run.progress().steps, run.finished) == (3, False)
     assert run.progress().seconds > 0
     assert run.progress().images == 3 * 2 * 4
     about = json.loads((stopped / "run.json").read_text())
     assert about["versions"]["torch"] == torch.__version__
-    assert about["how"]["precision"] == "float32"
-    assert about["settings"]["learning.rate"] == 1e-3
+    assert about["config"]["precision"] == "float32"
+    assert about["settings"]["method.rate"] == 1e-3
     assert about["root"] is None
 
 
 def test_a_run_belongs_to_every_preset_that_trains_the_same(stopped: Path) -> None:
     run = open_run(stopped, SHORT)
-    assert run.changed(replace(SHORT, name="small/other", shows="something else", evaluations={"a": None})) == {}
-    assert run.changed(PLAIN) == {"steps": (30, 5)}, "how often checkpoints are kept changes nothing that is learned"
-    assert run.changed(replace(SHORT, seeds=7)) == {}
-    other = replace(SHORT, learning=Tiny(rate=1.0))
-    assert run.changed(other) == {"learning.rate": (1.0, 1e-3)}
+    assert run.difference(replace(SHORT, name="small/other", shows="something else", evaluations={"a": None})) == {}
+    assert run.difference(PLAIN) == {"steps": (30, 5)}, "how often checkpoints are kept changes nothing that is learned"
+    assert run.difference(replace(SHORT, seeds=7)) == {}
+    other = replace(SHORT, method=Tiny(rate=1.0))
+    assert run.difference(other) == {"method.rate": (1.0, 1e-3)}
 
 
 def test_settings_that_were_changed_for_a_run_come_back(tmp_path: Path) -> None:
-    changed = replace(SHORT, learning=Tiny(rate=0.5, halve_every=2))
-    begin(tmp_path, changed, 7, root="~/there", stand_in=True, how={"precision": "bf16"})
+    changed = replace(SHORT, method=Tiny(rate=0.5, halve_every=2))
+    begin(tmp_path, changed, 7, root="~/there", substitute=True, config={"precision": "bf16"})
     run = open_run(tmp_path, SHORT)
-    assert (run.preset, run.seed, run.stand_in) == (changed, 7, True)
+    assert (run.preset, run.seed, run.substitute) == (changed, 7, True)
     assert run.description["root"] == str(Path.home() / "there")
     assert (run.progress().steps, run.progress().seconds, run.finished) == (0, 0, False)
 
@@ -118,41 +119,41 @@ class Later(Tiny):
 def of_earlier(folder: Path) -> dict[str, Any]:
     """Make run.json what it was before it had classes and all settings."""
     found = json.loads((folder / "run.json").read_text())
-    new = ("data", "drawing", "learning", "data.where", "data.options")
+    new = ("data", "sampler", "method", "data.where", "data.options")
     described(folder, settings={name: value for name, value in found["settings"].items() if name not in new})
     return found
 
 
 def test_a_method_with_the_same_settings_is_another(folder: Path) -> None:
-    twin = replace(SHORT, learning=Twin())
+    twin = replace(SHORT, method=Twin())
     run = open_run(folder, SHORT)
-    assert run.changed(twin) == {"learning": ("Twin", "Tiny")}
-    refused(SetsupError, "learning 'Tiny' there, 'Twin' asked", lambda: train(twin, folder, how=HERE))
-    refused(SetsupError, "the setting learning is a Twin here, not 'Tiny'", lambda: open_run(folder, twin))
+    assert run.difference(twin) == {"method": ("Twin", "Tiny")}
+    refused(SetsupError, "method 'Tiny' there, 'Twin' asked", lambda: train(twin, folder, config=HERE))
+    refused(SetsupError, "the setting method is a Twin here, not 'Tiny'", lambda: open_run(folder, twin))
     of_earlier(folder)
     assert open_run(folder, SHORT).preset == SHORT
-    assert train(SHORT, folder, how=HERE).finished
+    assert train(SHORT, folder, config=HERE).finished
 
 
 def test_a_new_setting_does_not_keep_a_run_from_going_on(folder: Path) -> None:
     found = of_earlier(folder)
-    changed = replace(SHORT, learning=Later(margin=0.5))
-    assert open_run(folder, changed).preset.learning == Later(), "it was trained as the default has it"
-    refused(SetsupError, r"learning.margin 0\.0 there, 0\.5 asked", lambda: train(changed, folder, how=HERE))
-    now = replace(SHORT, learning=Later())
+    changed = replace(SHORT, method=Later(margin=0.5))
+    assert open_run(folder, changed).preset.method == Later(), "it was trained as the default has it"
+    refused(SetsupError, r"method.margin 0\.0 there, 0\.5 asked", lambda: train(changed, folder, config=HERE))
+    now = replace(SHORT, method=Later())
     assert open_run(folder, now).preset == now
-    assert train(now, folder, how=HERE).finished
+    assert train(now, folder, config=HERE).finished
     kept = json.loads((folder / "run.json").read_text())["settings"]
-    assert kept == found["settings"] | {"learning": "Later", "learning.margin": 0.0}
+    assert kept == found["settings"] | {"method": "Later", "method.margin": 0.0}
 
 
 def test_the_name_of_a_stand_in_that_was_not_taken_is_of_no_account(tmp_path: Path) -> None:
-    one, other = (replace(SHORT, data=Data("shapes3d-procedural", stand_in=name)) for name in (None, "mnist"))
-    assert begin(tmp_path / "a", one, 0, how={"precision": "float32"}).changed(other) == {}
-    stood_in = begin(tmp_path / "b", one, 0, stand_in=True, how={"precision": "float32"})
-    assert stood_in.changed(other) == {"data.stand_in": ("mnist", None)}
-    run = train(replace(one, steps=2), tmp_path / "c", how=HERE)
-    assert train(replace(other, steps=2), run.folder, how=HERE).finished
+    one, other = (replace(SHORT, data=Data("shapes3d-procedural", substitute=name)) for name in (None, "mnist"))
+    assert begin(tmp_path / "a", one, 0, config={"precision": "float32"}).difference(other) == {}
+    stood_in = begin(tmp_path / "b", one, 0, substitute=True, config={"precision": "float32"})
+    assert stood_in.difference(other) == {"data.substitute": ("mnist", None)}
+    run = train(replace(one, steps=2), tmp_path / "c", config=HERE)
+    assert train(replace(other, steps=2), run.folder, config=HERE).finished
 
 
 def test_data_that_were_moved_are_the_same_data(tmp_path: Path) -> None:
@@ -160,27 +161,27 @@ def test_data_that_were_moved_are_the_same_data(tmp_path: Path) -> None:
         options = (("size", (size, size)), *((("zappos", place),) if place else ()))
         return replace(SHORT, data=Data("edges2shoes", options=options))
 
-    how = {"precision": "float32"}
-    begin(tmp_path, at("/mnt/a"), 0, how=how)
+    config = {"precision": "float32"}
+    begin(tmp_path, at("/mnt/a"), 0, config=config)
     (tmp_path / "last.ckpt").touch()
     (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n')
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Run, "progress", lambda _: Progress(1, 1.0, 8))
         for place in ("/mnt/b", None, "/mnt/c"):
-            begin(tmp_path, at(place), 0, how=how)
+            begin(tmp_path, at(place), 0, config=config)
             assert open_run(tmp_path, SHORT).preset == at(place), "what was given last is remembered"
     run = open_run(tmp_path, SHORT)
-    assert run.changed(at("/mnt/a")) == {}
-    assert run.changed(at("/mnt/a", 32)).keys() == {"data.options"}
+    assert run.difference(at("/mnt/a")) == {}
+    assert run.difference(at("/mnt/a", 32)).keys() == {"data.options"}
     refused(
         SetsupError,
         r"data.options \[\['size', \[64, 64\]\]\] there, \[\['size', \[32, 32\]\]\] asked",
-        lambda: begin(tmp_path, at("/mnt/c", 32), 0, how=how),
+        lambda: begin(tmp_path, at("/mnt/c", 32), 0, config=config),
     )
     for damaged in ([3], [[]], [[{}, 1]], {"zappos": 1}, "text"):
         settings = json.loads((tmp_path / "run.json").read_text())["settings"]
         described(tmp_path, settings=settings | {"data.options": damaged})
-        refused(SetsupError, "holds another run: data.options", lambda: begin(tmp_path, at("/mnt/c"), 0, how=how))
+        refused(SetsupError, "holds another run: data.options", lambda: begin(tmp_path, at("/mnt/c"), 0, config=config))
 
 
 def test_a_measurement_opens_the_data_where_the_run_found_them(folder: Path) -> None:
@@ -188,33 +189,34 @@ def test_a_measurement_opens_the_data_where_the_run_found_them(folder: Path) -> 
     described(folder, settings=settings)
     run = open_run(folder, SHORT)
     asked = replace(SHORT, name="small/other")
-    assert load_trained(run, device="cpu", preset=asked).preset == replace(asked, data=run.preset.data)
+    trained = load_trained(run, device="cpu", preset=asked)
+    assert (trained.name, trained.data) == (asked.name, run.preset.data)
     assert run.preset.data.options == (("zappos", "/mnt/a"),)
 
 
 def test_the_folder_of_nobody(tmp_path: Path) -> None:
     root = "~nobody-of-that-name/x"
-    refused(DataError, "no home folder of", lambda: begin(tmp_path / "a", SHORT, 0, root=root, how={}))
+    refused(DataError, "no home folder of", lambda: begin(tmp_path / "a", SHORT, 0, root=root, config={}))
 
 
 def test_each_way_of_going_on_is_remembered(folder: Path) -> None:
     before = json.loads((folder / "run.json").read_text())
-    assert open_run(folder, SHORT).draws_a_step == (1,)
-    how = before["how"] | {"devices": 2, "nodes": 2}
-    run = begin(folder, SHORT, 0, how=how)
+    assert open_run(folder, SHORT).draws_per_step == (1,)
+    config = before["config"] | {"devices": 2, "nodes": 2}
+    run = begin(folder, SHORT, 0, config=config)
     (session,) = run.description["later"]
-    assert session == {"from_step": 3, "how": how, "versions": before["versions"]}
-    assert run.draws_a_step == (1, 4)
-    assert begin(folder, SHORT, 0, how=how).description == run.description, "once"
+    assert session == {"from_step": 3, "config": config, "versions": before["versions"]}
+    assert run.draws_per_step == (1, 4)
+    assert begin(folder, SHORT, 0, config=config).description == run.description, "once"
     assert json.loads((folder / "run.json").read_text()) == run.description
-    assert train(SHORT, folder, how=HERE).finished
-    assert open_run(folder, SHORT).draws_a_step == (1, 4, 1)
+    assert train(SHORT, folder, config=HERE).finished
+    assert open_run(folder, SHORT).draws_per_step == (1, 4, 1)
     kept = (folder / "run.json").read_text()
-    train(SHORT, folder, how=RunConfig(workers=1))
+    train(SHORT, folder, config=RunConfig(workers=1))
     assert (folder / "run.json").read_text() == kept, "nothing went on"
 
 
-@pytest.mark.parametrize("later", [3, [3], [{}], [{"how": {"devices": "two"}}]])
+@pytest.mark.parametrize("later", [3, [3], [{}], [{"config": {"devices": "two"}}]])
 def test_what_is_said_of_going_on_may_be_damaged(folder: Path, later: Any) -> None:
     described(folder, later=later)
     refused(DataError, "run.json does not say its 'devices and nodes'", *ways(folder))
@@ -232,7 +234,7 @@ def test_the_last_whole_line_of_metrics_counts(folder: Path, end: str) -> None:
 
 
 def test_a_shrunk_run_opens_shrunk(tmp_path: Path) -> None:
-    begin(tmp_path, smoke(SHORT), 0, how={"precision": "float32"})
+    begin(tmp_path, smoke(SHORT), 0, config={"precision": "float32"})
     assert open_run(tmp_path, SHORT).preset == smoke(SHORT)
 
 
@@ -246,25 +248,25 @@ def test_where_there_is_no_run(tmp_path: Path, stopped: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"seed": 1}, "holds another run: seed 1 there, 0 asked; give another --out, or ask for the same"),
+        ({"seed": 1}, "holds another run: seed 1 there, 0 asked; give another --out, or the same settings"),
         ({"preset": "abc/fig3a"}, "holds another run: preset 'abc/fig3a' there, 'small/plain' asked"),
-        ({"stand_in": True}, "holds another run: stand_in True there, False asked"),
-        ({"how": {"precision": "bf16"}}, "holds another run: precision 'bf16' there, 'float32' asked"),
+        ({"substitute": True}, "holds another run: substitute True there, False asked"),
+        ({"config": {"precision": "bf16"}}, "holds another run: precision 'bf16' there, 'float32' asked"),
         ({"settings": {"steps": 5}}, "holds another run: .*data.name None there"),
         ({"seed": "zero"}, "run.json does not say its 'seed'"),
         ({"seed": None}, "run.json does not say its 'seed'"),
         ({"preset": None}, "run.json does not say its 'preset'"),
         ({"preset": ["small/plain"]}, "run.json does not say its 'preset'"),
-        ({"stand_in": None}, "run.json does not say its 'stand_in'"),
+        ({"substitute": None}, "run.json does not say its 'substitute'"),
         ({"settings": [1]}, "run.json does not say its 'settings'"),
-        ({"how": None}, "run.json does not say its 'how'"),
-        ({"how": {}}, "run.json does not say its 'precision'"),
+        ({"config": None}, "run.json does not say its 'config'"),
+        ({"config": {}}, "run.json does not say its 'precision'"),
     ],
 )
 def test_another_description_is_not_trained_on(folder: Path, changed: dict[str, Any], sentence: str) -> None:
     described(folder, **changed)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    refused(SetsupError, sentence, lambda: train(SHORT, folder, how=HERE))
+    refused(SetsupError, sentence, lambda: train(SHORT, folder, config=HERE))
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -272,9 +274,9 @@ def test_another_description_is_not_trained_on(folder: Path, changed: dict[str, 
     ("settings", "sentence"),
     [
         ({"steps": "many"}, "the setting steps takes int, not 'many'"),
-        ({"learning.rate": None}, "the setting rate takes float, not None"),
-        ({"learning.speed": 1}, "there is no setting 'learning.speed'"),
-        ({"learning": {}}, "the setting learning is a Tiny here, not {}"),
+        ({"method.rate": None}, "the setting rate takes float, not None"),
+        ({"method.speed": 1}, "there is no setting 'method.speed'"),
+        ({"method": {}}, "the setting method is a Tiny here, not {}"),
     ],
 )
 def test_settings_that_are_none_are_not_opened(folder: Path, settings: dict[str, Any], sentence: str) -> None:
@@ -283,23 +285,27 @@ def test_settings_that_are_none_are_not_opened(folder: Path, settings: dict[str,
 
 
 def test_another_seed_preset_or_precision_is_refused(folder: Path) -> None:
-    refused(SetsupError, "seed 0 there, 3 asked", lambda: train(SHORT, folder, seed=3, how=HERE))
-    refused(SetsupError, "preset 'small/plain' there, 'small/dropout' asked", lambda: train(DROPOUT, folder, how=HERE))
-    refused(SetsupError, "smoke False there, True asked", lambda: train(replace(SHORT, shrunk=True), folder, how=HERE))
+    refused(SetsupError, "seed 0 there, 3 asked", lambda: train(SHORT, folder, seed=3, config=HERE))
+    refused(
+        SetsupError, "preset 'small/plain' there, 'small/dropout' asked", lambda: train(DROPOUT, folder, config=HERE)
+    )
+    refused(
+        SetsupError, "smoke False there, True asked", lambda: train(replace(SHORT, shrunk=True), folder, config=HERE)
+    )
     bf16 = RunConfig(workers=0, precision="bf16")
-    refused(SetsupError, "precision 'float32' there, 'bf16' asked", lambda: train(SHORT, folder, how=bf16))
-    longer = replace(SHORT, steps=6, learning=Tiny(rate=1.0))
+    refused(SetsupError, "precision 'float32' there, 'bf16' asked", lambda: train(SHORT, folder, config=bf16))
+    longer = replace(SHORT, steps=6, method=Tiny(rate=1.0))
     refused(
         SetsupError,
-        r"steps 5 there, 6 asked, learning.rate 0.001 there, 1.0 asked|learning.rate 0.001 there, "
+        r"steps 5 there, 6 asked, method.rate 0.001 there, 1.0 asked|method.rate 0.001 there, "
         r"1.0 asked, steps 5 there, 6 asked",
-        lambda: train(longer, folder, how=HERE),
+        lambda: train(longer, folder, config=HERE),
     )
 
 
 def test_how_many_seeds_and_checkpoints_does_not_make_another_run(folder: Path) -> None:
     other = replace(SHORT, seeds=9, checkpoint_every=1)
-    run = train(other, folder, how=HERE)
+    run = train(other, folder, config=HERE)
     assert run.finished
     assert open_run(folder, SHORT).preset == other, "what was asked last is remembered"
 
@@ -311,7 +317,7 @@ def test_a_description_that_is_gone_or_broken(folder: Path) -> None:
         path.write_bytes(content)
         refused(DataError, "run.json (cannot be read|is no JSON object)", *ways(folder))
     path.unlink()
-    refused(DataError, "run.json cannot be read", lambda: train(SHORT, folder, how=HERE))
+    refused(DataError, "run.json cannot be read", lambda: train(SHORT, folder, config=HERE))
     path.mkdir()
     refused(DataError, "run.json cannot be read", *ways(folder))
 
@@ -324,8 +330,8 @@ def test_descriptions_damaged_in_many_ways(folder: Path) -> None:
         path.write_bytes(content)
         try:
             run = open_run(folder, SHORT)
-            run.changed(SHORT)
-            begin(folder, SHORT, 0, how={"precision": "float32"})
+            run.difference(SHORT)
+            begin(folder, SHORT, 0, config={"precision": "float32"})
             opened += 1
         except SetsupError as error:
             refusals.append(str(error))
@@ -334,12 +340,41 @@ def test_descriptions_damaged_in_many_ways(folder: Path) -> None:
     assert not [sentence for sentence in refusals if "\n" in sentence]
 
 
-def test_a_folder_in_which_nothing_was_trained_is_begun_anew(folder: Path) -> None:
+def test_runs_of_earlier_versions_are_read_and_resumed(folder: Path) -> None:
+    """Their names of settings, and of the callback in checkpoints, were others."""
+    now = json.loads((folder / "run.json").read_text())
+    former = {"config": "how", "substitute": "stand_in", "sampler": "drawing", "method": "learning"}
+
+    def rename(values: dict[str, Any]) -> dict[str, Any]:
+        heads = {name: name.partition(".") for name in values}
+        old = {name: former.get(head, head) + dot + rest for name, (head, dot, rest) in heads.items()}
+        return {old[name].replace("data.substitute", "data.stand_in"): value for name, value in values.items()}
+
+    later = [{"from_step": 1, "how": now["config"] | {"devices": 2}, "versions": {}}]
+    then = rename(now) | {"settings": rename(now["settings"]), "later": later}
+    assert {"how", "stand_in", "settings", "later"} < then.keys()
+    assert {"drawing.size", "learning.rate", "data.stand_in"} < then["settings"].keys()
+    (folder / "run.json").write_text(json.dumps(then))
+    state = torch.load(folder / "last.ckpt", weights_only=True)
+    seconds = state["callbacks"]["CheckpointCallback"]["seconds"]
+    state["callbacks"]["Keeper"] = state["callbacks"].pop("CheckpointCallback")
+    torch.save(state, folder / "last.ckpt")
+    run = open_run(folder, SHORT)
+    assert run.difference(SHORT) == {}
+    assert (run.substitute, run.draws_per_step, run.progress().seconds) == (False, (1, 2), seconds)
+    assert train(SHORT, folder, config=HERE).finished
+    assert open_run(folder, SHORT).progress().seconds > seconds
+    found = json.loads((folder / "run.json").read_text())
+    assert found["settings"] == now["settings"]
+    assert found.keys() == now.keys() | {"later"}
+
+
+def test_a_folder_in_which_nothing_was_trained_is_overwritten(folder: Path) -> None:
     (folder / "last.ckpt").unlink()
-    refused(SetsupError, "seed 0 there, 3 asked", lambda: begin(folder, SHORT, 3, how={"precision": "float32"}))
+    refused(SetsupError, "seed 0 there, 3 asked", lambda: begin(folder, SHORT, 3, config={"precision": "float32"}))
     (folder / "metrics.jsonl").write_text("")
     (folder / "run.json").write_text("broken")
-    assert begin(folder, SHORT, 3, how={"precision": "float32"}).seed == 3
+    assert begin(folder, SHORT, 3, config={"precision": "float32"}).seed == 3
     assert open_run(folder, SHORT).seed == 3
 
 
@@ -380,7 +415,7 @@ def test_a_checkpoint_that_is_none_of_this_run(folder: Path) -> None:
         {name: part for name, part in whole.items() if name != "LightningBatches"},
     ):
         torch.save(other, path)
-        refused(DataError, "last.ckpt is no checkpoint of a run: remove it and train anew", *ways(folder))
+        refused(DataError, "last.ckpt is no checkpoint of a run: remove it and train again", *ways(folder))
     weights = whole["state_dict"]
     for others in (
         {},
@@ -392,7 +427,9 @@ def test_a_checkpoint_that_is_none_of_this_run(folder: Path) -> None:
     ):
         torch.save(whole | {"state_dict": others}, path)
         refused(
-            SetsupError, "last.ckpt does not hold what the method of small/plain expects .*bring back", *ways(folder)
+            SetsupError,
+            "last.ckpt does not hold what the method of small/plain expects .*restore the method",
+            *ways(folder),
         )
 
 
@@ -439,20 +476,20 @@ def test_metrics_that_are_damaged_or_gone_do_not_stop_a_run(folder: Path, conten
         path.unlink()
     else:
         path.write_bytes(first + content)
-    assert train(SHORT, folder, how=HERE).finished
+    assert train(SHORT, folder, config=HERE).finished
     steps = [json.loads(line)["step"] for line in path.read_text().splitlines()]
     assert steps == ([4, 5] if content is None else [1, 4, 5])
 
 
 def test_measurements_are_kept_beside_each_other(folder: Path) -> None:
     run = open_run(folder, SHORT)
-    assert run.measured() == {}
+    assert run.results() == {}
     picture = Image.fromarray(np.full((4, 5, 3), 9, np.uint8))
     found = Measured({"a": np.float32(0.5)}, {"b": (np.arange(2), [0.5, 1])}, {"map": picture})
-    run.keep("first", found, {"samples": 3})
-    run.keep("second", Measured({"c": 1}), {})
-    run.keep("second", Measured({"c": 2}), {})
-    kept = open_run(folder, SHORT).measured()
+    run.save("first", found, {"samples": 3})
+    run.save("second", Measured({"c": 1}), {})
+    run.save("second", Measured({"c": 2}), {})
+    kept = open_run(folder, SHORT).results()
     assert list(kept) == ["first", "second"]
     expected = {
         "about": {"samples": 3},
@@ -470,18 +507,18 @@ def test_measurements_are_kept_beside_each_other(folder: Path) -> None:
 def test_pictures_of_an_earlier_measurement_go(folder: Path) -> None:
     run, picture = open_run(folder, SHORT), Image.new("RGB", (4, 5))
     (folder / "mine.png").touch()
-    run.keep("first", Measured(pictures={"a": picture, "b": picture}), {})
-    run.keep("second", Measured(pictures={"a": picture}), {})
-    run.keep("first", Measured(pictures={"b": picture, "c": picture}), {})
+    run.save("first", Measured(pictures={"a": picture, "b": picture}), {})
+    run.save("second", Measured(pictures={"a": picture}), {})
+    run.save("first", Measured(pictures={"b": picture, "c": picture}), {})
     names = {path.name for path in folder.glob("*.png")}
     assert names == {"mine.png", "first-b.png", "first-c.png", "second-a.png"}
-    run.keep("second", Measured(), {})
+    run.save("second", Measured(), {})
     assert not (folder / "second-a.png").exists()
 
 
 def test_numbers_that_are_not_finite_are_null(folder: Path) -> None:
     curve = ([1.0, 2.0], [math.nan, 0.5])
-    open_run(folder, SHORT).keep("first", Measured({"a": math.nan, "b": -math.inf, "c": 1}, {"d": curve}), {})
+    open_run(folder, SHORT).save("first", Measured({"a": math.nan, "b": -math.inf, "c": 1}, {"d": curve}), {})
     text = (folder / "evaluation.json").read_text()
     entry = json.loads(text, parse_constant=lambda word: pytest.fail(word))["first"]
     assert entry["values"] == {"a": None, "b": None, "c": 1.0}
@@ -491,12 +528,12 @@ def test_numbers_that_are_not_finite_are_null(folder: Path) -> None:
 def test_measurements_of_two_at_a_time_are_all_kept(folder: Path) -> None:
     run = open_run(folder, SHORT)
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda number: run.keep(f"no {number}", Measured({"a": number}), {}), range(16)))
-    assert {name: entry["values"]["a"] for name, entry in run.measured().items()} == {f"no {n}": n for n in range(16)}
+        list(threads.map(lambda number: run.save(f"no {number}", Measured({"a": number}), {}), range(16)))
+    assert {name: entry["values"]["a"] for name, entry in run.results().items()} == {f"no {n}": n for n in range(16)}
     assert not list(folder.glob("*.lock"))
 
 
 def test_measurements_that_are_broken(folder: Path) -> None:
     (folder / "evaluation.json").write_text('{"first": ')
     run: Run = open_run(folder, SHORT)
-    refused(DataError, "evaluation.json cannot be read", run.measured)
+    refused(DataError, "evaluation.json cannot be read", run.results)

@@ -15,8 +15,8 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import SetsupError
 from setsup.experiments import Data, Preset, presets, smoke
 from setsup.experiments.abc import ABCSettings
-from setsup.experiments.drawing import Sets
-from setsup.experiments.settings import about, changes, check, filled, flat, put
+from setsup.experiments.sets import Sets
+from setsup.experiments.settings import check, describe, difference, fill_defaults, flatten, put
 
 
 @dataclass(frozen=True)
@@ -78,38 +78,38 @@ def plain(value: Any) -> Any:
 @pytest.mark.long("trainings")
 @given(outers, outers)
 def test_flat_values_survive_json_and_make_the_settings_again(settings: Outer, others: Outer) -> None:
-    values = flat(settings)
+    values = flatten(settings)
     assert values == {name: plain(value) for name, value in by_hand(settings).items()}
     kept = json.loads(json.dumps(values))
     assert kept == values
     assert put(others, kept) == settings
     assert put(settings, {}) == settings
-    assert not changes(values, kept)
+    assert not difference(values, kept)
 
 
 @pytest.mark.long("trainings")
 @given(outers, outers)
 def test_changes_are_what_differs_and_make_one_the_other(settings: Outer, others: Outer) -> None:
-    before, after = flat(settings), flat(others)
-    found = changes(before, after)
+    before, after = flatten(settings), flatten(others)
+    found = difference(before, after)
     assert found.keys() == {name for name in before if before[name] != after[name]}
     assert put(settings, {name: new for name, (_, new) in found.items()}) == others
-    assert changes(after, before) == {name: (new, old) for name, (old, new) in found.items()}
+    assert difference(after, before) == {name: (new, old) for name, (old, new) in found.items()}
 
 
 def test_changes_name_what_only_one_has() -> None:
-    assert changes({"a": 1, "b": 2}, {"b": 2, "c": None, "d": 4}) == {"a": (1, None), "d": (None, 4)}
+    assert difference({"a": 1, "b": 2}, {"b": 2, "c": None, "d": 4}) == {"a": (1, None), "d": (None, 4)}
 
 
 @pytest.mark.parametrize("name", presets())
 def test_every_preset_survives_json(name: str) -> None:
     preset = presets()[name]
     for some in (preset, smoke(preset)):
-        values = flat(some)
+        values = flatten(some)
         assert put(preset, json.loads(json.dumps(values))) == replace(some, **words(preset))
         assert not {"name", "shows", "evaluations", "shrunk"} & values.keys()
     for evaluation in preset.evaluations.values():
-        assert put(evaluation, json.loads(json.dumps(flat(evaluation)))) == evaluation
+        assert put(evaluation, json.loads(json.dumps(flatten(evaluation)))) == evaluation
 
 
 def words(preset: Preset) -> dict[str, Any]:
@@ -127,29 +127,29 @@ class Twin:
 
 def test_the_class_of_settings_is_a_part_of_them() -> None:
     one, other = Outer(), Outer(inner=Twin())  # type: ignore[arg-type]
-    assert changes(flat(one), flat(other)) == {"inner": ("Inner", "Twin")}
+    assert difference(flatten(one), flatten(other)) == {"inner": ("Inner", "Twin")}
     with pytest.raises(SetsupError, match="the setting inner is a Inner here, not 'Twin'"):
-        put(one, flat(other))
-    kept = {name: value for name, value in flat(one).items() if name != "inner"}  # as an earlier version kept it
+        put(one, flatten(other))
+    kept = {name: value for name, value in flatten(one).items() if name != "inner"}  # as an earlier version kept it
     assert put(one, kept) == one
-    assert about(Inner()) == {"measure": "Inner", "word": "a", "pairs": []}
-    assert about(Inner()) != about(Twin())
+    assert describe(Inner()) == {"measure": "Inner", "word": "a", "pairs": []}
+    assert describe(Inner()) != describe(Twin())
 
 
 def test_settings_that_an_earlier_version_did_not_have_are_filled_in_with_their_defaults() -> None:
     now = Outer(count=7, words=("b",), inner=Inner(word="c"))
-    assert filled(now, {}) == flat(Outer())
-    assert filled(now, {"count": 3, "inner.word": "d"}) == flat(Outer(count=3, inner=Inner("d")))
-    data = {"split": None, "stand_in": None, "where": None, "options": []}
-    assert filled(Data("mnist"), {}) == data, "there is none of a name"
+    assert fill_defaults(now, {}) == flatten(Outer())
+    assert fill_defaults(now, {"count": 3, "inner.word": "d"}) == flatten(Outer(count=3, inner=Inner("d")))
+    data = {"split": None, "substitute": None, "where": None, "options": []}
+    assert fill_defaults(Data("mnist"), {}) == data, "there is none of a name"
 
 
 ABC = Preset(
     name="some",
     shows="nothing",
     data=Data("shapes3d"),
-    drawing=Sets(inactive=("shape",)),
-    learning=ABCSettings(encoder="shapes3d"),
+    sampler=Sets(inactive=("shape",)),
+    method=ABCSettings(encoder="shapes3d"),
     steps=10,
 )
 
@@ -158,10 +158,10 @@ ABC = Preset(
     ("name", "value", "sentence"),
     [
         ("stepps", 3, "there is no setting 'stepps'; did you mean 'steps'"),
-        ("learning.ratte", 3, "there is no setting 'learning.ratte'; did you mean 'learning.rate'"),
-        ("learning", "abc", "the setting learning is a ABCSettings here, not 'abc'"),
+        ("method.ratte", 3, "there is no setting 'method.ratte'; did you mean 'method.rate'"),
+        ("method", "abc", "the setting method is a ABCSettings here, not 'abc'"),
         ("augmentation", 3, "the setting augmentation takes"),
-        ("learning.rate.start", 1.0, "there is no setting 'learning.rate.start'"),
+        ("method.rate.start", 1.0, "there is no setting 'method.rate.start'"),
         ("augmentation.size", 3, "there is no setting 'augmentation.size'"),
         ("", 1, "there is no setting ''"),
         (".", 1, "there is no setting '.'"),
@@ -171,11 +171,11 @@ ABC = Preset(
         ("steps", "many", "the setting steps takes int, not 'many'"),
         ("steps", 2.0, r"the setting steps takes int, not 2\.0"),
         ("steps", True, "the setting steps takes int, not True"),
-        ("learning.rate", "1e-3", "the setting rate takes float, not '1e-3'"),
-        ("learning.halve_every", "x", "the setting halve_every takes int | None, not 'x'"),
-        ("learning.similarity", "l3", "the setting similarity takes 'l2sq' or 'l2' or"),
-        ("drawing.inactive", "shape", "the setting inactive takes"),
-        ("drawing.inactive", ["shape", 3], "the setting inactive takes"),
+        ("method.rate", "1e-3", "the setting rate takes float, not '1e-3'"),
+        ("method.halve_every", "x", "the setting halve_every takes int | None, not 'x'"),
+        ("method.similarity", "l3", "the setting similarity takes 'l2sq' or 'l2' or"),
+        ("sampler.inactive", "shape", "the setting inactive takes"),
+        ("sampler.inactive", ["shape", 3], "the setting inactive takes"),
         ("data.split", 3, "the setting split takes"),
     ],
 )
@@ -210,4 +210,4 @@ def test_values_are_compared_with_what_fields_are_declared_as(values: dict[str, 
 @pytest.mark.parametrize("value", [Path("here"), {"a": 1}, {1}, b"a", 1j, Inner, (1, (object(),))])
 def test_what_json_would_not_keep_is_refused(value: object) -> None:
     with pytest.raises(SetsupError, match=r"the setting loose is a .* which run.json cannot keep"):
-        flat(Outer(loose=value))
+        flatten(Outer(loose=value))

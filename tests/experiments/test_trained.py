@@ -1,4 +1,4 @@
-"""Embeddings come in the order of the rows that were asked for, whatever the data set, and are made once."""
+"""Embeddings come in the order of the rows that were asked for, whatever the dataset, and are made once."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,8 @@ import setsup  # noqa: E402
 from setsup.datasets.benchmarks import mnist as digits  # noqa: E402
 from setsup.errors import DataError, RowError, SetsupError  # noqa: E402
 from setsup.experiments import RunConfig, embed, find_preset, load_trained, open_run, train  # noqa: E402
-from setsup.experiments.run import begin  # noqa: E402
-from setsup.experiments.training import fresh_method  # noqa: E402
+from setsup.experiments.configs import build_method  # noqa: E402
+from setsup.experiments.run_folder import begin  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, RowNumbers, trained  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
@@ -74,7 +74,7 @@ def test_no_row_is_no_embedding() -> None:
 
 
 def test_dropout_is_off_for_a_while_and_every_part_gets_its_mode_back() -> None:
-    method = fresh_method(DROPOUT, setsup.load("shapes3d-procedural").factors, 0).train()
+    method = build_method(DROPOUT.method, setsup.load("shapes3d-procedural").factors, 0).train()
     method.encoder[1].eval()
     before = [part.training for part in method.modules()]
     shapes, rows = setsup.load("shapes3d-procedural"), np.arange(3)
@@ -176,17 +176,17 @@ def test_two_data_sets_with_the_same_factors_are_two() -> None:
 
 
 def test_the_data_are_those_of_the_run() -> None:
-    some = trained(ROWS, Numbered(10), root="there", stand_in=True)
+    some = trained(ROWS, Numbered(10), root="there", substitute=True)
     some.open("test")
     assert some.dataset is some.dataset
-    assert some.preset.data.opened == [("there", True, "test"), ("there", True, None)]
+    assert some.data.opened == [("there", True, "test"), ("there", True, None)]
 
 
 @pytest.mark.long("trainings")
 def test_a_trained_method_has_the_weights_of_the_run_and_no_dropout(tmp_path: Path) -> None:
-    run = train(replace(DROPOUT, steps=3), tmp_path, seed=4, how=HERE)
+    run = train(replace(DROPOUT, steps=3), tmp_path, seed=4, config=HERE)
     found = load_trained(run, device="cpu")
-    assert (found.seed, found.device, found.precision, found.stand_in) == (4, "cpu", "float32", False)
+    assert (found.seed, found.device, found.precision, found.substitute) == (4, "cpu", "float32", False)
     assert not found.method.training
     state = torch.load(tmp_path / "last.ckpt", weights_only=True)["state_dict"]
     assert all(torch.equal(weight, state[name]) for name, weight in found.method.state_dict().items())
@@ -200,9 +200,9 @@ def test_a_trained_method_has_the_weights_of_the_run_and_no_dropout(tmp_path: Pa
 
 @pytest.mark.long("trainings")
 def test_the_untrained_method_is_where_training_began(tmp_path: Path) -> None:
-    still = replace(SHORT, learning=Tiny(rate=0.0))
-    unmoved = load_trained(train(still, tmp_path / "still", seed=3, how=HERE), device="cpu")
-    moved = load_trained(train(SHORT, tmp_path / "moved", seed=3, how=HERE), device="cpu")
+    still = replace(SHORT, method=Tiny(rate=0.0))
+    unmoved = load_trained(train(still, tmp_path / "still", seed=3, config=HERE), device="cpu")
+    moved = load_trained(train(SHORT, tmp_path / "moved", seed=3, config=HERE), device="cpu")
     assert not moved.untrained.training
     for name, weight in unmoved.method.state_dict().items():
         assert torch.equal(moved.untrained.state_dict()[name], weight)
@@ -214,8 +214,8 @@ def test_the_untrained_method_is_where_training_began(tmp_path: Path) -> None:
 def test_a_run_remembers_where_its_files_were(tmp_path: Path) -> None:
     mnist.write(tmp_path / "files")
     preset = replace(find_preset("abc/mnist"), steps=1)
-    preset = replace(preset, drawing=replace(preset.drawing, size=4))
-    run = train(preset, tmp_path / "run", root=tmp_path / "files", how=HERE)
+    preset = replace(preset, sampler=replace(preset.sampler, size=4))
+    run = train(preset, tmp_path / "run", root=tmp_path / "files", config=HERE)
     found = load_trained(run, device="cpu")
     assert len(found.dataset) == 200
     assert set(found.dataset.factors.values("split")) == {"train"}
@@ -227,11 +227,11 @@ def test_a_run_remembers_where_its_files_were(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="files"):
         _ = load_trained(run, device="cpu").dataset
     assert len(load_trained(run, device="cpu", root=tmp_path / "moved").dataset) == 200
-    train(preset, tmp_path / "run", root=tmp_path / "moved", how=HERE)
+    train(preset, tmp_path / "run", root=tmp_path / "moved", config=HERE)
     assert len(load_trained(open_run(tmp_path / "run"), device="cpu").dataset) == 200, "the new place is remembered"
 
 
 def test_a_run_without_a_checkpoint_has_no_trained_method(tmp_path: Path) -> None:
-    run = begin(tmp_path, SHORT, 0, how={"precision": "float32"})
-    with pytest.raises(DataError, match="has no checkpoint yet: the command that began it goes on with it"):
+    run = begin(tmp_path, SHORT, 0, config={"precision": "float32"})
+    with pytest.raises(DataError, match="has no checkpoint yet: run the command that started it again"):
         load_trained(run)

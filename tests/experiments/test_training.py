@@ -32,16 +32,16 @@ from setsup.experiments import (  # noqa: E402
     Data,
     Run,
     RunConfig,
-    callbacks,
     embed,
     load_trained,
     open_run,
     smoke,
     train,
 )
-from setsup.experiments.callbacks import CheckpointCallback  # noqa: E402
-from setsup.experiments.drawing import Sets  # noqa: E402
-from setsup.experiments.training import fresh_method  # noqa: E402
+from setsup.experiments.configs import build_method  # noqa: E402
+from setsup.experiments.sets import Sets  # noqa: E402
+from setsup.experiments.training import checkpointing  # noqa: E402
+from setsup.experiments.training.checkpointing import CheckpointCallback  # noqa: E402
 from setsup.factors import FactorTable  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from setsup.methods.networks import mnist_encoder  # noqa: E402
@@ -63,9 +63,9 @@ def losses(run: Run) -> list[float]:
 
 @pytest.mark.parametrize("seed", [0, 2**64 - 1])
 def test_training_is_a_loop_of_adam_over_the_draws(tmp_path: Path, seed: int) -> None:
-    run = train(SHORT, tmp_path, seed=seed, how=HERE)
+    run = train(SHORT, tmp_path, seed=seed, config=HERE)
     sets = setsup.SetSampler(SHAPES.factors, inactive=["wall_hue"], size=4, sets=2, where=FEW, seed=seed)
-    encoder = fresh_method(SHORT, SHAPES.factors, seed).encoder
+    encoder = build_method(SHORT.method, SHAPES.factors, seed).encoder
     np.testing.assert_allclose(losses(run), looped(encoder, draws(SHAPES, sets), 6), rtol=2e-6)
     trained = load_trained(run, device="cpu").method.encoder
     for weight, expected in zip(trained.parameters(), encoder.parameters(), strict=True):
@@ -73,18 +73,18 @@ def test_training_is_a_loop_of_adam_over_the_draws(tmp_path: Path, seed: int) ->
 
 
 def test_the_rate_is_halved_every_so_many_steps(tmp_path: Path) -> None:
-    run = train(replace(HALVED, steps=9), tmp_path, how=HERE)
+    run = train(replace(HALVED, steps=9), tmp_path, config=HERE)
     (group,) = run.state()["optimizer_states"][0]["param_groups"]
     assert group["lr"] == pytest.approx(1e-3 / 4)  # after steps 4 and 8
     assert (group["eps"], group["betas"]) == (1e-7, (0.9, 0.999))
 
 
 def test_a_finished_run_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = train(SHORT, tmp_path, how=HERE)
+    run = train(SHORT, tmp_path, config=HERE)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
     assert before.keys() == {"run.json", "factors.parquet", "metrics.jsonl", "metrics.csv", "last.ckpt"}
     monkeypatch.setattr(ABC, "training_step", None)  # nothing is trained
-    again = train(SHORT, tmp_path, how=HERE)
+    again = train(SHORT, tmp_path, config=HERE)
     assert again.finished
     assert again.progress().steps == run.progress().steps == 6
     assert 0 < run.progress().seconds == again.progress().seconds
@@ -95,11 +95,13 @@ def test_two_trainings_of_a_folder_are_refused(tmp_path: Path) -> None:
     def second(_: Run) -> None:
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         for seed in (0, 1):
-            with pytest.raises(SetsupError, match=r"^another process trains in .*: let it end, or give another --out$"):
-                train(SHORT, tmp_path, seed=seed, how=HERE)
+            with pytest.raises(
+                SetsupError, match=r"^another process trains in .*: wait for it, or give another --out$"
+            ):
+                train(SHORT, tmp_path, seed=seed, config=HERE)
         assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
-    assert train(SHORT, tmp_path, how=HERE, begun=second).finished
+    assert train(SHORT, tmp_path, config=HERE, on_start=second).finished
     assert not list(tmp_path.glob("*.lock"))
 
 
@@ -114,12 +116,12 @@ def test_under_slurm_lightning_keeps_no_checkpoints_of_its_own(tmp_path: Path, m
         return whole(self, batch, batch_idx)
 
     monkeypatch.setattr(ABC, "training_step", training_step)
-    train(SHORT, tmp_path, how=HERE)
+    train(SHORT, tmp_path, config=HERE)
     assert seen == [before] * SHORT.steps
 
 
 def test_the_table_of_metrics_has_what_the_lines_have(tmp_path: Path) -> None:
-    run = train(SHORT, tmp_path, how=HERE)
+    run = train(SHORT, tmp_path, config=HERE)
     names, *rows = [line.split(",") for line in (tmp_path / "metrics.csv").read_text().splitlines()]
     assert names == ["step", "loss"]
     assert [float(loss) for _, loss in rows] == losses(run)
@@ -127,8 +129,8 @@ def test_the_table_of_metrics_has_what_the_lines_have(tmp_path: Path) -> None:
 
 @pytest.mark.long("trainings")
 def test_bfloat16_stays_close_to_float32(tmp_path: Path) -> None:
-    plain = train(SHORT, tmp_path / "32", how=HERE)
-    half = train(SHORT, tmp_path / "16", how=RunConfig(workers=0, precision="bf16"))
+    plain = train(SHORT, tmp_path / "32", config=HERE)
+    half = train(SHORT, tmp_path / "16", config=RunConfig(workers=0, precision="bf16"))
     assert losses(half) != losses(plain)
     np.testing.assert_allclose(losses(half), losses(plain), rtol=0.1)
     weights = half.state()["state_dict"]
@@ -139,13 +141,13 @@ def test_bfloat16_stays_close_to_float32(tmp_path: Path) -> None:
     np.testing.assert_allclose(there, here, atol=0.03 * np.abs(here).max())
     assert not np.array_equal(there, here)
     with pytest.raises(SetsupError, match="precision 'bf16' there, 'float32' asked"):
-        train(SHORT, tmp_path / "16", how=HERE)
+        train(SHORT, tmp_path / "16", config=HERE)
 
 
 def checked_compiled(folder: Path) -> None:
     """A compiled run finds what one finds that is not, and its checkpoint has the same names."""
-    plain = train(SHORT, folder / "plain", how=HERE)
-    compiled = train(SHORT, folder / "compiled", how=RunConfig(workers=0, compile=True))
+    plain = train(SHORT, folder / "plain", config=HERE)
+    compiled = train(SHORT, folder / "compiled", config=RunConfig(workers=0, compile=True))
     np.testing.assert_allclose(losses(compiled), losses(plain), rtol=1e-4)
     assert compiled.state()["state_dict"].keys() == plain.state()["state_dict"].keys()
     rows = np.arange(0, 40_000, 4_001)
@@ -178,18 +180,18 @@ def test_tensorboard_gets_every_metric(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.plugins.hparams import metadata
 
-    run = train(SHORT, tmp_path, how=RunConfig(workers=0, log=("tensorboard",)))
+    run = train(SHORT, tmp_path, config=RunConfig(workers=0, log=("tensorboard",)))
     logs = EventAccumulator(str(tmp_path / "tensorboard"))
     logs.Reload()
     np.testing.assert_allclose([event.value for event in logs.Scalars("loss")], losses(run), rtol=1e-7)
     told = yaml.safe_load((tmp_path / "tensorboard" / "hparams.yaml").read_text())
-    assert (told["preset"], told["seed"], told["learning.rate"], told["drawing.size"]) == ("small/plain", 0, 1e-3, 4)
+    assert (told["preset"], told["seed"], told["method.rate"], told["sampler.size"]) == ("small/plain", 0, 1e-3, 4)
     # what the table of runs is made of
     (last,) = logs.Scalars("last/loss")
     assert (last.value, last.step) == (pytest.approx(losses(run)[-1]), 6)
     kept = {tag: one.plugin_data.content for tag, one in logs.summary_metadata.items()}
     row = metadata.parse_session_start_info_plugin_data(kept[metadata.SESSION_START_INFO_TAG]).hparams
-    assert (row["preset"].string_value, row["learning.rate"].number_value) == ("small/plain", 1e-3)
+    assert (row["preset"].string_value, row["method.rate"].number_value) == ("small/plain", 1e-3)
     (column,) = metadata.parse_experiment_plugin_data(kept[metadata.EXPERIMENT_TAG]).metric_infos
     assert column.name.tag == "last/loss"
 
@@ -208,13 +210,13 @@ def test_tensorboard_counts_the_steps_of_the_metrics_once_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
-    how, preset = RunConfig(workers=0, log=("tensorboard",)), replace(LOGGING, checkpoint_every=4)
-    monkeypatch.setattr(callbacks, "_FLUSH", 1)  # all steps were logged before the run was gone
+    config, preset = RunConfig(workers=0, log=("tensorboard",)), replace(LOGGING, checkpoint_every=4)
+    monkeypatch.setattr(checkpointing, "_FLUSH", 1)  # all steps were logged before the run was gone
     monkeypatch.setattr(Logging, "fails_at", fails_at)
     with pytest.raises(ConnectionError):
-        train(preset, tmp_path, how=how)
+        train(preset, tmp_path, config=config)
     monkeypatch.setattr(Logging, "fails_at", None)
-    found = losses(train(preset, tmp_path, how=how))
+    found = losses(train(preset, tmp_path, config=config))
     shown = scalars(tmp_path)
     assert [step for step, _ in shown] == [1, 2, 3, 4, 5, 6]
     np.testing.assert_allclose([value for _, value in shown], found, rtol=1e-7)
@@ -223,8 +225,8 @@ def test_tensorboard_counts_the_steps_of_the_metrics_once_each(
 
 def test_two_optimisers_count_alike_for_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
-    preset = replace(SHORT, name="small/two", learning=AlternatingSettings())
-    train(preset, tmp_path, how=RunConfig(workers=0, log=("tensorboard",)))
+    preset = replace(SHORT, name="small/two", method=AlternatingSettings())
+    train(preset, tmp_path, config=RunConfig(workers=0, log=("tensorboard",)))
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [step for step, _ in scalars(tmp_path)] == [line["step"] for line in lines] == [2, 4, 6]
 
@@ -285,22 +287,22 @@ def fake_wandb(monkeypatch: pytest.MonkeyPatch) -> list[FakeRun]:
 def test_wandb_goes_on_in_the_run_that_was_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_wandb: list[FakeRun]
 ) -> None:
-    how, preset = RunConfig(workers=0, log=("wandb",)), replace(LOGGING, checkpoint_every=2)
+    config, preset = RunConfig(workers=0, log=("wandb",)), replace(LOGGING, checkpoint_every=2)
     monkeypatch.setattr(Logging, "fails_at", 4)
     with pytest.raises(ConnectionError):
-        train(preset, tmp_path / "a", how=how)
+        train(preset, tmp_path / "a", config=config)
     assert wandb().run is None, "another run of this process would be logged to it"
     monkeypatch.setattr(Logging, "fails_at", None)
-    whole = train(preset, tmp_path / "a", how=how)
+    whole = train(preset, tmp_path / "a", config=config)
     for folder, seed, given in (("b", 0, {}), ("c", 1, {}), ("d", 0, {"checkpoint_every": 3}), ("e", 0, {"steps": 7})):
-        train(replace(preset, **given), tmp_path / folder, seed=seed, how=how)
+        train(replace(preset, **given), tmp_path / folder, seed=seed, config=config)
     first, again, *others = fake_wandb
     assert [run.exit_code for run in fake_wandb] == [1, 0, 0, 0, 0, 0]
     assert first.id == again.id
     assert {run.asked["resume"] for run in fake_wandb} == {"allow"}
     assert len({run.id for run in (first, *others)}) == 5
     assert [line["loss"] for line in again.logged if "loss" in line] == pytest.approx(losses(whole)[2:])
-    assert (first.config["preset"], first.config["learning"], first.config["steps"]) == (
+    assert (first.config["preset"], first.config["method"], first.config["steps"]) == (
         "small/logging",
         "LoggingSettings",
         6,
@@ -315,7 +317,7 @@ def test_a_logger_that_is_not_installed_is_said_before_data_are_opened(
     monkeypatch.setattr("setsup.errors.installed", lambda module: module != "wandb")
     monkeypatch.setattr(Data, "open", lambda *_, **__: pytest.fail("the data were opened"))
     with pytest.raises(SetsupError, match=r"^--log wandb needs wandb, which is not installed: pip install wandb$"):
-        train(SHORT, tmp_path / "run", how=RunConfig(workers=0, log=("wandb",)))
+        train(SHORT, tmp_path / "run", config=RunConfig(workers=0, log=("wandb",)))
     assert not (tmp_path / "run").exists()
 
 
@@ -334,13 +336,13 @@ def test_a_terminal_shows_steps_images_a_second_and_the_time_left(
         return whole(self, batch, batch_idx)
 
     hues = ("wall_hue", "floor_hue", "object_hue")
-    drawing = Sets(inactive=hues, size=6, where=FEW)  # two sets of six, and only four shapes have all the same hues
+    sampler = Sets(inactive=hues, size=6, where=FEW)  # two sets of six, and only four shapes have all the same hues
     monkeypatch.setattr(ABC, "training_step", training_step)
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    run = train(replace(SHORT, drawing=drawing), tmp_path, how=HERE)
+    run = train(replace(SHORT, sampler=sampler), tmp_path, config=HERE)
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
     assert "6/6" in shown
     assert "4 images/s" in shown  # 8 in 2 s
@@ -361,7 +363,7 @@ def test_without_a_terminal_there_is_a_line_a_minute(
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     caplog.set_level(logging.INFO, "setsup")
-    found = losses(train(SHORT, tmp_path, how=HERE))
+    found = losses(train(SHORT, tmp_path, config=HERE))
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
     # a draw is two sets of four, in 40 seconds
     assert said == [
@@ -390,7 +392,7 @@ def test_a_way_to_run_that_there_is_not(changed: dict[str, Any], sentence: str) 
 class Blind:
     """A method that embeds nothing."""
 
-    def method(self, table: Any, generator: torch.Generator) -> Any:
+    def build(self, table: Any, generator: torch.Generator) -> Any:
         from lightning import LightningModule
 
         return LightningModule()
@@ -410,35 +412,35 @@ class Embedding(LightningModule):
 
 @dataclass(frozen=True)
 class Digits:
-    """A network for pictures of another size."""
+    """A network for images of another size."""
 
     loss: bool = True
 
-    def method(self, table: Any, generator: torch.Generator) -> Any:
+    def build(self, table: Any, generator: torch.Generator) -> Any:
         return ABC(mnist_encoder(generator)) if self.loss else Embedding()
 
 
 @pytest.mark.parametrize(
     ("changed", "options", "sentence"),
     [
-        ({"learning": Blind()}, {}, r"LightningModule has no embed\(batch\)"),
-        ({"drawing": Sets(inactive=("wall_heu",))}, {}, "wall_heu"),
+        ({"method": Blind()}, {}, r"LightningModule has no embed\(batch\)"),
+        ({"sampler": Sets(inactive=("wall_heu",))}, {}, "wall_heu"),
         ({"augmentation": "abc-shapes4d"}, {}, "did you mean 'abc-shapes3d'"),
         ({"data": Data("mnist")}, {}, "setsup fetch mnist"),
-        ({}, {"stand_in": True}, "nothing stands in for shapes3d-procedural"),
+        ({}, {"substitute": True}, "shapes3d-procedural has no substitute"),
         ({}, {"seed": -1}, "the seed must be an integer"),
-        ({}, {"how": RunConfig(workers=-1)}, "workers must be"),
-        ({"drawing": Sets(inactive=("wall_hue",), sets=3, size=4)}, {}, "the objective 'correspondence' takes pairs"),
-        ({"learning": Tiny(objective="double")}, {}, "the objective 'double' takes pairs of sets whose images come in"),
-        ({"learning": Digits()}, {}, "but this network reads"),
-        ({"learning": Digits(loss=False)}, {}, "but this network reads"),
+        ({}, {"config": RunConfig(workers=-1)}, "workers must be"),
+        ({"sampler": Sets(inactive=("wall_hue",), sets=3, size=4)}, {}, "the objective 'correspondence' takes pairs"),
+        ({"method": Tiny(objective="double")}, {}, "the objective 'double' takes pairs of sets whose images come in"),
+        ({"method": Digits()}, {}, "but this network reads"),
+        ({"method": Digits(loss=False)}, {}, "but this network reads"),
     ],
 )
 def test_what_does_not_fit_leaves_no_folder(
     tmp_path: Path, changed: dict[str, Any], options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(SetsupError, match=sentence) as caught:
-        train(replace(SHORT, **changed), tmp_path / "run", **{"how": HERE} | options)
+        train(replace(SHORT, **changed), tmp_path / "run", **{"config": HERE} | options)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
@@ -456,13 +458,13 @@ def test_what_is_tried_before_changes_nothing_and_its_own_errors_are_left_to_the
             raise RuntimeError("there is no kernel for this device")
         return whole(self, batch)
 
-    expected, whole = losses(train(DROPOUT_SHORT, tmp_path / "plain", how=HERE)), ABC.loss
+    expected, whole = losses(train(DROPOUT_SHORT, tmp_path / "plain", config=HERE)), ABC.loss
     monkeypatch.setattr(ABC, "loss", loss)
-    assert losses(train(DROPOUT_SHORT, tmp_path / "tried", how=HERE)) == expected
+    assert losses(train(DROPOUT_SHORT, tmp_path / "tried", config=HERE)) == expected
     assert tried == [(False, False, (2, 4, 3, 64, 64)), *[(True, True, (2, 4, 3, 64, 64))] * 6]
     tried.clear()
-    train(DROPOUT_SHORT, tmp_path / "tried", how=HERE)
-    assert tried == [], "a run that goes on was tried before"
+    train(DROPOUT_SHORT, tmp_path / "tried", config=HERE)
+    assert tried == [], "a resumed run was tried before"
 
 
 class Picky(ABC):
@@ -483,7 +485,7 @@ class Picky(ABC):
 class PickySettings:
     """No settings."""
 
-    def method(self, table: Any, generator: torch.Generator) -> Picky:
+    def build(self, table: Any, generator: torch.Generator) -> Picky:
         return Picky(nn.Sequential(Pooled(), nn.Linear(192, 2)))
 
 
@@ -491,25 +493,25 @@ class PickySettings:
 def test_a_small_draw_is_tried_and_the_whole_one_where_that_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, tried: list[int]
 ) -> None:
-    drawing = Sets(inactive=("wall_hue",), size=12, where=FEW)
-    preset = replace(SHORT, name="small/picky", learning=PickySettings(), drawing=drawing, steps=1)
+    sampler = Sets(inactive=("wall_hue",), size=12, where=FEW)
+    preset = replace(SHORT, name="small/picky", method=PickySettings(), sampler=sampler, steps=1)
     monkeypatch.setattr(Picky, "least", least)
     monkeypatch.setattr(Picky, "tried", [])
     if least > 12:
         with pytest.raises(SetsupError, match="sets of 13 and more"):
-            train(preset, tmp_path / "run", how=HERE)
+            train(preset, tmp_path / "run", config=HERE)
         assert Picky.tried == tried
         assert not (tmp_path / "run").exists()
     else:
-        assert train(preset, tmp_path / "run", how=HERE).finished
+        assert train(preset, tmp_path / "run", config=HERE).finished
         assert Picky.tried == [*tried, 12]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SetsupError, match=r"^Lightning cannot train with accelerator gpu"):
-        train(SHORT, tmp_path, how=RunConfig(accelerator="gpu", workers=0))
-    assert train(SHORT, tmp_path, how=HERE).finished, "nothing was trained, so that the folder is begun anew"
+        train(SHORT, tmp_path, config=RunConfig(accelerator="gpu", workers=0))
+    assert train(SHORT, tmp_path, config=HERE).finished, "nothing was trained, so that the folder may be overwritten"
 
 
 class Logging(ABC):
@@ -532,15 +534,15 @@ class Logging(ABC):
 class LoggingSettings:
     """Its layers initialise themselves."""
 
-    def method(self, table: Any, generator: torch.Generator) -> Logging:
+    def build(self, table: Any, generator: torch.Generator) -> Logging:
         return Logging(nn.Sequential(Pooled(), nn.Linear(192, 2)), rate=1e-5)
 
 
-LOGGING = replace(SHORT, name="small/logging", learning=LoggingSettings())
+LOGGING = replace(SHORT, name="small/logging", method=LoggingSettings())
 
 
 def test_all_that_a_method_logs_is_kept(tmp_path: Path) -> None:
-    run = train(LOGGING, tmp_path, how=HERE)
+    run = train(LOGGING, tmp_path, config=HERE)
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     assert all(line["twice"] == pytest.approx(2 * line["loss"]) and line["count"] == 4 for line in lines)
     assert ["rare" in line for line in lines] == [False, False, False, True, False, False]
@@ -552,14 +554,14 @@ def test_all_that_a_method_logs_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.long("trainings")
 def test_an_error_passes_through_and_the_run_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = train(replace(LOGGING, checkpoint_every=2), tmp_path / "whole", how=HERE)
+    whole = train(replace(LOGGING, checkpoint_every=2), tmp_path / "whole", config=HERE)
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     monkeypatch.setattr(Logging, "fails_at", 6)
     with pytest.raises(ConnectionError, match="the machine goes down"):
-        train(whole.preset, tmp_path / "failed", how=HERE)
+        train(whole.preset, tmp_path / "failed", config=HERE)
     assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     monkeypatch.setattr(Logging, "fails_at", None)
-    again = train(whole.preset, tmp_path / "failed", how=HERE)
+    again = train(whole.preset, tmp_path / "failed", config=HERE)
     assert (again.folder / "metrics.jsonl").read_text() == (whole.folder / "metrics.jsonl").read_text()
 
 
@@ -567,14 +569,14 @@ def test_training_leaves_the_process_as_it_was(tmp_path: Path) -> None:
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     torch.manual_seed(3)
     state, numbers = torch.get_rng_state(), random.getstate()
-    train(replace(DROPOUT, steps=2), tmp_path, how=HERE)
+    train(replace(DROPOUT, steps=2), tmp_path, config=HERE)
     assert torch.equal(torch.get_rng_state(), state)
     assert random.getstate() == numbers
     assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
 
 
 def test_initial_weights_are_those_of_the_seed_whoever_draws_them() -> None:
-    first, again, other = (fresh_method(LOGGING, SHAPES.factors, seed).encoder[1].weight for seed in (0, 0, 1))
+    first, again, other = (build_method(LOGGING.method, SHAPES.factors, seed).encoder[1].weight for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
@@ -613,7 +615,7 @@ class Alternating(LightningModule):
 class AlternatingSettings:
     """No settings."""
 
-    def method(self, table: Any, generator: torch.Generator) -> Alternating:
+    def build(self, table: Any, generator: torch.Generator) -> Alternating:
         return Alternating()
 
 
@@ -621,7 +623,7 @@ class AlternatingSettings:
 def test_two_optimisers_are_two_steps_a_batch_and_the_run_ends_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    preset = replace(SHORT, name="small/two", learning=AlternatingSettings(), steps=steps, checkpoint_every=3)
+    preset = replace(SHORT, name="small/two", method=AlternatingSettings(), steps=steps, checkpoint_every=3)
     saved, whole = [], CheckpointCallback._save
 
     def save(self: CheckpointCallback, trainer: Any, last: bool) -> None:
@@ -629,7 +631,7 @@ def test_two_optimisers_are_two_steps_a_batch_and_the_run_ends_all_the_same(
         whole(self, trainer, last)
 
     monkeypatch.setattr(CheckpointCallback, "_save", save)
-    run = train(preset, tmp_path / "whole", how=HERE)
+    run = train(preset, tmp_path / "whole", config=HERE)
     ends = 2 * -(-steps // 2)
     assert run.finished
     assert run.progress().steps == ends
@@ -638,24 +640,24 @@ def test_two_optimisers_are_two_steps_a_batch_and_the_run_ends_all_the_same(
     lines = (run.folder / "metrics.jsonl").read_text()
     assert [json.loads(line)["step"] for line in lines.splitlines()] == list(range(2, ends + 1, 2))
     assert len((run.folder / "metrics.csv").read_text().splitlines()) == 1 + ends // 2
-    # left in the middle, with a code of its own, it goes on from the last checkpoint
+    # left in the middle, with a code of its own, it resumes from the last checkpoint
     monkeypatch.setattr(Alternating, "at", 4)
     with pytest.raises(SystemExit) as left:
-        train(preset, tmp_path / "left", how=HERE)
+        train(preset, tmp_path / "left", config=HERE)
     assert left.value.code == 3
     monkeypatch.setattr(Alternating, "at", None)
-    again = train(preset, tmp_path / "left", how=HERE)
+    again = train(preset, tmp_path / "left", config=HERE)
     assert (again.folder / "metrics.jsonl").read_text() == lines
     for name, weight in run.state()["state_dict"].items():
         assert torch.equal(again.state()["state_dict"][name], weight)
     monkeypatch.setattr(Alternating, "training_step", None)
-    assert train(preset, tmp_path / "left", how=HERE).finished, "nothing is left to be trained"
+    assert train(preset, tmp_path / "left", config=HERE).finished, "nothing is left to be trained"
 
 
 def test_slots_without_an_image_are_no_images(tmp_path: Path) -> None:
     hues = ("wall_hue", "floor_hue", "object_hue")
-    drawing = Sets(inactive=hues, size=6, where=FEW)  # four shapes have all the same hues
-    run = train(replace(SHORT, drawing=drawing), tmp_path, how=HERE)
+    sampler = Sets(inactive=hues, size=6, where=FEW)  # four shapes have all the same hues
+    run = train(replace(SHORT, sampler=sampler), tmp_path, config=HERE)
     assert run.progress().images == SHORT.steps * 2 * 4
 
 
@@ -671,7 +673,7 @@ class Failing(ABC):
 class FailingSettings:
     """No settings."""
 
-    def method(self, table: Any, generator: torch.Generator) -> Failing:
+    def build(self, table: Any, generator: torch.Generator) -> Failing:
         return Failing(nn.Sequential(Pooled(), nn.Linear(192, 2)))
 
 
@@ -679,7 +681,7 @@ def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
     def refused(word: str) -> None:
         raise AssertionError(word)
 
-    run = train(replace(SHORT, learning=FailingSettings(), checkpoint_every=2), tmp_path, how=HERE)
+    run = train(replace(SHORT, method=FailingSettings(), checkpoint_every=2), tmp_path, config=HERE)
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     found = [json.loads(line, parse_constant=refused) for line in lines]
     assert [line["score"] for line in found] == [1, None, None, 1, None, None]
@@ -693,7 +695,7 @@ class Classes:
 
     factor: str = "shape"
 
-    def method(self, table: FactorTable, generator: torch.Generator) -> ABC:
+    def build(self, table: FactorTable, generator: torch.Generator) -> ABC:
         weights = torch.tensor(np.bincount(table.codes(self.factor)), dtype=torch.float32)
         method = ABC(nn.Sequential(Pooled(), nn.Linear(192, len(weights))))
         method.register_buffer("counts", weights)
@@ -703,8 +705,8 @@ class Classes:
 
 def test_a_method_is_made_for_the_factors_of_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = Data("shapes3d-procedural", where="scale == 0.75 and orientation < 0")
-    drawing = Sets(inactive=("wall_hue",), size=4)
-    run = train(replace(SHORT, data=data, drawing=drawing, learning=Classes()), tmp_path, how=HERE)
+    sampler = Sets(inactive=("wall_hue",), size=4)
+    run = train(replace(SHORT, data=data, sampler=sampler, method=Classes()), tmp_path, config=HERE)
     rows = 10**3 * 4 * 7  # of 15 orientations from −30° to 30°
     state = run.state()["state_dict"]
     assert state["counts"].tolist() == [rows / 4] * 4
@@ -717,7 +719,7 @@ def test_a_method_is_made_for_the_factors_of_its_data(tmp_path: Path, monkeypatc
 
 
 def test_a_run_that_kept_no_factors_opens_its_data(tmp_path: Path) -> None:
-    run = train(replace(SHORT, learning=Classes()), tmp_path, how=HERE)
+    run = train(replace(SHORT, method=Classes()), tmp_path, config=HERE)
     (tmp_path / "factors.parquet").unlink()
     assert load_trained(run, device="cpu").method.memory.shape == (480_000, 1)
 
@@ -729,7 +731,7 @@ class Turned:
     turn: float = 0.0
     small: bool = False
 
-    def transform(self, seed: int) -> Any:
+    def build(self, seed: int) -> Any:
         from setsup.loading.transforms import Augment, Hue
 
         return Augment([Hue(self.turn, self.turn)], copies=2, seed=seed, stream="turned")
@@ -741,20 +743,20 @@ class Turned:
 @pytest.mark.long("trainings")
 def test_an_augmentation_has_settings_of_its_own(tmp_path: Path) -> None:
     preset = replace(AUGMENTED, steps=2, augmentation=Turned(0.5))
-    run = train(preset, tmp_path / "half", how=HERE)
+    run = train(preset, tmp_path / "half", config=HERE)
     assert open_run(run.folder, preset).preset == preset
     assert json.loads((run.folder / "run.json").read_text())["settings"]["augmentation.turn"] == 0.5
     assert smoke(preset).augmentation == Turned(0.5, small=True)
-    other = train(replace(preset, augmentation=Turned(0.0)), tmp_path / "none", how=HERE)
+    other = train(replace(preset, augmentation=Turned(0.0)), tmp_path / "none", config=HERE)
     assert losses(run) != losses(other)
     # two equal copies of each image, in floats from 0 to 1, as by hand
-    encoder = fresh_method(preset, SHAPES.factors, 0).encoder
+    encoder = build_method(preset.method, SHAPES.factors, 0).encoder
     sets = setsup.SetSampler(SHAPES.factors, inactive=[], size=4, sets=1, where=FEW, seed=0)
     (embedded,) = encoder(next(draws(SHAPES, sets)) / 255)
     scores = -(torch.cdist(embedded, embedded) ** 2)
     assert losses(other)[0] == pytest.approx((torch.logsumexp(scores, 1) - scores.diagonal()).mean().item(), rel=1e-5)
     with pytest.raises(SetsupError, match=r"augmentation.turn 0\.5 there, 0\.0 asked"):
-        train(replace(preset, augmentation=Turned(0.0)), run.folder, how=HERE)
+        train(replace(preset, augmentation=Turned(0.0)), run.folder, config=HERE)
 
 
 @dataclass(frozen=True)
@@ -763,16 +765,16 @@ class Once:
 
     size: int = 1
 
-    def sampler(self, table: FactorTable, seed: int) -> setsup.EpochSampler:
+    def build(self, table: FactorTable, seed: int) -> setsup.EpochSampler:
         return setsup.EpochSampler(table, self.size, epochs=1, seed=seed)
 
 
 @pytest.mark.long("trainings")
 def test_draws_that_end_before_the_steps_do(tmp_path: Path) -> None:
     data = Data("shapes3d-procedural", where=f"{FEW} and wall_hue == 0 and floor_hue == 0")  # 10 hues, 4 shapes
-    drawing = replace(Once(), size=8)
-    preset = replace(AUGMENTED, data=data, drawing=drawing, steps=5)
-    assert train(preset, tmp_path / "whole", how=HERE).finished
+    sampler = replace(Once(), size=8)
+    preset = replace(AUGMENTED, data=data, sampler=sampler, steps=5)
+    assert train(preset, tmp_path / "whole", config=HERE).finished
     for _ in range(2):
         with pytest.raises(SetsupError, match="the draws of small/augmented end after 5 of 6 steps: give it fewer"):
-            train(replace(preset, steps=6), tmp_path / "short", how=HERE)
+            train(replace(preset, steps=6), tmp_path / "short", config=HERE)

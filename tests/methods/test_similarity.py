@@ -8,7 +8,7 @@ from setsup.errors import DataError, SetsupError
 
 torch = pytest.importorskip("torch")
 
-from setsup.methods.embeddings import padded  # noqa: E402
+from setsup.methods.embeddings import fill_padding  # noqa: E402
 from setsup.methods.similarity import logits, origin, similarities  # noqa: E402
 
 NAMES = ["l2sq", "l2", "l1", "linf", "cosine"]
@@ -102,7 +102,7 @@ def test_half_precision_is_computed_in_float32() -> None:
 def test_padding_becomes_a_member() -> None:
     sets = torch.tensor([[1.0, 2, 3], [4, 5, 6]]).unsqueeze(-1)
     mask = torch.tensor([[False, True, False], [False, False, False]])
-    found, flat = padded(sets, mask)
+    found, flat = fill_padding(sets, mask)
     assert found.squeeze(-1).tolist() == [[2, 2, 2], [0, 0, 0]]
     assert flat.tolist() == mask.tolist()
 

@@ -1,4 +1,4 @@
-"""Grids of pictures: every picture whole and in its place, labels beside them."""
+"""Grids of images: every image whole and in its place, labels beside them."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_labels_take_room_only_where_they_are() -> None:
     assert named.width > plain.width
     assert named.height > plain.height
     assert image_grid(images, title="more").height > plain.height
-    # a long one is broken, and does not push the pictures away
+    # a long one is broken, and does not push the images away
     assert image_grid(images, ["a name of many words " * 9] * 3).width < plain.width + 220
 
 
@@ -81,5 +81,5 @@ def test_numbers_that_disagree_are_refused() -> None:
     with pytest.raises(DataError, match="not none"):
         image_grid([])
     for wrong in (images[..., 0], images.astype(float), images[:, :, :0], np.moveaxis(images, -1, 2)):
-        with pytest.raises(DataError, match=r"picture 0 of the grid must be \(height, width, 1, 3 or 4\) uint8"):
+        with pytest.raises(DataError, match=r"image 0 of the grid must be \(height, width, 1, 3 or 4\) uint8"):
             image_grid(wrong)

@@ -1,4 +1,4 @@
-"""Pictures of matches: ends of lines lie on the pixels of the pairs, and what is hidden stands apart."""
+"""Images of matches: ends of lines lie on the pixels of the pairs, and what is hidden stands apart."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from setsup.errors import DataError
 from setsup.reports import match_sheet, matches_drawn
 
 SIDE = 40
-TIMES, SPACE = 8, 8  # a picture of 40 pixels is shown 8 times larger, 8 pixels beside the other
+TIMES, SPACE = 8, 8  # an image of 40 pixels is shown 8 times larger, 8 pixels beside the other
 
 
 def pairs_of(*rows: tuple[float, float, float, float, int]) -> PixelPairs:

@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib")
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.reports import bars, curves, image_scatter, scatter, scatter_panels
-from setsup.reports.colouring import coloured
+from setsup.reports.colouring import assign_colours
 from setsup.reports.palette import DISTINCT, OTHERS, UNKNOWN, rgb
 
 SHAPE = Factor("shape", Kind.NOMINAL, ("cube", "ball", "cone"))
@@ -212,7 +212,7 @@ def clusters(found: np.ndarray) -> int:
 @pytest.mark.parametrize(("unit", "title"), [("turn", "wall hue (turn)"), ("", "wall hue")])
 def test_a_key_is_named_in_words(unit: str, title: str) -> None:
     factor = Factor("wall_hue", Kind.CYCLIC, (0.0, 0.5), unit=unit, period=1.0)
-    assert coloured(np.array([0, 1]), factor).name == title
+    assert assign_colours(np.array([0, 1]), factor).name == title
 
 
 def test_panels_read_a_table() -> None:
@@ -223,11 +223,11 @@ def test_panels_read_a_table() -> None:
     assert [len(near(image, blended(colour))) > 20 for colour in DISTINCT[:4]] == [True, True, True, False]
 
 
-# -- pictures ----------------------------------------------------------------------------------------------------------
+# -- images ----------------------------------------------------------------------------------------------------------
 
 
 def solid(count: int, side: int) -> np.ndarray:
-    """A picture of a colour of its own for each point."""
+    """An image of a colour of its own for each point."""
     colour = np.stack([np.arange(count) // 16 * 2 + 1, np.arange(count) % 16 * 10, np.full(count, 180)], axis=1)
     return np.broadcast_to(colour[:, None, None].astype(np.uint8), (count, side, side, 3))
 

@@ -49,7 +49,7 @@ def test_members_are_in_order_from_left_to_right_and_down() -> None:
 
 
 def columns(sets: int, size: int) -> int:
-    """Pictures in the first row of the first set."""
+    """Images in the first row of the first set."""
     images = np.concatenate([solid(RED, 1, size), solid(BLUE, max(sets - 1, 1), size)])[:sets]
     red = (np.asarray(contact_sheet(images, [""] * sets)) == np.uint8(RED)).all(-1)
     row = red[np.flatnonzero(red.any(1))[0]]

@@ -109,7 +109,7 @@ def run(options: Options) -> int:
     _write(files, embedded, dataset.factors if rows is None else dataset.factors.select(rows), numbers)
     if options.json:
         many, width = embedded.shape
-        about = {"run": str(found.folder), "stand_in": found.stand_in, "file_changed": found.file_changed}
+        about = {"run": str(found.folder), "substitute": found.substitute, "file_changed": found.file_changed}
         about |= {"dataset": dataset.name, "split": split}
         show_json(
             {**about, "rows": many, "dimensions": width, "files": {key: str(path) for key, path in files.items()}}

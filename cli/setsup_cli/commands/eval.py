@@ -65,7 +65,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
 def run(options: Any) -> int:
     """Measure and print."""
     from setsup.experiments import evaluate
-    from setsup.experiments.evaluating import check_asked
+    from setsup.experiments.evaluating import check_evaluations
 
     if not options.runs:
         raise SetsupError("`setsup eval` requires the argument RUNS: folders of runs of `setsup train`")
@@ -74,17 +74,17 @@ def run(options: Any) -> int:
     runs = [opened(folder, options.preset) for folder in options.runs]
     presets = [_changed(evaluated(one, options.preset), options) for one in runs]
     for one, preset in zip(runs, presets, strict=True):
-        check_asked(one, preset, options.only or (), options.root)
+        check_evaluations(one, preset, options.only or (), options.root)
     found = []
     for one, preset in zip(runs, presets, strict=True):
         if not options.json:
             for line in (*describe_run(one), *_settings_kept(one, options.preset)):
                 say(line)
-        begun = None if options.json else _announced(options.only or list(preset.evaluations))
+        on_start = None if options.json else _announced(options.only or list(preset.evaluations))
         names = list(
-            evaluate(one, preset, only=options.only or (), root=options.root, device=options.device, begun=begun)
+            evaluate(one, preset, only=options.only or (), root=options.root, device=options.device, on_start=on_start)
         )
-        kept = {name: one.measured()[name] for name in names}
+        kept = {name: one.results()[name] for name in names}
         found.append({**_about(one), "preset": preset.name, "evaluations": kept})
         if not options.json:
             _say_results(one, kept)
@@ -96,12 +96,12 @@ def run(options: Any) -> int:
 def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:
     """A line with the settings of the run that differ from the file of its preset, which has changed since."""
     from setsup.experiments import find_preset, smoke
-    from setsup.experiments.registry import in_file
+    from setsup.experiments.registry import split_file_name
 
-    if not run.file_changed or (held := in_file(name or "")) is None:
+    if not run.file_changed or (held := split_file_name(name or "")) is None:
         return
     now = find_preset(f"{held[0]}:{run.preset.name}")
-    differing = run.changed(smoke(now) if run.preset.shrunk else now)
+    differing = run.difference(smoke(now) if run.preset.shrunk else now)
     listed = ", ".join(f"{one} {has!r} (the file has {had!r} now)" for one, (had, has) in differing.items())
     yield f"settings are the run's{f': {listed}' if listed else ', and those of the file'}"
 
@@ -110,14 +110,14 @@ def _announced(names: Sequence[str]) -> "Callable[[str, Evaluation], None]":
     """Print each evaluation when it starts: some take many minutes."""
     numbers = count(1)
 
-    def begun(name: str, evaluation: "Evaluation") -> None:
-        from setsup.experiments.settings import about
+    def on_start(name: str, evaluation: "Evaluation") -> None:
+        from setsup.experiments.settings import describe
 
-        (_, kind), *settings = about(evaluation).items()
+        (_, kind), *settings = describe(evaluation).items()
         said = ", ".join([kind, *(f"{setting} {write_value(value)}" for setting, value in settings)])
         say_prose(f"measuring {name}, {next(numbers)} of {len(set(names))}: {said}")
 
-    return begun
+    return on_start
 
 
 def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":
@@ -145,7 +145,7 @@ def _about(run: "Run") -> dict[str, Any]:
     return {
         "folder": str(run.folder),
         "seed": run.seed,
-        "stand_in": run.stand_in,
+        "substitute": run.substitute,
         "file_changed": run.file_changed,
         "smoke": run.preset.shrunk,
         "steps": run.progress().steps,

@@ -14,14 +14,14 @@ from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.parsing.values import check_image
 
 if TYPE_CHECKING:
-    from setsup.experiments.report.findings import Findings, Line
+    from setsup.experiments.report.filled import FilledReport, Line
 
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 Examples: `setsup report` lists the reports; `setsup report abc/fig4a` reads the runs in ./runs, prints means and
-standard deviations over seeds, and the commands of missing runs. Runs on a stand-in, in another precision or with other
-settings are listed in separate lines."""
+standard deviations over seeds, and the commands of missing runs. Runs on a substitute dataset, in another precision or
+with other settings are listed in separate lines."""
 
 _DEFAULT = Path("runs")
 _WIDE = 8
@@ -62,49 +62,49 @@ def run(options: Options) -> int:
         check_image(out)
     report = find_report(options.report)
     folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())
-    findings = report_on(report, folders)
+    filled = report_on(report, folders)
     if out is not None:
         from setsup.experiments.report.picture import draw_report
         from setsup.files import written
 
-        picture = draw_report(findings)
+        picture = draw_report(filled)
         with written(out) as part:
             picture.save(part, format="png")
     if options.json:
-        show_json({**findings.to_dict(), "picture": None if out is None else str(out)})
+        show_json({**filled.to_dict(), "picture": None if out is None else str(out)})
         return 0
     looked = "looked below ./runs" if folders else "looked for ./runs, which is not here"
-    _print(findings, "" if options.runs else f"{looked}; name other folders: setsup report {options.report} FOLDER")
+    _print(filled, "" if options.runs else f"{looked}; name other folders: setsup report {options.report} FOLDER")
     if out is not None:
         say()
         say(str(out))
     return 0
 
 
-def _print(findings: "Findings", looked: str) -> None:
-    report = findings.report
+def _print(filled: "FilledReport", looked: str) -> None:
+    report = filled.report
     say(f"{report.name}: {report.shows}")
     if report.source:
         say_prose(f"{report.source[0].upper()}{report.source[1:]}.")
     say_prose(f"{f'{report.unit}; m' if report.unit else 'M'}eans ± standard deviations over seeds.")
     say()
-    _print_values(findings)
-    _print_missing(findings, looked)
-    if findings.verdicts:
+    _print_values(filled)
+    _print_missing(filled, looked)
+    if filled.verdicts:
         say()
         say("what the paper says:")
-    for verdict in findings.verdicts:
+    for verdict in filled.verdicts:
         for indent, line in zip(("  ", "    ", "    "), verdict.lines, strict=True):
             say_prose(indent + line)
-    if findings.notes:
+    if filled.notes:
         say()
-    for note in findings.notes:
+    for note in filled.notes:
         say_prose(note)
 
 
-def _print_values(findings: "Findings") -> None:
+def _print_values(filled: "FilledReport") -> None:
     """A line for each way a row was run, or a column where the values of a line are too many."""
-    columns, lines = findings.columns, _lines(findings)
+    columns, lines = filled.columns, _lines(filled)
     heads = ["", "run", *(column.name for column in columns), "seeds"]
     if any(column.ceiling is not None for column in columns):
         ceilings = ["" if column.ceiling is None else f"{column.ceiling:.2f}" for column in columns]
@@ -150,43 +150,43 @@ def _width(cells: Iterable[str]) -> int:
     return max(map(len, cells))
 
 
-def _lines(findings: "Findings") -> list[list[str]]:
+def _lines(filled: "FilledReport") -> list[list[str]]:
     """Label of the row where it is new, what was run, values, seeds."""
     found = []
-    for row in findings.report.rows:
+    for row in filled.report.rows:
         label = row.label
-        for who, said in findings.report.beside.items():
-            values = [said.get((row.label, column.key), "") for column in findings.columns]
+        for who, said in filled.report.references.items():
+            values = [said.get((row.label, column.key), "") for column in filled.columns]
             if any(value != "" for value in values):
-                words = [value if isinstance(value, str) else f"{value:.{findings.report.digits}f}" for value in values]
+                words = [value if isinstance(value, str) else f"{value:.{filled.report.digits}f}" for value in values]
                 found.append([label, who, *words, ""])
                 label = ""
-        for line in findings.lines:
+        for line in filled.lines:
             if line.row is row:
-                found.append([label, *_cells(line, findings)])
+                found.append([label, *_cells(line, filled)])
                 label = ""
     return found
 
 
-def _cells(line: "Line", findings: "Findings") -> list[str]:
-    digits = findings.report.digits
-    values = [line.values[column.key].words(digits) if column.key in line.values else "" for column in findings.columns]
+def _cells(line: "Line", filled: "FilledReport") -> list[str]:
+    digits = filled.report.digits
+    values = [line.values[column.key].words(digits) if column.key in line.values else "" for column in filled.columns]
     what = ", ".join(line.differs) or ("ours" if line.run else "not run")
     if line.run and not line.seeds:
         what += ", not measured"
-    return [what, *values, f"{len(line.seeds)} of {findings.seeds[line.row.preset]}"]
+    return [what, *values, f"{len(line.seeds)} of {filled.seeds[line.row.preset]}"]
 
 
-def _print_missing(findings: "Findings", looked: str) -> None:
+def _print_missing(filled: "FilledReport", looked: str) -> None:
     """Commands for what is missing, and where runs were looked for, if no folder was named."""
-    if findings.commands:
+    if filled.commands:
         say()
         say("not run as in the paper:")
-        for command in dict.fromkeys(findings.commands.values()):
+        for command in dict.fromkeys(filled.commands.values()):
             say(f"  {command}")
         if looked:
             say(looked)
-    needs = dict.fromkeys(command for line in findings.lines for command in line.needs)
+    needs = dict.fromkeys(command for line in filled.lines for command in line.needs)
     if needs:
         say()
         say("not measured:")

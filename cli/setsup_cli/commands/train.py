@@ -26,7 +26,7 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 All settings of a preset are options: `setsup train abc/fig3a --help` lists them, and `setsup train abc/fig3a --steps
-100 --drawing.size 16` changes two. Ctrl-C stops after the current step; run the same command to resume."""
+100 --sampler.size 16` changes two. Ctrl-C stops after the current step; run the same command to resume."""
 
 _NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "shrunk", "digest")
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID")
@@ -51,7 +51,7 @@ class Options(Common):
     ] = None
     seeds: Annotated[tuple[int, ...] | None, declared("N ...", "Random seeds, trained in sequence.", "0")] = None
     root: Root = None
-    stand_in: Annotated[bool, flag("Train on the stand-in of the published dataset; the results say so.")] = False
+    substitute: Annotated[bool, flag("Train on the substitute of the published dataset; the results say so.")] = False
     smoke: Annotated[bool, flag("Shrink the training to seconds, to test that it runs; its results mean nothing.")] = (
         False
     )
@@ -97,8 +97,8 @@ def run(options: Any) -> int:
     """Train and print, or list the presets."""
     if options.preset is None:
         return _list(options.json)
-    from setsup.experiments.loggers import need_logger
     from setsup.experiments.settings import put
+    from setsup.experiments.training.loggers import need_logger
 
     for name in options.log or ():
         need_logger(name)  # before torch is imported, and data are opened
@@ -124,8 +124,8 @@ def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
     """The setting of the preset with its dataset options, if other ones are given."""
     if not options.option:
         return {}
-    if preset.data is None or options.stand_in:
-        what = preset.name if preset.data is None else f"the stand-in of {preset.name}"
+    if preset.data is None or options.substitute:
+        what = preset.name if preset.data is None else f"the substitute of {preset.name}"
         raise SetsupError(f"--option is for benchmarks; {what} has no options")
     from setsup.opening import KINDS, find_kind, path_options
 
@@ -175,7 +175,7 @@ def _list_presets() -> str:
 
 def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]:
     """Lines with the preset, the dataset and the changed settings."""
-    from setsup.experiments.settings import flat
+    from setsup.experiments.settings import flatten
 
     yield f"{usual.name}: {usual.shows}"
     if usual.shrunk:
@@ -184,11 +184,15 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
         return
     name, split = other.get("data.name", usual.data.name), other.get("data.split", usual.data.split)
     where = other.get("data.where", usual.data.where)
-    stands = f"{other.get('data.stand_in', usual.data.stand_in)}, a STAND-IN for {name}"
-    parts = [stands if options.stand_in else name, *([f"split {split}"] if split else []), *([where] if where else [])]
+    stands = f"{other.get('data.substitute', usual.data.substitute)}, a SUBSTITUTE for {name}"
+    parts = [
+        stands if options.substitute else name,
+        *([f"split {split}"] if split else []),
+        *([where] if where else []),
+    ]
     yield f"data: {', '.join(parts)}"
     if other:
-        before = flat(usual)
+        before = flatten(usual)
         words = [f"{key} {_shown(key, value)} (not {_shown(key, before[key])})" for key, value in other.items()]
         yield f"changed: {', '.join(words)}"
     yield f"{other.get('steps', usual.steps):,} steps, {options.precision}, {_devices(options)}"
@@ -225,17 +229,19 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
             if run.file_changed:
                 say(f"FILE CHANGED: {CHANGED}")
 
-    how = RunConfig(
+    config = RunConfig(
         **{field.name: value for field in fields(RunConfig) if (value := getattr(options, field.name)) is not None}
     )
     folder = _folder(options, preset) / f"seed-{seed}"
     try:
-        run = train(preset, folder, seed=seed, root=options.root, stand_in=options.stand_in, how=how, begun=begin)
+        run = train(
+            preset, folder, seed=seed, root=options.root, substitute=options.substitute, config=config, on_start=begin
+        )
     except DataError as error:
-        other = None if begun or options.stand_in or preset.data is None else preset.data.stand_in
+        other = None if begun or options.substitute or preset.data is None else preset.data.substitute
         if other is None:
             raise
-        raise DataError(f"{error}; or --stand-in trains on {other}") from None
+        raise DataError(f"{error}; or --substitute trains on {other}") from None
     except KeyboardInterrupt:
         if not begun:
             raise
@@ -251,11 +257,11 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
 def _folder(options: Any, preset: "Preset") -> Path:
     if options.out is not None:
         return expanded(options.out)
-    return Path("runs", f"{preset.name}{'-stand-in' * options.stand_in}{'-smoke' * options.smoke}")
+    return Path("runs", f"{preset.name}{'-substitute' * options.substitute}{'-smoke' * options.smoke}")
 
 
 def _place(run: "Run", before: "Progress") -> str:
-    if run.preset.learning is None:
+    if run.preset.method is None:
         return f"seed {run.seed}: {run.folder}: nothing to train"
     if before.steps >= run.preset.steps:
         return f"seed {run.seed}: {run.folder} is finished"
@@ -272,7 +278,7 @@ def _found(options: Any, run: "Run", before: "Progress") -> dict[str, Any]:
     return {
         "folder": str(run.folder),
         "seed": run.seed,
-        "stand_in": run.stand_in,
+        "substitute": run.substitute,
         "file_changed": run.file_changed,
         "steps": now.steps,
         "from_step": before.steps,

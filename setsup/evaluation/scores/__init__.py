@@ -8,8 +8,8 @@ other, and with published ones only as far as those choices agree.
 
 from setsup.evaluation.scores.dci import DCI, dci
 from setsup.evaluation.scores.factor_vae import factor_vae
-from setsup.evaluation.scores.information import discretised, mutual_information
+from setsup.evaluation.scores.information import discretise, mutual_information
 from setsup.evaluation.scores.pairwise import mig, modularity, sap
 from setsup.evaluation.scores.score import Score
 
-__all__ = ["DCI", "Score", "dci", "discretised", "factor_vae", "mig", "modularity", "mutual_information", "sap"]
+__all__ = ["DCI", "Score", "dci", "discretise", "factor_vae", "mig", "modularity", "mutual_information", "sap"]

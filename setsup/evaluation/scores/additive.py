@@ -84,7 +84,7 @@ def fit_additive(binned: Codes, levels: Codes, bins: int, kinds: int) -> Additiv
     wanted = np.asarray(hot.T @ target).reshape(codes, bins, kinds) * per_bin[:, :, None]
     freedom = np.sqrt((np.count_nonzero(counts, axis=1) - 1) * (kinds - 1.0))
     limits = (freedom + math.sqrt(2 * math.log(codes))) / math.sqrt(rows * (kinds - 1))
-    tables, importance = _descended(together, wanted, counts / rows, limits)
+    tables, importance = _descend(together, wanted, counts / rows, limits)
     return Additive(tables, shares, importance)
 
 
@@ -93,7 +93,7 @@ def _scale(shares: Reals) -> Reals:
     return np.asarray(np.sqrt(shares * (len(shares) - 1)))
 
 
-def _descended(together: Reals, wanted: Reals, weight: Reals, limits: Reals) -> tuple[Reals, Reals]:
+def _descend(together: Reals, wanted: Reals, weight: Reals, limits: Reals) -> tuple[Reals, Reals]:
     """Block coordinate descent from zero, code after code, until no table changes."""
     tables, importance = np.zeros_like(wanted), np.zeros(len(wanted))
     flat = tables.reshape(-1, wanted.shape[2])

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from setsup.checks import check_arguments, check_choice
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
-from setsup.evaluation.inputs import checked_embeddings, checked_factors, known_part
+from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
 from setsup.evaluation.scores.additive import fit_additive
-from setsup.evaluation.scores.information import discretised
-from setsup.evaluation.scores.standard import boosted
+from setsup.evaluation.scores.information import discretise
+from setsup.evaluation.scores.standard import fit_boosting
 from setsup.progress import progress
 
 __all__ = ["DCI", "dci"]
@@ -29,7 +29,7 @@ Reals = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class DCI:
-    """The three scores and what they come from.
+    """The three scores, with importances and accuracies.
 
     Attributes
     ----------
@@ -123,17 +123,17 @@ def dci(
     """
     check_choice(learner, ("boosting", "additive"), "the learner", SetsupError)
     check_arguments(dci, locals(), DataError)
-    reals = checked_embeddings(codes, "codes")
-    levels = checked_factors(factors, len(reals))
-    binned = discretised(reals, bins)
+    reals = check_embeddings(codes, "codes")
+    levels = check_factors(factors, len(reals))
+    binned = discretise(reals, bins)
     importance = np.empty((reals.shape[1], levels.shape[1]))
     accuracy = np.empty(levels.shape[1])
     with progress(levels.shape[1], "DCI", "factors") as advance:
         for column in range(levels.shape[1]):
-            known, dense = known_part(levels, column)
+            known, dense = select_known(levels, column)
             test = held_out(len(dense), seed, dense)
             if learner == "boosting":
-                importance[:, column], accuracy[column] = boosted(reals[known], dense, test)
+                importance[:, column], accuracy[column] = fit_boosting(reals[known], dense, test)
             else:
                 rows = binned[known]
                 fit = fit_additive(rows[~test], dense[~test], bins, int(dense.max()) + 1)

@@ -1,4 +1,4 @@
-"""The majority vote of FactorVAE: which code varies least where a factor is held.
+"""The majority vote of FactorVAE: which code varies least while a factor is fixed.
 
 References
 ----------
@@ -9,9 +9,9 @@ References
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
-from setsup.errors import DataError
-from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, known_part
+from setsup.checks import check_arguments, check_integer
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
 from setsup.evaluation.scores.score import Score
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import SetSampler
@@ -35,7 +35,7 @@ def factor_vae(
 
     A vote draws a factor, one of its levels and ``size`` rows of that level, all uniformly, and goes to the code whose
     variance over them is least relative to its variance over all rows; codes that are constant over all rows take no
-    part, and of equals the first wins. Each code then stands for the factor that most of its votes had, the first of
+    part, and of equals the first wins. Each code then predicts the factor that most of its votes had, the first of
     equals, and the score is the share of right votes among ``votes // 2`` further ones. Sets are drawn by
     :class:`~setsup.samplers.SetSampler` with stream ``"factor_vae"``: without repeats, except from levels of fewer rows
     than a set.
@@ -45,7 +45,7 @@ def factor_vae(
     codes : (n, d) numbers
         One row an image.
     factors : (n, k) integers
-        Codes of levels, -1 where unknown; such rows occur where another factor is held.
+        Codes of levels, -1 where unknown; such rows occur while another factor is fixed.
     votes : int
         From which codes get their factors, at least 2.
     size : int
@@ -57,7 +57,7 @@ def factor_vae(
     -------
     Score
         Its parts are the shares of right votes for the factors, NaN for a factor that was never drawn. Chance is 1/k;
-        where all codes are constant nobody votes and the score is 0.
+        if all codes are constant, there are no votes and the score is 0.
 
     Raises
     ------
@@ -73,10 +73,10 @@ def factor_vae(
 
     """
     check_arguments(factor_vae, locals(), DataError)
-    reals = checked_embeddings(codes, "codes")
-    levels = checked_factors(factors, len(reals))
-    check_count(votes, "votes", 2)
-    check_count(size, "size", 2)
+    reals = check_embeddings(codes, "codes")
+    levels = check_factors(factors, len(reals))
+    check_integer(votes, "votes", SetsupError, 2)
+    check_integer(size, "size", SetsupError, 2)
     left_out = (levels < 0).sum(axis=0)
     kinds = levels.shape[1]
     sampler = SetSampler(
@@ -108,7 +108,7 @@ def _table(levels: Codes) -> FactorTable:
     """Table of the factors, named by their numbers, with levels 0, 1, … without gaps."""
     found, columns = [], {}
     for column in range(levels.shape[1]):
-        known, dense = known_part(levels, column)
+        known, dense = select_known(levels, column)
         counts = np.bincount(dense)
         if counts.min() < 2:
             level = int(levels[known, column][np.argmax(dense == counts.argmin())])

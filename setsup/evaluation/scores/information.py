@@ -3,10 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
-from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, known_part
+from setsup.checks import check_integer
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
 
-__all__ = ["contingency", "discretised", "entropies", "mutual_information"]
+__all__ = ["contingency", "discretise", "entropies", "mutual_information"]
 
 Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -14,14 +15,14 @@ Codes = npt.NDArray[np.int64]
 _ROUNDING = 1e-12  # nats: information below is what independent variables leave by rounding
 
 
-def discretised(codes: npt.ArrayLike, bins: int = 20) -> Codes:
+def discretise(codes: npt.ArrayLike, bins: int = 20) -> Codes:
     """Number of the bin of each code: bins of equal width from its least to its greatest value.
 
     A bin has its lower edge and not its upper one, the last both. A constant code is in bin 0.
 
     `codes` (n, d) numbers; returns (n, d) int64, 0 ≤ bin < bins.
     """
-    reals, count = checked_embeddings(codes, "codes"), check_count(bins, "bins", 2)
+    reals, count = check_embeddings(codes, "codes"), check_integer(bins, "bins", SetsupError, 2)
     low, extent = reals.min(axis=0), np.ptp(reals, axis=0)
     which = ((reals - low) / np.where(extent > 0, extent, 1.0) * count).astype(np.int64)
     return np.asarray(np.minimum(which, count - 1))
@@ -45,11 +46,11 @@ def mutual_information(binned: npt.ArrayLike, factors: npt.ArrayLike) -> Reals:
     """
     bins = np.asarray(binned)
     if bins.ndim != 2 or 0 in bins.shape or bins.dtype.kind not in "iu" or bins.min() < 0:
-        raise DataError(f"bins must be whole numbers (n, d) from 0 on, not {bins.dtype} {bins.shape}; see discretised")
-    levels = checked_factors(factors, len(bins))
+        raise DataError(f"bins must be integers (n, d) from 0 on, not {bins.dtype} {bins.shape}; see discretise")
+    levels = check_factors(factors, len(bins))
     found = np.empty((bins.shape[1], levels.shape[1]))
     for column in range(levels.shape[1]):
-        known, dense = known_part(levels, column)
+        known, dense = select_known(levels, column)
         for code in range(bins.shape[1]):
             found[code, column] = _information(contingency(bins[known, code].astype(np.int64), dense))
     return found
@@ -67,7 +68,7 @@ def entropies(factors: Codes) -> Reals:
     """Entropy of each factor (n, k) over the rows where it is known, as (k,) float64 in nats."""
     found = np.empty(factors.shape[1])
     for column in range(factors.shape[1]):
-        _, dense = known_part(factors, column)
+        _, dense = select_known(factors, column)
         share = np.bincount(dense) / len(dense)
         found[column] = -(share * np.log(share)).sum()
     return found

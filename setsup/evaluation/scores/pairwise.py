@@ -19,10 +19,10 @@ import numpy.typing as npt
 from setsup.checks import check_arguments, check_choice
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
-from setsup.evaluation.inputs import checked_embeddings, checked_factors, known_part
-from setsup.evaluation.scores.information import contingency, discretised, entropies, mutual_information
+from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
+from setsup.evaluation.scores.information import contingency, discretise, entropies, mutual_information
 from setsup.evaluation.scores.score import Score
-from setsup.evaluation.scores.standard import separated
+from setsup.evaluation.scores.standard import fit_svm
 from setsup.progress import progress
 
 __all__ = ["mig", "modularity", "sap"]
@@ -65,8 +65,8 @@ def mig(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> Score:
 
     """
     check_arguments(mig, locals(), DataError)
-    reals, levels = _checked(codes, factors)
-    told = np.sort(mutual_information(discretised(reals, bins), levels), axis=0)
+    reals, levels = _check_inputs(codes, factors)
+    told = np.sort(mutual_information(discretise(reals, bins), levels), axis=0)
     second = told[-2] if len(told) > 1 else np.zeros_like(told[-1])
     return _score((told[-1] - second) / entropies(levels), levels)
 
@@ -105,10 +105,10 @@ def modularity(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> 
 
     """
     check_arguments(modularity, locals(), DataError)
-    reals, levels = _checked(codes, factors)
+    reals, levels = _check_inputs(codes, factors)
     if levels.shape[1] < 2:
         raise DataError("modularity tells codes of one factor from codes of several, and needs two factors, not one")
-    told = mutual_information(discretised(reals, bins), levels)
+    told = mutual_information(discretise(reals, bins), levels)
     most = told.max(axis=1)
     share = told / np.where(most > 0, most, 1.0)[:, None]
     apart = ((share**2).sum(axis=1) - 1) / (levels.shape[1] - 1)
@@ -176,18 +176,18 @@ def sap(
     """
     check_choice(learner, ("svm", "thresholds"), "the learner", SetsupError)
     check_arguments(sap, locals(), DataError)
-    reals, levels = _checked(codes, factors)
-    binned = discretised(reals, bins)
+    reals, levels = _check_inputs(codes, factors)
+    binned = discretise(reals, bins)
     predicted, chance = np.empty((reals.shape[1], levels.shape[1])), np.zeros(levels.shape[1])
     with progress(predicted.size, "SAP", "fits") as advance:
         for column in range(levels.shape[1]):
-            known, dense = known_part(levels, column)
+            known, dense = select_known(levels, column)
             test = held_out(len(dense), seed, dense) if learner == "svm" and not linear else None
             for code in range(reals.shape[1]):
                 if linear:
                     found = _squared_correlation(reals[known, code], levels[known, column])
                 elif test is not None:
-                    found = separated(reals[known, code], dense, test)
+                    found = fit_svm(reals[known, code], dense, test)
                 else:
                     found = _balanced_accuracy(contingency(binned[known, code], dense))
                 predicted[code, column] = found
@@ -210,9 +210,9 @@ def _squared_correlation(code: Reals, level: Codes) -> float:
     return float((x @ y) ** 2 / ((x @ x) * (y @ y)))
 
 
-def _checked(codes: npt.ArrayLike, factors: npt.ArrayLike) -> tuple[Reals, Codes]:
-    reals = checked_embeddings(codes, "codes")
-    return reals, checked_factors(factors, len(reals))
+def _check_inputs(codes: npt.ArrayLike, factors: npt.ArrayLike) -> tuple[Reals, Codes]:
+    reals = check_embeddings(codes, "codes")
+    return reals, check_factors(factors, len(reals))
 
 
 def _score(parts: Reals, levels: Codes, learner: str = "") -> Score:

@@ -1,4 +1,4 @@
-"""What a score gives: the number, what it is the mean of, and how many rows it had to leave out."""
+"""The result of a score: its value, the values it averages, and the number of rows left out."""
 
 from dataclasses import dataclass
 

@@ -2,7 +2,7 @@
 
 Settings are those of disentanglement_lib [1]_, whose study has most published values: scikit-learn's
 ``GradientBoostingClassifier()`` for each factor, and for each pair of a code and a factor
-``LinearSVC(C=0.01, class_weight="balanced")``. There both are fitted to 10,000 images and judged by 5,000 others.
+``LinearSVC(C=0.01, class_weight="balanced")``. There both are fitted to 10,000 images and tested on 5,000 others.
 
 References
 ----------
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from setsup.errors import imported
 
-__all__ = ["boosted", "separated"]
+__all__ = ["fit_boosting", "fit_svm"]
 
 Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -26,13 +26,13 @@ Codes = npt.NDArray[np.int64]
 _STATE = 0  # of random numbers: scikit-learn's trees break ties between codes with them
 
 
-def boosted(codes: Reals, levels: Codes, test: npt.NDArray[np.bool_]) -> tuple[Reals, float]:
+def fit_boosting(codes: Reals, levels: Codes, test: npt.NDArray[np.bool_]) -> tuple[Reals, float]:
     """Importances of codes (n, d) for the levels (n,) of a factor, of sum 1 or 0; and the accuracy on test rows.
 
     Examples
     --------
     >>> factors = np.tile(np.indices((2, 2)).reshape(2, -1), 10).T
-    >>> importance, accuracy = boosted(factors * 1.0, factors[:, 0], np.arange(40) % 10 == 0)
+    >>> importance, accuracy = fit_boosting(factors * 1.0, factors[:, 0], np.arange(40) % 10 == 0)
     >>> importance.round(3), accuracy
     (array([1., 0.]), 1.0)
 
@@ -42,7 +42,7 @@ def boosted(codes: Reals, levels: Codes, test: npt.NDArray[np.bool_]) -> tuple[R
     return np.asarray(model.feature_importances_), float((model.predict(codes[test]) == levels[test]).mean())
 
 
-def separated(code: Reals, levels: Codes, test: npt.NDArray[np.bool_]) -> float:
+def fit_svm(code: Reals, levels: Codes, test: npt.NDArray[np.bool_]) -> float:
     """Accuracy on test rows of levels (n,), as a linear support vector tells them from one code (n,)."""
     # of the two equal problems the one whose solution draws no random numbers, and which scikit-learn chooses here
     model = imported("sklearn.svm", "train").LinearSVC(C=0.01, class_weight="balanced", dual=False, random_state=_STATE)

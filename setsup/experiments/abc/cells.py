@@ -27,7 +27,7 @@ class Cell:
 
 
 def write_cells(file: Path, settings: dict[str, Any], cells: dict[tuple[int, int], Cell]) -> None:
-    """Write settings and results anew; no reader sees a part of them."""
+    """Write settings and results atomically."""
     lines = [settings, *(asdict(cell) for cell in cells.values())]
     with written(file) as part:
         part.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -43,7 +43,7 @@ def read_cells(file: Path, settings: dict[str, Any]) -> dict[tuple[int, int], Ce
     values = [_value(line, f"{file}, line {number}") for number, line in enumerate(lines, 1)]
     if values and values[0] != settings:
         raise DataError(f"{file} holds a simulation of {values[0]}, not of {settings}: choose another folder for these")
-    cells = [_checked(value, f"{file}, line {number}") for number, value in enumerate(values[1:], 2)]
+    cells = [_check_cell(value, f"{file}, line {number}") for number, value in enumerate(values[1:], 2)]
     return {(cell.size, cell.dimensions): cell for cell in cells}
 
 
@@ -51,13 +51,13 @@ def _value(line: bytes, where: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is damaged; remove the file to simulate anew") from error
+        raise DataError(f"{where} is damaged; remove the file to simulate again") from error
 
 
-def _checked(value: Any, where: str) -> Cell:
+def _check_cell(value: Any, where: str) -> Cell:
     """One result; only what `write_cells` may have written."""
     types = {field.name: field.type for field in fields(Cell)}
     known = isinstance(value, dict) and {name: type(of) for name, of in value.items()} == types
     if not known or not all(0 <= number < math.inf for number in value.values()):
-        raise DataError(f"{where} is no result of a simulation; remove the file to simulate anew")
+        raise DataError(f"{where} is no result of a simulation; remove the file to simulate again")
     return Cell(**value)

@@ -1,4 +1,4 @@
-"""What is measured for figures that are ABC's own: style of digits (5, S7), and losses of random points (S3)."""
+"""Measurements for figures of ABC: style of digits (5, S7), and losses of random points (S3)."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -7,16 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import evaluation
-from setsup.evaluation.digits import digit_measures, pixels
+from setsup.experiments.abc.across import nearest_of_each
+from setsup.experiments.abc.digits import digit_measures, pixels
 from setsup.experiments.measures import noise_of
 from setsup.experiments.measures.components import component_labels
 from setsup.experiments.preset import Measured
+from setsup.experiments.trained import TrainedRun
 
 if TYPE_CHECKING:  # presets are listed without torch
     from PIL.Image import Image
 
     from setsup.datasets import Dataset
-    from setsup.experiments.trained import TrainedRun
 
 __all__ = ["DigitStyle", "LossOverDimensions"]
 
@@ -26,20 +27,20 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigitStyle:
-    """Measures of :func:`~setsup.evaluation.digits.digit_measures`, and the pictures of figure 5 of ABC.
+    """Measures of :func:`~setsup.experiments.abc.digits.digit_measures`, and the images of figure 5 of ABC.
 
-    The same is measured on the untrained network, and on the first principal components of pixels.
+    The untrained network, and the first principal components of pixels, are measured in the same way.
 
     Attributes
     ----------
     withheld : int
-        The digit that was not trained on; all its images, of both parts of MNIST, are taken.
+        The digit that was not trained on; all its images, of both parts of MNIST, are used.
     components : int
         Of pixels: as many as the embedding has dimensions.
     shown : int
-        Images of the withheld digit in the picture, at the principal components of these; measures take them all.
+        Images of the withheld digit in the plot, at their principal components; measures use all of them.
     every : int
-        Of the test images, only each so manyth: 1 takes all.
+        Stride over the test images: 1 uses all.
     sigma : float, optional
         Of the noise, in units of the embeddings; by default that of :func:`~setsup.experiments.measures.noise_of`.
 
@@ -53,16 +54,16 @@ class DigitStyle:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Libraries of what is measured on strokes, and of the pictures."""
-        return "skimage", "matplotlib"
+        """Libraries of measures and plots."""
+        return "skimage", "sklearn", "matplotlib"
 
     def shrunk(self) -> "DigitStyle":
         """The same on a twentieth of the test images."""
         return replace(self, every=20)
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """Measures of the trained network, the untrained one, and pixels; a scatter and a sheet of neighbours."""
-        from setsup.experiments.trained import embed
+        from setsup.experiments.embedding import embed
 
         sigma = noise_of(trained, self.sigma)
         train, test = trained.dataset, trained.open("test")
@@ -108,13 +109,13 @@ class LossOverDimensions:
     Attributes
     ----------
     sizes : tuple of int
-        Points a set.
+        Points per set.
     dimensions : tuple of int
         Of the cube that they lie in.
     draws : int
-        Over which the loss is averaged, at most.
+        Maximum number of draws that are averaged.
     error : float
-        Relative standard error from which on fewer are enough; neighbouring dimensions may differ by less than 1 %.
+        Relative standard error at which to stop earlier; neighbouring dimensions may differ by less than 1 %.
 
     """
 
@@ -127,7 +128,7 @@ class LossOverDimensions:
         """Two sizes, two numbers of dimensions, few draws."""
         return replace(self, sizes=(4, 32), dimensions=(1, 3), draws=50)
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """Losses over dimensions by size, scaled by that of one dimension; and the dimension where each is least."""
         from setsup.experiments.abc.simulation import simulate
 
@@ -151,7 +152,7 @@ def _sheet(embedded: Reals, digits: Rows, images: Reals) -> "Image":
     """Figure 5b: the first image of each digit, and the nearest to it of every digit."""
     from setsup.reports.grid import image_grid
 
-    names, queries, rows = evaluation.nearest_of_each(embedded, digits)
+    names, queries, rows = nearest_of_each(embedded, digits)
     return image_grid(images[rows], column_labels=[str(name) for name in names], queries=images[queries])
 
 

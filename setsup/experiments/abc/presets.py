@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from setsup.experiments.abc.measures import DigitStyle, LossOverDimensions
-from setsup.experiments.drawing import Sets
+from setsup.experiments.data import Data
 from setsup.experiments.measures import Accuracy, Components, FactorInformation, NoiseSweep
-from setsup.experiments.preset import Data, Evaluation, Preset
+from setsup.experiments.preset import Evaluation, Preset
+from setsup.experiments.sets import Sets
 
 if TYPE_CHECKING:
     import torch
@@ -18,19 +19,21 @@ if TYPE_CHECKING:
     from setsup.factors import FactorTable
     from setsup.methods.abc import ABC
 
-__all__ = ["FACTORS", "HELD", "PRESETS", "WORDS", "ABCSettings"]
+__all__ = ["FACTORS", "INACTIVE", "PAPER", "PRESETS", "WORDS", "ABCSettings"]
+
+PAPER = '"Learning ABCs: Approximate Bijective Correspondence", arXiv 2103.03240'
 
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
 """In the order in which the paper reports them."""
 
-HELD = {1: ("wall_hue",), 2: ("wall_hue", "floor_hue"), 3: ("wall_hue", "floor_hue", "object_hue")}
+INACTIVE = {1: ("wall_hue",), 2: ("wall_hue", "floor_hue"), 3: ("wall_hue", "floor_hue", "object_hue")}
 WORDS = {1: "the wall's hue", 2: "the hues of wall and floor", 3: "all hues"}
 """Inactive factors of the experiments with so many hues, and what they are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ABCSettings:
-    """Settings of :class:`setsup.methods.abc.ABC`, and the paper's encoder for a data set.
+    """Settings of :class:`setsup.methods.abc.ABC`, and the paper's encoder for a dataset.
 
     Attributes
     ----------
@@ -59,8 +62,8 @@ class ABCSettings:
     rate: float = 3e-5
     halve_every: int | None = None
 
-    def method(self, table: "FactorTable", generator: "torch.Generator") -> "ABC":
-        """The method of a run."""
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "ABC":
+        """Build the method of a run."""
         from setsup.methods import networks
         from setsup.methods.abc import ABC
 
@@ -89,9 +92,9 @@ def _shapes3d(
     return Preset(
         name=f"abc/{name}",
         shows=shows,
-        data=Data("shapes3d", stand_in="shapes3d-procedural"),
-        drawing=Sets(inactive=HELD[hues], size=size, unconstrained=unconstrained),
-        learning=ABCSettings(encoder="shapes3d"),
+        data=Data("shapes3d", substitute="shapes3d-procedural"),
+        sampler=Sets(inactive=INACTIVE[hues], size=size, unconstrained=unconstrained),
+        method=ABCSettings(encoder="shapes3d"),
         steps=2_000,
         seeds=10,
         evaluations=evaluations,
@@ -125,14 +128,14 @@ def _figure_s2() -> Iterator[Preset]:
         for temperature in (0.1, 1.0, 10.0):
             name, shows = f"figS2-{hues}-{temperature:g}", f"{WORDS[hues]} inactive, temperature {temperature:g}"
             preset = _shapes3d(name, f"information under noise, {shows}", hues, _NOISE)
-            yield replace(preset, learning=ABCSettings(encoder="shapes3d", temperature=temperature))
+            yield replace(preset, method=ABCSettings(encoder="shapes3d", temperature=temperature))
 
 
 _AUGMENTATION = replace(
     _shapes3d("augmentation", "augmented hues in place of a second set", 1, _INFORMATION),
-    drawing=Sets(inactive=(), sets=1),
+    sampler=Sets(inactive=(), sets=1),
     augmentation="abc-shapes3d",
-    learning=ABCSettings(encoder="shapes3d", objective="augmentation"),
+    method=ABCSettings(encoder="shapes3d", objective="augmentation"),
 )
 
 _S3 = Preset(
@@ -145,8 +148,8 @@ _MNIST = Preset(
     name="abc/mnist",
     shows="figures 5 and S7: style across digits, and of a digit never trained on",
     data=Data("mnist", "train"),
-    drawing=Sets(inactive=("digit",), size=64, where="digit != 9"),
-    learning=ABCSettings(encoder="mnist", rate=1e-4),
+    sampler=Sets(inactive=("digit",), size=64, where="digit != 9"),
+    method=ABCSettings(encoder="mnist", rate=1e-4),
     steps=500,
     seeds=5,
     evaluations={"style": DigitStyle()},

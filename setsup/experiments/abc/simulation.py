@@ -30,8 +30,8 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
+from setsup.checks import check_integer
 from setsup.errors import SetsupError
-from setsup.evaluation.information import whole
 from setsup.experiments.abc.cells import CELLS, Cell, read_cells, write_cells
 from setsup.files import locked
 from setsup.methods import correspondence_loss
@@ -159,9 +159,8 @@ def simulated_loss(
     (2.0, True)
 
     """
-    size, dimensions = whole("the set size", size, 2), whole("the number of dimensions", dimensions, 1)
-    found = _measured(size, dimensions, temperature, whole("draws", draws, 2), 0.0, seed, similarity, device)
-    return _mean(found)
+    size, dimensions, draws = _check_counts(size, dimensions, draws)
+    return _mean(_measure(size, dimensions, temperature, draws, 0.0, seed, similarity, device))
 
 
 def best_temperature(
@@ -205,8 +204,8 @@ def best_temperature(
     True
 
     """
-    size, dimensions = whole("the set size", size, 2), whole("the number of dimensions", dimensions, 1)
-    points = _points(seed, "simulation search", range(whole("draws", draws, 2)), size, dimensions).to(device)
+    size, dimensions, draws = _check_counts(size, dimensions, draws)
+    points = _points(seed, "simulation search", range(draws), size, dimensions).to(device)
 
     def loss(log: float) -> float:
         return float(_losses(points, math.exp(log), similarity).mean())
@@ -233,7 +232,7 @@ def simulate(
     ``draws``; the loss is then measured on others, a hundred at a time, at least 500 where there are so many.
 
     Where a folder is given, each result is kept there as soon as it is known, as a line of ``simulation.jsonl``. A run
-    that was stopped goes on from there and ends with the same values; later runs may add sizes and dimensions.
+    that was stopped resumes with the same values; later runs may add sizes and dimensions.
 
     Parameters
     ----------
@@ -271,8 +270,8 @@ def simulate(
     array([1, 6])
 
     """
-    rows, columns = _several("set sizes", sizes, 2), _several("numbers of dimensions", dimensions, 1)
-    draws = whole("draws", draws, 2)
+    rows, columns = _check_several("set sizes", sizes, 2), _check_several("numbers of dimensions", dimensions, 1)
+    draws = check_integer(draws, "draws", SetsupError, 2)
     if not 0 <= error < 1:
         raise SetsupError(f"the relative standard error must be a number from 0 to below 1, not {error!r}")
     stream_key(seed, "simulation")  # checks the seed
@@ -301,11 +300,11 @@ def simulate(
 def _cell(size: int, dimensions: int, draws: int, error: float, seed: int, device: str | torch.device) -> Cell:
     sought = min(draws, max(200, (1 << 16) // size))  # the mean over a large set varies less from draw to draw
     temperature = best_temperature(size, dimensions, sought, seed=seed, device=device)
-    losses = _measured(size, dimensions, temperature, draws, error, seed, "l2sq", device)
+    losses = _measure(size, dimensions, temperature, draws, error, seed, "l2sq", device)
     return Cell(size, dimensions, temperature, *_mean(losses), len(losses))
 
 
-def _measured(
+def _measure(
     size: int,
     dimensions: int,
     temperature: float,
@@ -370,9 +369,17 @@ def _valley(loss: Callable[[float], float], start: float, what: str) -> tuple[fl
     return at, here
 
 
-def _several(name: str, given: Iterable[int], least: int) -> list[int]:
-    """Check some different whole numbers."""
-    found = [whole(f"each of the {name}", value, least) for value in given]
+def _check_counts(size: int, dimensions: int, draws: int) -> tuple[int, int, int]:
+    return (
+        check_integer(size, "the set size", SetsupError, 2),
+        check_integer(dimensions, "the number of dimensions", SetsupError, 1),
+        check_integer(draws, "draws", SetsupError, 2),
+    )
+
+
+def _check_several(name: str, given: Iterable[int], least: int) -> list[int]:
+    """Check some different integers."""
+    found = [check_integer(value, f"each of the {name}", SetsupError, least) for value in given]
     if not found or len(set(found)) < len(found):
         raise SetsupError(f"the {name} must be one or more different numbers, not {found}")
     return found

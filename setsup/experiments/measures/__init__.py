@@ -2,7 +2,7 @@
 
 Information and accuracy are measured under noise, at the scale that a loss resolves; principal components,
 disentanglement scores, retrieval and linear probes on embeddings as they are. Factors go by their names in the table of
-the data set.
+the dataset.
 """
 
 from setsup.experiments.measures.components import Components

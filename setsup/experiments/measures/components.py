@@ -1,8 +1,8 @@
-"""Principal components of embeddings, and pictures of them in a plane."""
+"""Principal components of embeddings, and images of them in a plane."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,7 @@ from setsup import evaluation
 from setsup.evaluation.maps import tsne_map, umap_map
 from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
-
-if TYPE_CHECKING:  # presets are listed without torch
-    from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained import TrainedRun
 
 __all__ = ["Components", "component_labels"]
 
@@ -27,18 +25,18 @@ _LIBRARIES = {"tsne": "sklearn", "umap": "umap"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """Principal components of embeddings: their share of the variance, and pictures of the plane of the first two.
+    """Principal components of embeddings: their share of the variance, and images of the plane of the first two.
 
     Attributes
     ----------
     factors : tuple of str
-        Each gives a panel of a picture, coloured by its values.
+        Each gives a panel of an image, coloured by its values.
     samples : int
         Rows that are embedded.
     shown : int
-        Points of a picture.
+        Points of an image.
     maps : tuple of {"pca", "tsne", "umap"}
-        Pictures: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
+        Images: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
         :func:`~setsup.evaluation.maps.umap_map` put the points.
 
     """
@@ -54,10 +52,10 @@ class Components:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Libraries of its pictures."""
+        """Libraries of its images."""
         return ("matplotlib", *(library for kind, library in _LIBRARIES.items() if kind in self.maps))
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """Share of the variance that the first one, two and three components carry."""
         from setsup.reports.points import scatter_panels
 

@@ -3,18 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.measures.rows import SMOKE_ROWS, Columns, embedded_rows
+from setsup.experiments.measures.rows import SMOKE_ROWS, Columns, embed_rows
 from setsup.experiments.preset import Measured
-
-if TYPE_CHECKING:  # presets are listed without torch
-    from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained import TrainedRun
 
 __all__ = ["Accuracy", "FactorInformation", "NoiseSweep", "noise_of"]
 
@@ -36,14 +34,14 @@ class FactorInformation:
         Rows that are embedded.
     estimator : {"probe", "mine", "neighbours"}
         See :func:`~setsup.evaluation.probe_information`, :func:`~setsup.evaluation.mine` and
-        :func:`~setsup.evaluation.neighbour_information`. ``probe`` and ``mine`` are bounds from below; ``mine``, as
-        ABC's paper has it, reads low for factors of many levels, while ``probe`` is judged by rows held out and takes
-        levels as such. A factor without levels takes one of the other two.
+        :func:`~setsup.evaluation.neighbour_information`. ``probe`` and ``mine`` are lower bounds; ``mine``, ABC's
+        choice, underestimates for factors of many levels, while ``probe`` is evaluated on held-out rows and treats
+        levels as classes. A factor without levels needs one of the other two.
     steps : int, optional
-        Of the estimator's training; its own number by default, as of the next two. ``neighbours`` trains nothing and
-        takes none of the four.
+        Of the estimator's training; the estimator's default if None, also for the next two. ``neighbours`` trains
+        nothing and takes none of the four.
     batch : int, optional
-        Rows a step.
+        Rows per step.
     rate : float, optional
         Learning rate.
     last : int, optional
@@ -68,7 +66,7 @@ class FactorInformation:
             if self.estimator == "neighbours":
                 raise SetsupError(f"the estimator neighbours trains nothing: give it {name} None, not {value}")
             if self.estimator == "probe" and name == "last":
-                raise SetsupError(f"the estimator probe is judged when it is trained: give it last None, not {value}")
+                raise SetsupError(f"the estimator probe averages no steps: give it last None, not {value}")
             if not 0 < value < math.inf:
                 raise SetsupError(f"{name} is a positive number, not {value}")
         if self.last is not None and self.steps is not None and self.last > self.steps:
@@ -85,10 +83,10 @@ class FactorInformation:
         steps = None if self.estimator == "neighbours" else _SMOKE_STEPS
         return replace(self, samples=SMOKE_ROWS, steps=steps, batch=None, last=None)
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """Nats by factor."""
         sigma = noise_of(trained, self.sigma)
-        embedded, columns = embedded_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
+        embedded, columns = embed_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
         nats = _nats(trained, embedded, columns, self.estimator, sigma, self._training())
         return Measured(values=dict(zip(self.factors, nats, strict=True)))
 
@@ -139,10 +137,10 @@ class NoiseSweep:
         """Three scales, few rows and a short training."""
         return replace(self, samples=SMOKE_ROWS, scales=3, steps=_SMOKE_STEPS)
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """A curve of nats over σ for each factor."""
         sigmas = np.geomspace(self.low, self.high, self.scales) * noise_of(trained, self.sigma)
-        embedded, columns = embedded_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
+        embedded, columns = embed_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
         training = {} if self.estimator == "neighbours" or self.steps is None else {"steps": self.steps}
         if self.estimator == "mine":
             found = _nats(trained, embedded, columns, "mine", sigmas, training)
@@ -154,7 +152,7 @@ class NoiseSweep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """How often a classifier finds each factor in noisy embeddings of held-out rows (appendix S1 of ABC).
+    """Accuracy of a classifier for each factor on noisy embeddings of held-out rows (appendix S1 of ABC).
 
     Attributes
     ----------
@@ -165,7 +163,7 @@ class Accuracy:
     steps : int
         Of the training of each classifier.
     held_out : float
-        Share of the rows that classifiers are judged by and not trained on.
+        Share of the rows held out from training.
     rate : float
         Learning rate.
     sigma : float, optional
@@ -192,10 +190,10 @@ class Accuracy:
         """The same on few rows, with a short training."""
         return replace(self, samples=SMOKE_ROWS, steps=_SMOKE_STEPS)
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """Share that is right, by factor."""
         sigma = noise_of(trained, self.sigma)
-        embedded, columns = embedded_rows(trained, self.factors, self.samples, "a classifier")
+        embedded, columns = embed_rows(trained, self.factors, self.samples, "a classifier")
         found = evaluation.probe_information(
             embedded,
             np.stack(columns, axis=1),
@@ -215,7 +213,7 @@ def _of_levels(estimator: Estimator) -> str:
 
 
 def _nats(
-    trained: "TrainedRun",
+    trained: TrainedRun,
     embedded: npt.NDArray[np.float32],
     columns: Columns,
     estimator: Estimator,
@@ -223,7 +221,7 @@ def _nats(
     training: Mapping[str, Any],
 ) -> Reals:
     """Information of each factor, (factors,); by MINE also under noise of several scales, (scales, factors)."""
-    if estimator == "neighbours":  # one by one: beside a continuous factor, classes would be taken for numbers
+    if estimator == "neighbours":  # one by one: together with a continuous factor, classes would be treated as numbers
         seed = trained.seed
         found = [evaluation.neighbour_information(embedded, of, sigma=sigma, seed=seed).nats for of in columns]
         return np.concatenate(found)
@@ -234,13 +232,12 @@ def _nats(
     return estimate(embedded, np.stack(columns, axis=1), **how, **training).nats
 
 
-def noise_of(trained: "TrainedRun", sigma: float | None = None) -> float:
-    """σ of the noise at which embeddings are judged: as it is given, or the length that the loss of a method resolves.
+def noise_of(trained: TrainedRun, sigma: float | None = None) -> float:
+    """σ of the noise for the evaluation: as given, or the length that the loss of a method resolves.
 
-    A loss has such a length where the ``similarity`` of its method is ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ: √τ
-    and τ, as :func:`~setsup.evaluation.noise_scale` has them. With others σ has to be given. A cosine sees directions
-    only, so that no σ fits embeddings of any length; on the unit sphere, where ‖x − y‖² = 2 − 2 cos, that of
-    temperature τ resolves √(2τ).
+    It is known for a method with the ``similarity`` ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ: √τ and τ, as of
+    :func:`~setsup.evaluation.noise_scale`. Others need σ. A cosine depends on directions only, so that no σ fits
+    embeddings of any length; on the unit sphere, where ‖x − y‖² = 2 − 2 cos, that of temperature τ resolves √(2τ).
 
     Raises
     ------
@@ -256,7 +253,7 @@ def noise_of(trained: "TrainedRun", sigma: float | None = None) -> float:
     similarity, temperature = getattr(method, "similarity", None), getattr(method, "temperature", None)
     if similarity not in ("l2sq", "l2") or temperature is None:
         raise SetsupError(
-            f"{type(method).__name__} does not say by a similarity l2sq or l2 and a temperature at which scale of "
-            "noise its embeddings are judged: give the evaluation a sigma, in units of the embeddings"
+            f"{type(method).__name__} has no similarity l2sq or l2 with a temperature, from which the scale of the "
+            "noise is derived: give the evaluation a sigma, in units of the embeddings"
         )
     return evaluation.noise_scale(similarity, temperature)

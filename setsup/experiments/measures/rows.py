@@ -1,17 +1,15 @@
 """Rows that a measurement embeds, and what is known of them."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
+from setsup.experiments.trained import TrainedRun
 
-if TYPE_CHECKING:  # presets are listed without torch
-    from setsup.experiments.trained import TrainedRun
-
-__all__ = ["SMOKE_ROWS", "Columns", "embedded_rows"]
+__all__ = ["SMOKE_ROWS", "Columns", "embed_rows"]
 
 Columns = list[npt.NDArray[Any]]
 """Codes (n,) of each factor, -1 where unknown; or the numbers of a continuous one, NaN where unknown."""
@@ -20,8 +18,8 @@ SMOKE_ROWS = 288
 """A batch of the estimators, and what they hold out."""
 
 
-def embedded_rows(
-    trained: "TrainedRun", factors: Sequence[str], samples: int, of_levels: str = ""
+def embed_rows(
+    trained: TrainedRun, factors: Sequence[str], samples: int, of_levels: str = ""
 ) -> tuple[npt.NDArray[np.float32], Columns]:
     """Embeddings of rows (n, d), and their codes or numbers; levels only, where something is named that needs them."""
     if not factors:

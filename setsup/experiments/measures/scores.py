@@ -1,17 +1,15 @@
 """Scores of embeddings as they are: disentanglement, retrieval, linear probes."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.measures.rows import SMOKE_ROWS, embedded_rows
+from setsup.experiments.measures.rows import SMOKE_ROWS, embed_rows
 from setsup.experiments.preset import Measured
-
-if TYPE_CHECKING:  # presets are listed without torch
-    from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained import TrainedRun
 
 __all__ = ["Disentanglement", "Probes", "Retrieval"]
 
@@ -61,9 +59,9 @@ class Disentanglement:
         """The same on few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """Scores by name, 1 the best; those of DCI are disentanglement, completeness and informativeness."""
-        embedded, columns = embedded_rows(trained, self.factors, self.samples, "a disentanglement score")
+        embedded, columns = embed_rows(trained, self.factors, self.samples, "a disentanglement score")
         levels, codes = np.stack(columns, axis=1), embedded.astype(np.float64)
         if self.components is not None:
             codes = evaluation.principal_components(codes, self.components).project(codes)
@@ -112,9 +110,9 @@ class Retrieval:
         """The same on few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """By factor: ``precision`` at k, ``average precision`` (its mean over queries), and ``chance`` of precision."""
-        embedded, columns = embedded_rows(trained, self.factors, self.samples, "retrieval")
+        embedded, columns = embed_rows(trained, self.factors, self.samples, "retrieval")
         own = np.arange(len(embedded))
         rows, _ = evaluation.nearest(embedded, embedded, self.k, metric=self.metric, own=own)
         values: dict[str, dict[str, float]] = {"precision": {}, "average precision": {}, "chance": {}}
@@ -145,13 +143,18 @@ class Probes:
     factors: tuple[str, ...]
     samples: int = 10_000
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Libraries of its fits."""
+        return ("sklearn",)
+
     def shrunk(self) -> "Probes":
         """The same on few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
-    def measure(self, trained: "TrainedRun") -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         """By factor: ``accuracy``, and ``majority``, what naming the most frequent level would have; or ``R²``."""
-        embedded, columns = embedded_rows(trained, self.factors, self.samples)
+        embedded, columns = embed_rows(trained, self.factors, self.samples)
         values: dict[str, dict[str, float]] = {"accuracy": {}, "majority": {}, "R²": {}}
         for name, codes in zip(self.factors, columns, strict=True):
             if codes.dtype.kind == "f":

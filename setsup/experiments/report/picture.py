@@ -1,4 +1,4 @@
-"""A report as one picture: charts of what was found, pictures of the runs, and what became of the paper's claims."""
+"""A report as one image: charts of the values, images of the runs, and verdicts on the paper's claims."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,35 +8,35 @@ from PIL import Image, ImageDraw
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.experiments.report import Column
-from setsup.experiments.report.findings import Findings, Line
-from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrapped
+from setsup.experiments.report.filled import FilledReport, Line
+from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
 from setsup.reports.page import INK, SOFT
 from setsup.reports.plots import bars, curves
 
 __all__ = ["draw_report"]
 
 _WIDTH = 2200
-"""Pixels within which charts and pictures stand side by side."""
+"""Pixels within which charts and images are placed side by side."""
 _PART = (_WIDTH - 60) // 2
-"""The widest picture of a run."""
+"""Maximum width of an image of a run."""
 _MARGIN, _GAP = 30, 30
 _MOST = 6
-"""Pictures of the runs of a line that are shown; the others are counted."""
+"""Images of the runs of a line that are shown; the others are counted."""
 
 _TITLES: tuple[Style, Style] = ((34, INK), (22, SOFT))
 _TEXTS: tuple[Style, Style] = ((22, INK), (20, SOFT))
 
 
-def draw_report(findings: Findings) -> Image.Image:
-    """Draw a report.
+def draw_report(filled: FilledReport) -> Image.Image:
+    """Plot a report.
 
-    Bars show values, a chart for each way in which runs differ from the paper's setting; curves and pictures of the
-    runs stand below. What was not run is said, and so is what became of each claim.
+    Bars show values, with one chart for each way in which runs differ from the paper's setting; curves and images of
+    the runs follow, then what was not run, and the verdict on each claim.
 
     Parameters
     ----------
-    findings : Findings
-        What is drawn.
+    filled : FilledReport
+        What to plot.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def draw_report(findings: Findings) -> Image.Image:
     Raises
     ------
     DataError
-        When a picture of a run cannot be read.
+        When an image of a run cannot be read.
 
     Examples
     --------
@@ -55,18 +55,18 @@ def draw_report(findings: Findings) -> Image.Image:
 
     """
     check_arguments(draw_report, locals(), DataError)
-    blocks = [_lines(f"{findings.report.name}: {findings.report.shows}\n{findings.report.source}", _TITLES)]
-    charts = [*_bar_charts(findings), *_curve_charts(findings)]
+    blocks = [_lines(f"{filled.report.name}: {filled.report.shows}\n{filled.report.source}", _TITLES)]
+    charts = [*_bar_charts(filled), *_curve_charts(filled)]
     blocks += _side_by_side(charts)
-    for line in findings.lines:
-        blocks += _pictures(line, many=len(findings.report.rows) > 1)
-    if findings.commands:
-        blocks.append(_lines(f"not run as in the paper: {', '.join(findings.commands)}", _TEXTS))
+    for line in filled.lines:
+        blocks += _pictures(line, many=len(filled.report.rows) > 1)
+    if filled.commands:
+        blocks.append(_lines(f"not run as in the paper: {', '.join(filled.commands)}", _TEXTS))
     if unmeasured := [
-        ", ".join([line.row.label, *line.differs]) for line in findings.lines if line.run and not line.seeds
+        ", ".join([line.row.label, *line.differs]) for line in filled.lines if line.run and not line.seeds
     ]:
         blocks.append(_lines(f"not measured: {'; '.join(unmeasured)}", _TEXTS))
-    for verdict in findings.verdicts:
+    for verdict in filled.verdicts:
         blocks.append(_lines("\n".join(verdict.lines), _TEXTS))
     width = max(block.width for block in blocks) + 2 * _MARGIN
     height = sum(block.height + _GAP for block in blocks) - _GAP + 2 * _MARGIN
@@ -78,14 +78,14 @@ def draw_report(findings: Findings) -> Image.Image:
     return sheet
 
 
-def _bar_charts(findings: Findings) -> list[Image.Image]:
+def _bar_charts(filled: FilledReport) -> list[Image.Image]:
     charts = []
-    parts = _parts(findings)
-    for differs in dict.fromkeys(line.differs for line in findings.lines):
-        lines = [line for line in findings.lines if line.differs == differs]
+    parts = _parts(filled)
+    for differs in dict.fromkeys(line.differs for line in filled.lines):
+        lines = [line for line in filled.lines if line.differs == differs]
         for (title, unit), columns in parts.items():
             series: dict[str, dict[str, tuple[float, float | None]]] = {}
-            counted = _seeds(lines, findings)
+            counted = _seeds(lines, filled)
             for line in lines:
                 name = line.row.label if counted else f"{line.row.label}, n = {len(line.seeds)}"
                 series[name] = {
@@ -95,11 +95,11 @@ def _bar_charts(findings: Findings) -> list[Image.Image]:
                 }
             if any(series.values()):
                 labels = {label for held in series.values() for label in held}
-                beside = _beside(findings, [line.row.label for line in lines], columns, labels)
+                references = _reference_bars(filled, [line.row.label for line in lines], columns, labels)
                 heads = [title, counted, *differs]
                 charts.append(
                     bars(
-                        beside | {name: held for name, held in series.items() if held},
+                        references | {name: held for name, held in series.items() if held},
                         unit=unit,
                         ceilings={
                             column.name: column.ceiling
@@ -112,23 +112,23 @@ def _bar_charts(findings: Findings) -> list[Image.Image]:
     return charts
 
 
-def _parts(findings: Findings) -> Mapping[tuple[str, str], list[Column]]:
-    """Columns of one chart each: those of an evaluation and a unit; what curves are read at stands in their chart."""
-    several = len(findings.report.evaluations) > 1
+def _parts(filled: FilledReport) -> Mapping[tuple[str, str], list[Column]]:
+    """Columns by chart: those of an evaluation and a unit; values of curves are in the charts of these."""
+    several = len(filled.report.evaluations) > 1
     found: dict[tuple[str, str], list[Column]] = {}
-    for column in findings.columns:
+    for column in filled.columns:
         if column.at is None:
             title = column.key.partition(": ")[0] if several else ""
-            found.setdefault((title, column.unit or findings.report.unit), []).append(column)
+            found.setdefault((title, column.unit or filled.report.unit), []).append(column)
     return found
 
 
-def _beside(
-    findings: Findings, rows: Sequence[str], columns: Sequence[Column], labels: set[str]
+def _reference_bars(
+    filled: FilledReport, rows: Sequence[str], columns: Sequence[Column], labels: set[str]
 ) -> dict[str, dict[str, tuple[float, float | None]]]:
-    """Numbers to compare with; those that are the same for all rows once."""
+    """Bars of numbers to compare with; those that are the same for all rows once."""
     found: dict[str, dict[str, tuple[float, float | None]]] = {}
-    for who, said in findings.report.beside.items():
+    for who, said in filled.report.references.items():
         by_row = []
         for row in rows:
             numbers: dict[str, tuple[float, float | None]] = {}
@@ -145,18 +145,18 @@ def _beside(
     return found
 
 
-def _seeds(lines: Sequence[Line], findings: Findings) -> str:
-    counts = {(len(line.seeds), findings.seeds.get(line.row.preset, 1)) for line in lines if line.seeds}
+def _seeds(lines: Sequence[Line], filled: FilledReport) -> str:
+    counts = {(len(line.seeds), filled.seeds.get(line.row.preset, 1)) for line in lines if line.seeds}
     words = {f"{found} of {asked} seeds" for found, asked in counts}
     return words.pop() if len(words) == 1 else ""
 
 
-def _curve_charts(findings: Findings) -> list[Image.Image]:
-    report = findings.report
-    labels = {column.key: column.name for column in findings.columns}
-    ceilings = {column.name: column.ceiling for column in findings.columns if column.ceiling is not None}
+def _curve_charts(filled: FilledReport) -> list[Image.Image]:
+    report = filled.report
+    labels = {column.key: column.name for column in filled.columns}
+    ceilings = {column.name: column.ceiling for column in filled.columns if column.ceiling is not None}
     charts = []
-    for line in findings.lines:
+    for line in filled.lines:
         found, bands = {}, {}
         for key, (x, mean, sd) in line.curves.items():
             name = labels.get(key, key)
@@ -177,7 +177,7 @@ def _curve_charts(findings: Findings) -> list[Image.Image]:
                     y_label=report.y_label or report.unit,
                     bands=bands,
                     references={name: ceiling for name, ceiling in ceilings.items() if name in found},
-                    title=", ".join(filter(None, [line.row.label, _seeds([line], findings), *line.differs])),
+                    title=", ".join(filter(None, [line.row.label, _seeds([line], filled), *line.differs])),
                 )
             )
     return charts
@@ -190,7 +190,7 @@ def _pictures(line: Line, many: bool) -> list[Image.Image]:
             with Image.open(path) as picture:
                 shown = picture.convert("RGB")
         except OSError as error:
-            raise DataError(f"{path} cannot be read ({error}): make it anew with `setsup eval`") from error
+            raise DataError(f"{path} cannot be read ({error}): make it again with `setsup eval`") from error
         if shown.width > _PART:
             shown = shown.resize((_PART, round(shown.height * _PART / shown.width)), Image.Resampling.LANCZOS)
         words = [line.row.label] if many else []
@@ -201,7 +201,7 @@ def _pictures(line: Line, many: bool) -> list[Image.Image]:
         tiles.append(tile)
     blocks = _side_by_side(tiles)
     if len(line.pictures) > _MOST:
-        blocks.append(_lines(f"and {len(line.pictures) - _MOST} pictures more in the run folders", _TEXTS))
+        blocks.append(_lines(f"and {len(line.pictures) - _MOST} more images in the run folders", _TEXTS))
     return blocks
 
 
@@ -212,19 +212,19 @@ def _side_by_side(images: Sequence[Image.Image]) -> list[Image.Image]:
             rows[-1].append(image)
         else:
             rows.append([image])
-    joined = []
+    sheets = []
     for row in rows:
         width = sum(one.width + _GAP for one in row) - _GAP
-        joined.append(Image.new("RGB", (width, max(one.height for one in row)), "white"))
+        sheets.append(Image.new("RGB", (width, max(one.height for one in row)), "white"))
         left = 0
         for one in row:
-            joined[-1].paste(one, (left, 0))
+            sheets[-1].paste(one, (left, 0))
             left += one.width + _GAP
-    return joined
+    return sheets
 
 
 def _lines(text: str, styles: tuple[Style, Style], width: int = 1500) -> Image.Image:
-    lines: Lines = wrapped(text, width, styles)
+    lines: Lines = wrap_text(text, width, styles)
     block = Image.new("RGB", (width, sum(line_height(style[0]) for _, style in lines) + 6), "white")
     top = 0
     for line, style in lines:

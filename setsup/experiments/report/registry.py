@@ -1,7 +1,7 @@
-"""Find a report by its name, and fill it with what runs found.
+"""Find a report by its name, and fill it with results of runs.
 
-Reports stand beside presets: another package offers them as ``REPORTS`` in the module that holds its ``PRESETS``, and
-so does a file of the user's own. Where a preset has none, one of all that its evaluations find is made.
+Another package offers reports as ``REPORTS`` in the module with its ``PRESETS``, and so does a file of the user's own.
+A preset without a report gets one of all values of its evaluations.
 """
 
 from collections.abc import Iterable
@@ -11,16 +11,24 @@ from pathlib import Path
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
-from setsup.experiments.registry import find_preset, in_file, modules_of_others, own_modules, presets, run_file
+from setsup.experiments.registry import (
+    find_preset,
+    import_file,
+    installed_modules,
+    own_modules,
+    presets,
+    split_file_name,
+)
 from setsup.experiments.report import Report, Row
-from setsup.experiments.report.findings import Findings, fill
+from setsup.experiments.report.fill import fill
+from setsup.experiments.report.filled import FilledReport
 from setsup.experiments.report.results import read_results
 
 __all__ = ["find_report", "report_on", "reports"]
 
 
 def reports() -> dict[str, Report]:
-    """All reports of installed packages by name, those of setsup first.
+    """All reports of installed packages by name, setsup's first.
 
     Examples
     --------
@@ -29,8 +37,8 @@ def reports() -> dict[str, Report]:
 
     """
     found: dict[str, Report] = {}
-    for module, where in (*own_modules(), *modules_of_others()):
-        for report in _reports_in(module, where):
+    for module, where in (*own_modules(), *installed_modules()):
+        for report in _check_reports(module, where):
             found.setdefault(report.name, report)
     return found
 
@@ -41,8 +49,8 @@ def find_report(name: str) -> Report:
     Parameters
     ----------
     name : str
-        Of a report, or as for :func:`~setsup.experiments.find_preset`: the report that the preset is a row of is
-        found, or one is made of all that its evaluations find.
+        Of a report, or as for :func:`~setsup.experiments.find_preset`: a report with a row of this preset, or else one
+        of all values of its evaluations.
 
     Raises
     ------
@@ -58,7 +66,7 @@ def find_report(name: str) -> Report:
 
     """
     check_arguments(find_report, locals(), DataError)
-    file = in_file(name)
+    file = split_file_name(name)
     if file is None:
         known, named = reports(), name
         if named not in known and named not in presets():
@@ -66,27 +74,27 @@ def find_report(name: str) -> Report:
             raise SetsupError(f"there is no report {named!r}{close} (`setsup report` lists them)")
     else:
         path, named = file
-        module = run_file(path)
-        known = {report.name: _of_file(report, module, path) for report in _reports_in(module, str(path))}
+        module = import_file(path)
+        known = {report.name: _name_presets(report, module, path) for report in _check_reports(module, str(path))}
         if not named and len(known) == 1:
             return next(iter(known.values()))
     rows_of = {row.preset: report for report in reversed(known.values()) for row in report.rows}
-    return known.get(named) or rows_of.get(name) or _of_preset(name, find_preset(name))
+    return known.get(named) or rows_of.get(name) or _default_report(name, find_preset(name))
 
 
-def report_on(report: Report, folders: Iterable[Path | str] = ()) -> Findings:
-    """Fill a report with what runs found.
+def report_on(report: Report, folders: Iterable[Path | str] = ()) -> FilledReport:
+    """Fill a report with results of runs.
 
     Parameters
     ----------
     report : Report
         Which.
     folders : iterable of Path or str
-        Of runs, or with runs somewhere below; those of other presets are passed over.
+        Of runs, or with runs somewhere below; runs of other presets are ignored.
 
     Returns
     -------
-    Findings
+    FilledReport
 
     Raises
     ------
@@ -106,25 +114,25 @@ def report_on(report: Report, folders: Iterable[Path | str] = ()) -> Findings:
     return fill(report, results, {name: preset.seeds for name, preset in known.items()}, notes)
 
 
-def _of_file(report: Report, module: object, path: Path) -> Report:
-    """The report with the presets of its file as they are named from elsewhere."""
+def _name_presets(report: Report, module: object, path: Path) -> Report:
+    """The report with presets of its own file named by that file."""
     inside = {preset.name for preset in getattr(module, "PRESETS", ()) if isinstance(preset, Preset)}
     rows = (replace(row, preset=f"{path}:{row.preset}") if row.preset in inside else row for row in report.rows)
     return replace(report, rows=tuple(rows))
 
 
-def _of_preset(name: str, preset: Preset) -> Report:
+def _default_report(name: str, preset: Preset) -> Report:
     return Report(
         name=preset.name,
         shows=preset.shows,
-        source="all that its evaluations find",
+        source="all values of its evaluations",
         evaluations=tuple(preset.evaluations),
         rows=(Row(name, preset.name),),
         digits=3,
     )
 
 
-def _reports_in(module: object, where: str) -> list[Report]:
+def _check_reports(module: object, where: str) -> list[Report]:
     found = getattr(module, "REPORTS", ())
     listed = list(found) if isinstance(found, Iterable) else [found]
     if not all(isinstance(report, Report) for report in listed):

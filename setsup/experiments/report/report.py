@@ -1,31 +1,33 @@
-"""A report: what a paper found in one of its figures or tables, and which runs stand beside it.
+"""A report: what a paper found in one of its figures or tables, and which runs are compared with it.
 
-It is a plain value. :func:`~setsup.experiments.report.findings.fill` puts results of runs into it, and
-:func:`~setsup.experiments.report.registry.report_on` reads these first.
+It is a plain value, which :func:`~setsup.experiments.report.fill.fill` fills with results of runs.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Claim", "Column", "Means", "Report", "Row", "Spread"]
+__all__ = ["Claim", "Column", "Criterion", "Means", "Report", "Row", "Spread"]
 
 
 class Spread(NamedTuple):
-    """A value over seeds: its mean, its sample standard deviation (None of one seed), and of how many seeds."""
+    """A value over seeds: its mean, its sample standard deviation (None for one seed), and the number of seeds."""
 
     mean: float
     sd: float | None
     n: int
 
     def words(self, digits: int) -> str:
-        """``0.87 ± 0.02``; without a spread where there is one seed."""
+        """``0.87 ± 0.02``; without a spread for one seed."""
         mean = round(self.mean, digits) + 0.0  # no minus before a zero
         return f"{mean:.{digits}f}" + ("" if self.sd is None else f" ± {self.sd:.{digits}f}")
 
 
 Means = Mapping[str, Mapping[str, Spread]]
-"""What claims are judged by: values by the labels of rows, then by the keys of columns."""
+"""Values by the labels of rows, then by the keys of columns."""
+
+Criterion = Callable[[Means], tuple[bool | None, str]]
+"""From values to whether a claim holds (None if they are not enough to tell), and the numbers in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ class Row:
     label : str
         Its name in the report.
     part : str
-        Where one evaluation measures several things, such as a trained and an untrained network: values and curves
-        whose names begin so belong to this row, under the rest of their names.
+        Prefix of the names of this row's values and curves, if one evaluation measures several things, such as a
+        trained and an untrained network.
     scale : float
         Unit of the horizontal axis of this row's curves.
 
@@ -63,11 +65,11 @@ class Column:
     label : str
         Its name in the report; the key by default.
     ceiling : float, optional
-        The most there can be.
+        Upper bound of the value.
     at : float, optional
-        The value is that of the curve ``key`` at this place of its axis, between two points by the logarithm.
+        The value is that of the curve ``key`` at this position of its axis, interpolated logarithmically.
     unit : str
-        Where it is another than the report's: such values have a chart of their own.
+        If different from the report's: such values have a chart of their own.
 
     """
 
@@ -79,32 +81,32 @@ class Column:
 
     @property
     def name(self) -> str:
-        """What stands above it."""
+        """Its heading."""
         return self.label or self.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A statement of the paper, and how it is tested here.
+    """A statement of the paper, and the criterion for it.
 
     Attributes
     ----------
     says : str
         The statement, with its place in the paper.
     tested : str
-        The criterion: papers seldom name a number, so it is ours.
+        The criterion in words: papers seldom name a number, so it is ours.
     rows : tuple of str
-        Labels of the rows that it speaks of; all by default.
-    judge : callable
-        From values by row and column to (whether it holds, by how much in words). It is given only these rows, and of
-        them only what was run; it answers None where that is not enough.
+        Labels of the rows that it concerns; all by default.
+    criterion : callable
+        From values by row and column to whether it holds and the numbers in words. It gets these rows only, as far as
+        they were run, and returns None if they are not enough.
 
     """
 
     says: str
     tested: str
     rows: tuple[str, ...] = ()
-    judge: Callable[[Means], tuple[bool | None, str]]
+    criterion: Criterion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,18 +122,18 @@ class Report:
     source : str
         Where.
     evaluations : tuple of str
-        Whose values it shows. Of several, keys are ``"<evaluation>: <name>"``.
+        Whose values it shows. With several, keys are ``"<evaluation>: <name>"``.
     rows : tuple of Row
-        Settings that stand side by side.
+        Settings that are compared.
     columns : tuple of Column
         Values; all that are found by default.
     unit : str
         Of the values.
     digits : int
-        Behind the point.
-    beside : mapping of str to mapping of (row, column) to float or str
-        Numbers to compare with, or words where the paper has none, by who says so: ``"the paper"`` and others. Rows by
-        their labels, columns by their keys.
+        Number of decimals.
+    references : mapping of str to mapping of (row, column) to float or str
+        Numbers to compare with, or words if there are none, by their source: ``"the paper"`` and others. Rows by their
+        labels, columns by their keys.
     claims : tuple of Claim
         What the paper says about them.
     x_label, y_label : str
@@ -149,7 +151,7 @@ class Report:
     columns: tuple[Column, ...] = ()
     unit: str = ""
     digits: int = 2
-    beside: Mapping[str, Mapping[tuple[str, str], float | str]] = field(default_factory=dict)
+    references: Mapping[str, Mapping[tuple[str, str], float | str]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     x_label: str = ""
     y_label: str = ""

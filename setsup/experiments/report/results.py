@@ -1,4 +1,4 @@
-"""What reports read: the evaluations of runs, and in words how each run differs from the preset it stands for."""
+"""Reading the evaluations of runs for reports, with the differences of each run from its preset in words."""
 
 import json
 import math
@@ -9,9 +9,10 @@ from typing import Any
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
-from setsup.experiments.report.findings import Result
-from setsup.experiments.run import Run, open_run
-from setsup.experiments.settings import about, changes, filled
+from setsup.experiments.report.fill import Result
+from setsup.experiments.run import EVALUATION, Run
+from setsup.experiments.run_folder import open_run
+from setsup.experiments.settings import describe, difference, fill_defaults
 from setsup.files.disk import need_regular
 
 __all__ = ["read_results"]
@@ -20,7 +21,7 @@ __all__ = ["read_results"]
 def read_results(
     presets: Mapping[str, Preset], evaluations: Sequence[str], folders: Iterable[Path]
 ) -> tuple[list[Result], list[str]]:
-    """Read what runs found.
+    """Read results of runs, and notes on runs that were left out.
 
     A run belongs to every preset that trains the same, or else to the preset of its name.
     """
@@ -36,12 +37,12 @@ def read_results(
             except SetsupError:
                 if name in own:
                     raise
-                continue  # of a preset that is not known here, and so none of these
+                continue  # of a preset that is not known here
             shrunk = run.preset.shrunk
             same = {
                 called: preset
                 for called, preset in presets.items()
-                if not run.changed(smoke(preset) if shrunk else preset)
+                if not run.difference(smoke(preset) if shrunk else preset)
             }
             named = {called: preset for called, preset in presets.items() if preset.name == run.preset.name}
             if (same or named) and run.file_changed:
@@ -75,7 +76,7 @@ def _name_of(folder: Path) -> str:
 
 
 def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -> Result:
-    measured = {name: _entry(run, name, entry) for name, entry in run.measured().items() if name in evaluations}
+    measured = {name: _entry(run, name, entry) for name, entry in run.results().items() if name in evaluations}
     values: dict[str, float] = {}
     curves: dict[str, tuple[list[float], list[float]]] = {}
     pictures: list[Path] = []
@@ -88,18 +89,18 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
             curves[front + key] = x, y
         pictures += [path for path in (run.folder / Path(file).name for file in entry["pictures"]) if path.exists()]
         if name in preset.evaluations:
-            now = about(preset.evaluations[name])
-            then = {"measure": now["measure"]} | filled(preset.evaluations[name], entry["about"])
-            asked |= {f"{name}.{key}": change for key, change in changes(now, then).items()}
+            now = describe(preset.evaluations[name])
+            then = {"measure": now["measure"]} | fill_defaults(preset.evaluations[name], entry["about"])
+            asked |= {f"{name}.{key}": change for key, change in difference(now, then).items()}
     steps = min((entry["steps"] for entry in measured.values()), default=None)
     wanted = run.preset.steps
     done = steps if steps is not None and steps >= wanted else _steps_done(run, steps)
-    differing = [f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in (run.changed(preset) | asked).items()]
+    differing = [f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in (run.difference(preset) | asked).items()]
     if run.description.get("smoke"):
         differing = ["smoke"]
-    least, most = min(run.draws_a_step), max(run.draws_a_step)
+    least, most = min(run.draws_per_step), max(run.draws_per_step)
     if most > 1:
-        differing.append(f"{most if least == most else f'{least} to {most}'} draws a step")
+        differing.append(f"{most if least == most else f'{least} to {most}'} draws per step")
     if steps is not None and steps < done:
         differing.append(f"measured after {steps:,} of {wanted:,} steps")
     elif done < wanted:
@@ -109,8 +110,8 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
         called,
         run.seed,
         str(run.folder),
-        stand_in=run.preset.data.stand_in or "" if run.stand_in and run.preset.data else "",
-        precision=run.description["how"]["precision"],
+        substitute=(run.preset.data.substitute or "") if run.substitute and run.preset.data else "",
+        precision=run.description["config"]["precision"],
         changed=tuple(differing),
         values=values,
         curves=curves,
@@ -120,7 +121,7 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
 
 
 def _steps_done(run: Run, measured: int | None) -> int:
-    """Steps of the checkpoint; those that were measured where there is none any more."""
+    """Steps of the checkpoint, or those that were measured if it was removed."""
     return max(run.progress().steps, measured or 0)
 
 
@@ -138,7 +139,7 @@ def _word(value: Any) -> str:
 
 
 def _entry(run: Run, name: str, entry: Any) -> dict[str, Any]:
-    """What `Run.keep` writes, checked."""
+    """Check an entry that `Run.save` wrote."""
     known = (
         isinstance(entry, dict)
         and {"about", "steps", "values", "curves", "pictures"} <= entry.keys()
@@ -151,8 +152,8 @@ def _entry(run: Run, name: str, entry: Any) -> dict[str, Any]:
         and all(isinstance(file, str) for file in entry["pictures"])
     )
     if not known:
-        file = run.folder / "evaluation.json"
-        raise DataError(f"{name!r} in {file} is no evaluation: remove it, and measure anew with `setsup eval`")
+        file = run.folder / EVALUATION
+        raise DataError(f"{name!r} in {file} is no evaluation: remove it, and measure again with `setsup eval`")
     found: dict[str, Any] = entry
     return found
 

@@ -58,7 +58,7 @@ def pose_encoder(generator: torch.Generator) -> OverImages:
     ``layers.backbone`` gives (n, 1024, 4, 4), flattened the 16,384 numbers of the paper's baseline. ``layers.head`` is
     a 3 × 3 valid convolution to 256 channels with ReLU, an average over its 2 × 2 places, a dense layer of 128 with
     tanh and one of 64; 2,400,704 parameters. All weights are Glorot-uniform: the paper starts from a backbone trained
-    on ImageNet, whose weights have to be put in by ``layers.backbone.load_state_dict``. Pictures reach it in [0, 1], as
+    on ImageNet, whose weights have to be put in by ``layers.backbone.load_state_dict``. Images reach it in [0, 1], as
     in the authors' evaluation.
 
     Returns `OverImages` (..., 3, 128, 128) uint8, or float in [0, 1] → (..., 64) float32.

@@ -35,7 +35,7 @@ def convolutional(
         if min(sides) < _KERNEL:
             raise SetsupError(
                 f"convolution {number} would see {sides[0]} × {sides[1]} pixels, but needs {_KERNEL} × {_KERNEL}: "
-                "use larger pictures, fewer convolutions or smaller strides"
+                "use larger images, fewer convolutions or smaller strides"
             )
         layers += [bare(nn.Conv2d, channels, out, _KERNEL, stride), nn.ReLU()]
         channels, sides = out, [(side - _KERNEL) // stride + 1 for side in sides]

@@ -1,6 +1,6 @@
-"""From pictures as loaders deliver them to what a network reads.
+"""Images of loaders as input of networks.
 
-Pictures are (..., C, H, W): any number of leading axes (pairs, sets, copies), then channels, rows and columns.
+Images are (..., C, H, W): any number of leading axes (pairs, sets, copies), then channels, rows and columns.
 """
 
 import torch
@@ -12,7 +12,7 @@ __all__ = ["OverImages", "unit_range"]
 
 
 def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Pictures as floats in [0, 1]: bytes are divided by 255, floats are taken to be there already.
+    """Images as floats in [0, 1]: bytes are divided by 255, floats are taken to be there already.
 
     `images` (...) uint8, or float in [0, 1]; returns (...) dtype.
     """
@@ -27,16 +27,16 @@ def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 class OverImages(nn.Module):
-    """Applies layers to pictures of one size, whatever axes lead."""
+    """Applies layers to images of one size, with any leading axes."""
 
     def __init__(self, channels: int, height: int, width: int, layers: nn.Module) -> None:
         super().__init__()
         self.image = (channels, height, width)
-        # as pictures lie that a loader delivers: a step takes a fifth less time on a CPU
+        # the memory layout of a loader's images: a step takes a fifth less time on a CPU
         self.layers: nn.Module = layers.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, images: Tensor) -> Tensor:
-        """What the layers make of each picture.
+        """Apply the layers to each image.
 
         `images` (..., C, H, W) uint8, or float in [0, 1]; returns (..., D) float, for layers that return (n, D).
         """
@@ -49,7 +49,7 @@ class OverImages(nn.Module):
             )
         parameter = next(self.parameters(), None)
         dtype = torch.float32 if parameter is None else parameter.dtype
-        # not flatten, which wants at least one leading axis; neither copies pictures whose channels lie last
+        # not flatten, which requires a leading axis; neither copies channels-last images
         found = self.layers(unit_range(images.reshape(-1, *self.image), dtype))
         result: Tensor = found.reshape(*lead, *found.shape[1:])
         return result

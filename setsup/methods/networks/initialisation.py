@@ -36,7 +36,7 @@ def glorot_(module: M, generator: torch.Generator) -> M:
 
     Weights are uniform in ±√(6 / (fan in + fan out)), where a fan is the number of channels times the extent of the
     kernel. This is what Keras does by default, and ABC's results rest on it: with torch's own default the network for
-    MNIST does not train. Other layers (normalisation, …) are left as they are.
+    MNIST does not train. Other layers (normalisation, …) are unchanged.
 
     Numbers are drawn as float64 on the CPU, layer by layer in the order of ``module.modules()``, and rounded to the
     layer's type at the end: a seed gives the same weights on every device.

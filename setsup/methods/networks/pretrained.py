@@ -40,7 +40,7 @@ _PARTS = {"conv": "convolution", "bn": "normalization", "0": "convolution", "1":
 
 
 def transformers_name(name: str) -> str:
-    """What transformers calls a weight of a ResNet that torchvision calls `name`; other names as they are."""
+    """Name in transformers of a ResNet's weight `name` in torchvision; other names are unchanged."""
     if stem := _STEM.fullmatch(name):
         part, leaf = stem.groups()
         return f"embedder.embedder.{_PARTS[part]}.{leaf}"
@@ -71,13 +71,13 @@ def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) 
     # without storage, as the file gives every number: nothing is drawn, and nothing allocated twice
     with torch.device("meta"):
         model = ResNetModel(config)
-    model.load_state_dict(_checked(path, found, model.state_dict()), assign=True)
+    model.load_state_dict(_check_weights(path, found, model.state_dict()), assign=True)
     nn.Module.eval(model)  # transformers states no type of its own
     return model
 
 
 def _config_of(name: str | Path, path: Path) -> "ResNetConfig":
-    """The shape of a repository's network, from the file beside its weights."""
+    """The shape of a repository's network, from the configuration next to its weights."""
     from transformers import ResNetConfig
 
     try:
@@ -92,7 +92,9 @@ def _config_of(name: str | Path, path: Path) -> "ResNetConfig":
     raise DataError(f"{name} holds a {kind!r}, not a 'resnet' of transformers: pass such a repository, or a file")
 
 
-def _checked(path: Path, found: Mapping[str, tuple[str, Tensor]], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _check_weights(
+    path: Path, found: Mapping[str, tuple[str, Tensor]], expected: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
     """Weights that fit `expected` one to one; files older than the counters of batch norms may lack these."""
     weights: dict[str, Tensor] = {}
     for name, place in expected.items():
@@ -141,7 +143,7 @@ def _short(dtype: torch.dtype) -> str:
 
 def _named(path: Path) -> dict[str, tuple[str, Tensor]]:
     """Names that transformers uses, each with the file's own name and the weight."""
-    state = _loaded(path)
+    state = _load(path)
     while isinstance(state, Mapping) and isinstance(state.get("state_dict"), Mapping):
         state = state["state_dict"]
     if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
@@ -164,7 +166,7 @@ def _named(path: Path) -> dict[str, tuple[str, Tensor]]:
     return named
 
 
-def _loaded(path: Path) -> Any:
+def _load(path: Path) -> Any:
     """What a file holds: safetensors where it begins as such a file does, otherwise a torch file of weights only."""
     try:
         with path.open("rb") as file:
@@ -191,7 +193,7 @@ def _loaded(path: Path) -> Any:
         refused = re.search(r"GLOBAL ([\w.]+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
         if refused:
             raise DataError(
-                f"{path} holds a {refused[1]}, which could run code and is not loaded: save the state_dict alone, "
+                f"{path} holds a {refused[1]}, which could run code and is not loaded: save only the state_dict, "
                 "with torch.save, where you trust the file"
             ) from None
         raise DamagedFile(f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged") from None

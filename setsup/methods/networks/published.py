@@ -57,7 +57,7 @@ def weights_file(source: str | Path) -> Path:
     source : str or Path
         A path; a name of the table above, whose file is kept in ``pretrained`` in the cache folder of setsup and may
         be put there by hand; or a repository of the Hugging Face hub such as ``"microsoft/resnet-50"``, which stays in
-        the cache of huggingface_hub (``HF_HOME``) and is taken from there alone with ``HF_HUB_OFFLINE=1``. What
+        the cache of huggingface_hub (``HF_HOME``) and is read only from there with ``HF_HUB_OFFLINE=1``. What
         exists as a path is one, and so is a name that ends as a checkpoint does (``runs/last.pth``).
 
     Returns
@@ -81,7 +81,7 @@ def weights_file(source: str | Path) -> Path:
     if not isinstance(source, str) or os.path.exists(source):
         return Path(source)
     if source in _PUBLISHED:
-        return _fetched(source)
+        return _fetch(source)
     if is_repository(source):
         return _from_hub(source)
     if Path(source).name == source and not source.endswith(_SUFFIXES):
@@ -105,7 +105,7 @@ def is_repository(source: str | Path) -> bool:
     return re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", source) is not None and not os.path.exists(source)
 
 
-def _fetched(name: str) -> Path:
+def _fetch(name: str) -> Path:
     """The file of a published name in the cache folder, whose digest begins as it should."""
     url, algorithm, digits = _PUBLISHED[name]
     target = cache_folder() / "pretrained" / url.rpartition("/")[2]
@@ -115,20 +115,20 @@ def _fetched(name: str) -> Path:
                 download(ManifestFile(target.name, urls=(url,)), target)
             except DataError as error:
                 raise DataError(
-                    f"{name}: {error}. Try again, and it goes on where it stopped; or fetch {url} where you can, and "
-                    f"put it at {target} or pass its path"
+                    f"{name}: {error}. Try again to resume; or download {url} elsewhere, and put it at "
+                    f"{target} or pass its path"
                 ) from error
     digest = content_digest(target, algorithm)
     if not digest.startswith(digits):
         raise DataError(
-            f"{target} has the {algorithm} {digest}, which should begin with {digits}: remove it, and it is fetched "
-            "anew"
+            f"{target} has the {algorithm} {digest}, which should start with {digits}: remove it, and it is "
+            "downloaded again"
         )
     return target
 
 
 def _from_hub(name: str) -> Path:
-    """The weights of a repository, with ``config.json`` beside them, in the cache of huggingface_hub."""
+    """The weights of a repository, with ``config.json``, in the cache of huggingface_hub."""
     need(f"{name} needs", "huggingface_hub")
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HFValidationError

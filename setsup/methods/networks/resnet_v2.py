@@ -60,7 +60,7 @@ def resnet50v2() -> nn.Sequential:
     """ResNet50-V2 up to conv4_block6, without initialisation; 8,548,480 parameters and 24,960 running statistics.
 
     Its parts are named as in Keras: ``conv1``, ``conv2_block1`` … ``conv4_block6``. The result is a sum of the last
-    block, before any norm and ReLU. Keras' own weights were trained on pictures in [−1, 1].
+    block, before any norm and ReLU. Keras' own weights were trained on images in [−1, 1].
 
     Returns `nn.Sequential` (n, 3, height, width) float → (n, 1024, height / 32, width / 32).
     """

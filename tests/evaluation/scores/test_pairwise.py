@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
-from setsup.evaluation.scores import discretised, mig, modularity, mutual_information, sap
+from setsup.evaluation.scores import discretise, mig, modularity, mutual_information, sap
 
 thresholds = partial(sap, learner="thresholds")
 GRID = np.indices((4, 3, 5)).reshape(3, -1).T  # every combination once: factors are exactly independent
@@ -35,7 +35,7 @@ def keyed(rows: int, columns: int, levels: int, seed: int = 1):
 
 
 def test_bins_have_their_lower_edge_and_the_last_both() -> None:
-    found = discretised(np.array([[-1.0, 7.0], [-0.51, 7.0], [-0.5, 7.0], [0.0, 7.0], [1.0, 7.0]]), bins=4)
+    found = discretise(np.array([[-1.0, 7.0], [-0.51, 7.0], [-0.5, 7.0], [0.0, 7.0], [1.0, 7.0]]), bins=4)
     assert found.T.tolist() == [[0, 0, 1, 2, 3], [0, 0, 0, 0, 0]]
 
 
@@ -160,13 +160,13 @@ def test_bad_input_is_refused_in_a_sentence(score) -> None:
         score(np.where(np.arange(60)[:, None] == 2, np.nan, good), GRID)
     with pytest.raises(DataError, match="one row for each embedding"):
         score(good, GRID[:-1])
-    with pytest.raises(DataError, match="whole numbers"):
+    with pytest.raises(DataError, match="integers"):
         score(good, GRID * 1.0)
     with pytest.raises(DataError, match=r"-1 where unknown, not -2"):
         score(good, GRID - 2)
     with pytest.raises(DataError, match="factor 1 has 1 known levels"):
         score(good, GRID * [1, 0, 1])
-    with pytest.raises(SetsupError, match="bins must be a whole number from 2 on, not 1"):
+    with pytest.raises(SetsupError, match="bins must be an integer from 2 on, not 1"):
         score(good, GRID, bins=1)
 
 

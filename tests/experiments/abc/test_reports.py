@@ -10,17 +10,17 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
-from setsup.evaluation.digits import DigitMeasures
 from setsup.experiments import find_report, presets, report_on, reports
-from setsup.experiments.report.findings import Result, fill
+from setsup.experiments.abc.digits import DigitMeasures
+from setsup.experiments.report.fill import Result, fill
 
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
 
 
-def judged(name: str, rows: dict[str, dict[str, float]], **how: Any) -> list[bool | None]:
+def verdicts(name: str, rows: dict[str, dict[str, float]], **options: Any) -> list[bool | None]:
     """What becomes of a report's claims, from values by presets."""
     report = find_report(name)
-    runs = [Result(preset, 0, preset, values=values, **how) for preset, values in rows.items()]
+    runs = [Result(preset, 0, preset, values=values, **options) for preset, values in rows.items()]
     return [verdict.holds for verdict in fill(report, runs, dict.fromkeys(presets(), 10)).verdicts]
 
 
@@ -95,8 +95,8 @@ class TestClaims:
     def test_hold_fail_or_were_not_run(
         self, name: str, rows: dict[str, dict[str, float]], expected: list[bool | None]
     ) -> None:
-        assert judged(name, rows) == expected
-        assert judged(name, rows, changed=("steps 2,000 → 4",)) == [None] * len(expected)
+        assert verdicts(name, rows) == expected
+        assert verdicts(name, rows, changed=("steps 2,000 → 4",)) == [None] * len(expected)
 
     def test_by_how_much_a_threshold_is_missed(self) -> None:
         runs = [Result("abc/fig4b", 0, "a", values=of(0.22, 0.4, 0.05, 0, 0, 0))]
@@ -181,7 +181,7 @@ class TestTheReportsOfABC:
         assert len(set(labels)) == len(labels)
         for row in report.rows:
             assert set(report.evaluations) <= presets()[row.preset].evaluations.keys()
-        for said in report.beside.values():
+        for said in report.references.values():
             assert {label for label, _ in said} <= set(labels)
             assert {key for _, key in said} <= set(keys)
         assert "2103.03240" in report.source

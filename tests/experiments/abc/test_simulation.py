@@ -276,7 +276,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, uninterrupted, damaged: bytes) 
     lines = uninterrupted[1].splitlines()
     lines[3] = damaged
     (tmp_path / "simulation.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    with pytest.raises(DataError, match=r"simulation.jsonl, line 4 .*remove the file to simulate anew"):
+    with pytest.raises(DataError, match=r"simulation.jsonl, line 4 .*remove the file to simulate again"):
         simulate(*GRID, **QUICK, folder=tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Principal components of embeddings beside numpy's singular values, and what stands at the axes of their pictures."""
+"""Principal components of embeddings beside numpy's singular values, and what stands at the axes of their images."""
 
 from typing import Any
 

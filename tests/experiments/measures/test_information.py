@@ -73,7 +73,7 @@ MEASURES = (FactorInformation, NoiseSweep, Accuracy)
 )
 def test_no_noise_is_made_up_for_a_method_that_does_not_say_which(kind: Any, method: Any) -> None:
     dataset = Numbered(600)
-    with pytest.raises(SetsupError, match=r"^OneHot does not say .*: give the evaluation a sigma") as caught:
+    with pytest.raises(SetsupError, match=r"^OneHot has no similarity .*: give the evaluation a sigma") as caught:
         kind(factors=("colour",)).shrunk().measure(trained(method, dataset))
     assert "\n" not in str(caught.value)
     assert dataset.fetched == 0, "it is said before all is embedded"
@@ -133,10 +133,8 @@ def test_settings_of_a_training_that_are_none(kind: Any, options: Any, sentence:
     assert str(caught.value) == sentence
 
 
-def test_a_probe_is_judged_when_it_is_trained() -> None:
-    with pytest.raises(
-        SetsupError, match=r"^the estimator probe is judged when it is trained: give it last None, not 9$"
-    ):
+def test_a_probe_averages_no_steps() -> None:
+    with pytest.raises(SetsupError, match=r"^the estimator probe averages no steps: give it last None, not 9$"):
         FactorInformation(factors=("colour",), estimator="probe", last=9)
 
 

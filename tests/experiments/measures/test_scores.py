@@ -210,9 +210,9 @@ def test_a_run_is_measured_by_what_another_preset_lists(tmp_path: Path) -> None:
         "neighbours": Retrieval(factors=factors, samples=300),
         "linear": Probes(factors=factors, samples=300),
     }
-    run = train(replace(PLAIN, steps=2), tmp_path / "run", how=RunConfig(workers=0))
+    run = train(replace(PLAIN, steps=2), tmp_path / "run", config=RunConfig(workers=0))
     found = evaluate(run, replace(PLAIN, name="mine/plain", steps=2, evaluations=evaluations), device="cpu")
-    kept = run.measured()
+    kept = run.results()
     assert {name: kept[name]["values"] for name in evaluations} == {
         name: pytest.approx(dict(measured.values)) for name, measured in found.items()
     }

@@ -20,23 +20,24 @@ pytest.importorskip("lightning")
 
 from setsup.experiments import Measured, Run, find_preset, presets, smoke  # noqa: E402
 from setsup.experiments.report import Claim, Column, Report, Row, Spread  # noqa: E402
-from setsup.experiments.report.findings import Findings, Line, Result, fill  # noqa: E402
+from setsup.experiments.report.fill import Result, fill  # noqa: E402
+from setsup.experiments.report.filled import FilledReport, Line  # noqa: E402
 from setsup.experiments.report.picture import draw_report  # noqa: E402
 from setsup.experiments.report.registry import find_report, report_on, reports  # noqa: E402
-from setsup.experiments.run import begin  # noqa: E402
-from setsup.experiments.settings import flat, put  # noqa: E402
+from setsup.experiments.run_folder import begin  # noqa: E402
+from setsup.experiments.settings import flatten, put  # noqa: E402
 
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
-HOW = {"precision": "float32", "devices": 1, "nodes": 1}
+CONFIG = {"precision": "float32", "devices": 1, "nodes": 1}
 
 
 def trained(
     folder: Path, name: str, seed: int = 0, *, done: int | None = None, small: bool = False, **asked: Any
 ) -> Run:
     """A run as training leaves it; settings as in the preset but for those that are asked for."""
-    stand_in, how = asked.pop("stand_in", False), HOW | asked.pop("how", {})
+    substitute, config = asked.pop("substitute", False), CONFIG | asked.pop("config", {})
     preset = put(find_preset(name), {key.replace("__", "."): value for key, value in asked.items()})
-    run = begin(folder, smoke(preset) if small else preset, seed, stand_in=stand_in, how=how)
+    run = begin(folder, smoke(preset) if small else preset, seed, substitute=substitute, config=config)
     parts = {"state_dict": {}, "optimizer_states": [], "LightningBatches": {}}
     at = run.preset.steps if done is None else done
     torch.save({"global_step": at, "callbacks": {"CheckpointCallback": {"seconds": 1.0}}, **parts}, run.checkpoint)
@@ -45,7 +46,7 @@ def trained(
 
 def measured(run: Run, name: str, found: Measured, like: str | None = None, **changed: Any) -> Run:
     """What an evaluation keeps."""
-    run.keep(name, found, flat(find_preset(like or run.preset.name).evaluations[name]) | changed)
+    run.save(name, found, flatten(find_preset(like or run.preset.name).evaluations[name]) | changed)
     return run
 
 
@@ -53,7 +54,7 @@ def nats(*values: float) -> Measured:
     return Measured(dict(zip(FACTORS, values, strict=True)))
 
 
-def lines_of(found: Findings, label: str) -> list[Line]:
+def lines_of(found: FilledReport, label: str) -> list[Line]:
     return [line for line in found.lines if line.row.label == label]
 
 
@@ -100,7 +101,7 @@ class TestMeansAndSpreads:
         trained(tmp_path / "c", "abc/fig3a", 3)  # trains the same, and was not measured for this
         found = report_on(find_report("abc/fig4a"), [tmp_path])
         assert found.lines[0].values["wall_hue"] == (0.1, None, 1)
-        assert found.notes == (f"{tmp_path / 'b'} is left out: seed 3 is there already, in {tmp_path / 'a'}",)
+        assert found.notes == (f"{tmp_path / 'b'} is left out: seed 3 is already there, in {tmp_path / 'a'}",)
 
     def test_a_folder_that_is_named_twice_counts_once(self, tmp_path: Path) -> None:
         measured(trained(tmp_path / "a", "abc/fig4a"), "information", nats(0, 1, 1, 0, 0, 0))
@@ -121,7 +122,7 @@ class TestMeansAndSpreads:
         assert by_label["ABC"].values["withheld_slant"].mean == 0.7
         assert by_label["untrained"].values["withheld_slant"].mean == 0.35
         assert set(by_label["pixels"].values) == {"slant"}
-        # pictures are shown once
+        # images are shown once
         assert [len(line.pictures) for line in filled.lines] == [1, 0, 0]
         assert filled.verdicts[2].on == "1 of 5 seeds"
 
@@ -145,7 +146,7 @@ class TestWhichRunsBelong:
         assert lines_of(report_on(find_report("abc/fig4d"), [tmp_path]), "sets of 32")[0].seeds == (0,)
 
     def test_what_was_changed_into_another_row_belongs_there_only(self, tmp_path: Path) -> None:
-        run = trained(tmp_path, "abc/fig4d-4", drawing__size=64)
+        run = trained(tmp_path, "abc/fig4d-4", sampler__size=64)
         measured(run, "information", nats(0, 1, 1, 0, 0, 0))
         found = report_on(find_report("abc/fig4d"), [tmp_path])
         assert [(line.row.label, line.differs) for line in found.lines if line.run] == [("sets of 64", ())]
@@ -156,66 +157,71 @@ class TestWhichRunsBelong:
         assert report_on(find_report("abc/fig4a"), [tmp_path]).lines[0].differs == ()
 
     @pytest.mark.parametrize(
-        ("asked", "about", "words", "sound"),
+        ("asked", "about", "words", "comparable"),
         [
-            ({"stand_in": True}, {}, ["stand-in: shapes3d-procedural"], True),
-            ({"how": {"precision": "bf16"}}, {}, ["bf16"], True),
-            ({"stand_in": True, "how": {"precision": "bf16"}}, {}, ["stand-in: shapes3d-procedural", "bf16"], True),
+            ({"substitute": True}, {}, ["substitute: shapes3d-procedural"], True),
+            ({"config": {"precision": "bf16"}}, {}, ["bf16"], True),
+            (
+                {"substitute": True, "config": {"precision": "bf16"}},
+                {},
+                ["substitute: shapes3d-procedural", "bf16"],
+                True,
+            ),
             ({"steps": 4}, {}, ["steps 2,000 → 4"], False),
-            ({"learning__rate": 1e-3}, {}, ["learning.rate 3e-05 → 0.001"], False),
-            ({"drawing__inactive": ("scale", "shape")}, {}, ["drawing.inactive wall_hue → scale shape"], False),
+            ({"method__rate": 1e-3}, {}, ["method.rate 3e-05 → 0.001"], False),
+            ({"sampler__inactive": ("scale", "shape")}, {}, ["sampler.inactive wall_hue → scale shape"], False),
             ({"small": True}, {"samples": 512}, ["smoke"], False),
-            ({"how": {"devices": 2, "nodes": 2}}, {}, ["4 draws a step"], False),
+            ({"config": {"devices": 2, "nodes": 2}}, {}, ["4 draws per step"], False),
             ({}, {"steps": 5_000}, ["information.steps none → 5,000"], False),
             ({}, {"measure": "Accuracy"}, ["information.measure FactorInformation → Accuracy"], False),
-            ({"stand_in": True}, {"samples": 9}, [
-                "stand-in: shapes3d-procedural", "information.samples 249,856 → 9"
+            ({"substitute": True}, {"samples": 9}, [
+                "substitute: shapes3d-procedural", "information.samples 249,856 → 9"
             ], False),
         ],
     )  # fmt: skip
     def test_what_differs_stands_in_a_line_of_its_own(
-        self, tmp_path: Path, asked: dict[str, Any], about: dict[str, Any], words: list[str], sound: bool
+        self, tmp_path: Path, asked: dict[str, Any], about: dict[str, Any], words: list[str], comparable: bool
     ) -> None:
         measured(trained(tmp_path, "abc/fig4a", **asked), "information", nats(0, 1, 1, 0, 0, 0), **about)
         found = report_on(find_report("abc/fig4a"), [tmp_path])
         *before, line = lines_of(found, "both sets curated")
-        assert (list(line.differs), line.sound, line.seeds) == (words, sound, (0,))
-        on_published_data = sound and not asked.get("stand_in")
+        assert (list(line.differs), line.comparable, line.seeds) == (words, comparable, (0,))
+        on_published_data = comparable and not asked.get("substitute")
         assert [other.run for other in before] == ([] if on_published_data else [False])
         assert ("both sets curated" in found.commands) is not on_published_data
         first = found.verdicts[0]
-        assert first.holds is (True if sound else None)
-        if asked.get("stand_in") and sound:
-            assert first.on.startswith("on the stand-in")
+        assert first.holds is (True if comparable else None)
+        if asked.get("substitute") and comparable:
+            assert first.on.startswith("on the substitute dataset")
 
     def test_several_devices_in_any_of_its_sessions(self, tmp_path: Path) -> None:
         run = trained(tmp_path, "abc/fig4a", done=120)
-        begin(tmp_path, run.preset, 0, how=HOW | {"devices": 2})
+        begin(tmp_path, run.preset, 0, config=CONFIG | {"devices": 2})
         trained(tmp_path, "abc/fig4a")
         measured(run, "information", nats(0, 1, 1, 0, 0, 0))
         line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
-        assert (line.differs, line.sound) == (("1 to 2 draws a step",), False)
+        assert (line.differs, line.comparable) == (("1 to 2 draws per step",), False)
 
     def test_measured_before_the_evaluation_had_a_setting(self, tmp_path: Path) -> None:
         run = trained(tmp_path, "abc/fig4a")
-        now = flat(find_preset("abc/fig4a").evaluations["information"])
-        run.keep("information", nats(0, 1, 1, 0, 0, 0), {key: now[key] for key in ("factors", "estimator")})
+        now = flatten(find_preset("abc/fig4a").evaluations["information"])
+        run.save("information", nats(0, 1, 1, 0, 0, 0), {key: now[key] for key in ("factors", "estimator")})
         line = report_on(find_report("abc/fig4a"), [tmp_path]).lines[0]
         assert (line.differs, line.seeds) == ((), (0,))
 
     def test_unfinished(self, tmp_path: Path) -> None:
         run = measured(trained(tmp_path / "a", "abc/fig4a", done=120), "information", nats(0, 1, 1, 0, 0, 0))
         line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
-        assert (line.differs, line.sound, line.needs) == (("120 of 2,000 steps",), False, ())
+        assert (line.differs, line.comparable, line.needs) == (("120 of 2,000 steps",), False, ())
         # it went on since
         state = torch.load(run.checkpoint) | {"global_step": 2_000}
         torch.save(state, run.checkpoint)
         line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
-        assert (line.differs, line.sound) == (("measured after 120 of 2,000 steps",), False)
+        assert (line.differs, line.comparable) == (("measured after 120 of 2,000 steps",), False)
         assert line.needs == (f"setsup eval {tmp_path / 'a'}",)
 
     def test_nothing_trained_yet(self, tmp_path: Path) -> None:
-        begin(tmp_path / "a b", find_preset("abc/fig4a"), 0, how=HOW)
+        begin(tmp_path / "a b", find_preset("abc/fig4a"), 0, config=CONFIG)
         line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
         assert (line.differs, line.seeds, line.needs) == (("0 of 2,000 steps",), (), ())
         trained(tmp_path / "a b", "abc/fig4a", done=1)
@@ -244,12 +250,12 @@ class TestWhichRunsBelong:
             ("evaluation.json", '{"information": 3}', "is no evaluation"),
             (
                 "evaluation.json",
-                '{"information": {"about": {}, "steps": 9, "values": {"a": "b"}, "curves": {}, "pictures": []}}',
+                '{"information": {"about": {}, "steps": 9, "values": {"a": "b"}, "curves": {}, "images": []}}',
                 "is no evaluation",
             ),
             (
                 "evaluation.json",
-                '{"information": {"about": {}, "steps": 9, "values": {}, "curves": {"a": [[1], []]}, "pictures": []}}',
+                '{"information": {"about": {}, "steps": 9, "values": {}, "curves": {"a": [[1], []]}, "images": []}}',
                 "is no evaluation",
             ),
         ],
@@ -313,7 +319,7 @@ class TestCurves:
 
 class TestVerdicts:
     def test_published_data_comes_first_and_full_precision(self) -> None:
-        rows = {"stand-in": 0.5, "": 0.05}
+        rows = {"substitute": 0.5, "": 0.05}
         runs = [
             Result("abc/fig4a", 0, f"{name} {precision}", name, precision, values=nats(wall, 1, 1, 0, 0, 0).values)
             for name, wall in rows.items()
@@ -323,7 +329,7 @@ class TestVerdicts:
         assert (first.holds, first.on) == (True, "")
         seeds = {"abc/fig4a": 10, "abc/fig4a-random": 10}
         first = fill(find_report("abc/fig4a"), runs[:1], seeds).verdicts[0]
-        assert (first.holds, first.on) == (False, "on the stand-in, bf16, 1 of 10 seeds")
+        assert (first.holds, first.on) == (False, "on the substitute dataset, bf16, 1 of 10 seeds")
 
     def test_data_and_stand_in_are_never_compared(self) -> None:
         runs = [
@@ -332,9 +338,9 @@ class TestVerdicts:
         ]
         report = find_report("abc/fig4a")
         assert [verdict.holds for verdict in fill(report, runs, {}).verdicts] == [True, True, None]
-        runs.append(replace(runs[0], folder="c", stand_in="shapes3d-procedural"))
+        runs.append(replace(runs[0], folder="c", substitute="shapes3d-procedural"))
         last = fill(report, runs, {}).verdicts[2]
-        assert (last.holds, last.on) == (True, "on the stand-in")
+        assert (last.holds, last.on) == (True, "on the substitute dataset")
 
     def test_runs_that_diverged_prove_nothing(self) -> None:
         lost = nats(*[math.nan] * 6).values
@@ -359,8 +365,8 @@ class Score:
     folds: int = 5
 
 PRESETS = [
-    Preset(name=f"mine/{name}", shows="mine", data=Data("mnist"), drawing=Sets(inactive=("digit",)),
-           learning=Score(), steps=steps, seeds=2,
+    Preset(name=f"mine/{name}", shows="mine", data=Data("mnist"), sampler=Sets(inactive=("digit",)),
+           method=Score(), steps=steps, seeds=2,
            evaluations={"score": Score(), "more": Score(folds=2)})
     for steps, name in enumerate(("first", "second", "third"), 1)
 ]
@@ -386,7 +392,7 @@ class TestFindingReports:
         monkeypatch.chdir(tmp_path)
         Path("mine.py").write_text(MINE)
         run = trained(tmp_path / "runs", "mine.py:mine/second", 1)
-        run.keep("score", Measured({"r2": 0.5}), {"folds": 5})
+        run.save("score", Measured({"r2": 0.5}), {"folds": 5})
         for name in ("mine.py", "mine.py:mine/table1", "mine.py:mine/second"):
             report = find_report(name)
             assert report.name == "mine/table1"
@@ -400,8 +406,8 @@ class TestFindingReports:
         Path("all.py").write_text(MINE)
         for seed in (0, 1):
             run = trained(tmp_path / f"runs/{seed}", "all.py:mine/third", seed)
-            run.keep("score", Measured({"r2": seed / 2}), {"folds": 5})
-        run.keep("more", Measured({"r2": 9}), {"folds": 3})
+            run.save("score", Measured({"r2": seed / 2}), {"folds": 5})
+        run.save("more", Measured({"r2": 9}), {"folds": 3})
         report = find_report("all.py:mine/third")
         found = report_on(report, ["runs"])
         assert report.evaluations == ("score", "more")
@@ -462,7 +468,7 @@ class TestThePicture:
     def test_a_picture_that_cannot_be_read(self, tmp_path: Path) -> None:
         run = trained(tmp_path, "abc/fig3a")
         measured(run, "components", Measured({"first 2": 0.99}, pictures={"pca": Image.new("RGB", (30, 20))}))
-        (tmp_path / "components-pca.png").write_text("no picture")
+        (tmp_path / "components-pca.png").write_text("no image")
         with pytest.raises(DataError, match=r"components-pca\.png cannot be read"):
             draw_report(report_on(find_report("abc/fig3a"), [tmp_path]))
 
@@ -477,8 +483,8 @@ class TestThePicture:
             return draw_report(fill(report, [Result("a", 0, "a", values={"x": 0.5})], {"a": 1}))
 
         report = Report(name="r", shows="", source="", evaluations=("e",), rows=(Row("a", "a"),))
-        words = replace(report, beside={"paper": {("a", "x"): "high"}})
-        numbers = replace(report, beside={"paper": {("a", "x"): 0.9}})
+        words = replace(report, references={"paper": {("a", "x"): "high"}})
+        numbers = replace(report, references={"paper": {("a", "x"): 0.9}})
         assert drawn(words).tobytes() == drawn(report).tobytes()
         orange = (np.asarray(drawn(numbers)) == (0xFF, 0x7F, 0x0E)).all(axis=2).sum()
         assert orange > 1000
@@ -487,7 +493,7 @@ class TestThePicture:
 def test_a_claim_sees_only_what_was_run() -> None:
     seen: list[Any] = []
 
-    def judge(means: Any) -> tuple[bool | None, str]:
+    def criterion(means: Any) -> tuple[bool | None, str]:
         seen.append(means)
         return None, "never enough"
 
@@ -497,7 +503,7 @@ def test_a_claim_sees_only_what_was_run() -> None:
         source="",
         evaluations=("e",),
         rows=(Row("a", "a"), Row("b", "b")),
-        claims=(Claim(says="it is so", tested="so", judge=judge),),
+        claims=(Claim(says="it is so", tested="so", criterion=criterion),),
     )
     runs = [
         Result("a", 0, "1", values={"x": 1.0, "y": math.nan}),

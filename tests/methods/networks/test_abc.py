@@ -16,7 +16,7 @@ def _parameters(module):
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-# (network, parameters, shape of a picture, sides after each convolution, width of the embedding)
+# (network, parameters, shape of an image, sides after each convolution, width of the embedding)
 CASES = {
     "shapes3d": (shapes3d_encoder, 2_654_688, (3, 64, 64), [62, 60, 29, 27, 25, 12], 64),
     "mnist": (mnist_encoder, 239_176, (1, 28, 28), [26, 24, 11, 9, 7], 8),

@@ -32,9 +32,9 @@ def test_weights_are_uniform_within_the_bound_and_biases_zero(name):
     bound = math.sqrt(6 / fans)
     scaled = (layer.weight.detach().double().flatten() / bound).sort().values
     assert scaled.abs().max() <= 1 + 1e-6
-    # Kolmogorov-Smirnov: the largest gap to the uniform law, below its 0.1 % point
-    law = (torch.arange(len(scaled)) + 0.5) / len(scaled)
-    assert (law - (scaled + 1) / 2).abs().max() < 1.95 / math.sqrt(len(scaled))
+    # Kolmogorov-Smirnov: the largest gap to the uniform distribution, below its 0.1 % point
+    uniform = (torch.arange(len(scaled)) + 0.5) / len(scaled)
+    assert (uniform - (scaled + 1) / 2).abs().max() < 1.95 / math.sqrt(len(scaled))
     assert not layer.bias.any()
 
 

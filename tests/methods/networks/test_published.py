@@ -92,7 +92,7 @@ def test_a_published_file_is_fetched_once(tmp_path, own, server, monkeypatch, al
 def test_another_file_than_the_published_one_is_refused(own, server, monkeypatch):
     server.files["/tiny-1.pth"] = b"something else"
     publish(monkeypatch, f"{server.url}/tiny-1.pth", "sha256", "0" * 8)
-    with pytest.raises(DataError, match=r"tiny-1\.pth has the sha256 \w{64}, which should begin with 00000000: remove"):
+    with pytest.raises(DataError, match=r"tiny-1\.pth has the sha256 \w{64}, which should start with 00000000: remove"):
         weights_file("tiny")
 
 

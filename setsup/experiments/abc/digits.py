@@ -1,9 +1,9 @@
-"""What figure 5 of ABC shows in pictures, in numbers: style of handwritten digits in embeddings, whatever the digit.
+"""Measures for figure 5 of ABC: style of handwritten digits in embeddings, independent of the digit.
 
-A digit's style is measured on its picture: :func:`slant` and :func:`thickness`. :func:`digit_measures` tells how much
-of both is in the two directions in which embeddings vary most, for all digits and for one that was never trained on;
-whether neighbours of another digit have the same style; and how much of the digit itself is left. Pixels themselves,
-reduced to as many dimensions, are what an encoder has to surpass: :func:`pixels`.
+A digit's style is measured on its image: :func:`slant` and :func:`thickness`. :func:`digit_measures` measures how well
+the two directions of largest variance predict both, for all digits and for one that was never trained on; whether
+neighbours of another digit have the same style; and how much information on the digit is left. The baseline is
+:func:`pixels`, reduced to as many dimensions.
 
 References
 ----------
@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError, brief, imported
-from setsup.evaluation.across import centred_correlation, nearest_across
 from setsup.evaluation.agreement import accuracy
-from setsup.evaluation.inputs import checked_embeddings, checked_labels
+from setsup.evaluation.inputs import check_embeddings, check_labels
 from setsup.evaluation.probes import ridge_probe
 from setsup.evaluation.projection import principal_components
+from setsup.experiments.abc.across import centred_correlation, nearest_across
 from setsup.random import fold, stream_key, uniform
 
 __all__ = ["DigitMeasures", "digit_measures", "pixels", "slant", "thickness"]
@@ -32,7 +32,7 @@ Reals = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 
 _HALF = 16 * 255 // 2  # an upsampled grey value counts 16ths
-_CHUNK = 1024  # pictures whose distances are held at a time
+_CHUNK = 1024  # images whose distances are in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,19 @@ class DigitMeasures:
     Attributes
     ----------
     withheld_variance : float
-        Share of the variance of the withheld digit's embeddings that their first two principal components carry.
+        Share of the variance of the withheld digit's embeddings in their first two principal components.
     withheld_slant, withheld_thickness : float
         R² of a linear regression on these two, as of :func:`~setsup.evaluation.ridge_probe` with five folds.
     slant, thickness : float
         The same for all digits, from the first two principal components of all.
     across_slant, across_thickness : float
         Correlation between an image and its nearest neighbour of another digit, each less the mean of its digit; see
-        :func:`~setsup.evaluation.across.nearest_across`.
+        :func:`~setsup.experiments.abc.across.nearest_across`.
     noisy_accuracy : float
-        How often the digit is the one that most of 25 nearest neighbours have, all embeddings under noise. One tenth is
-        chance for ten digits. It says something only where ``spread`` is well above the noise.
+        Accuracy of a vote of the 25 nearest neighbours for the digit, all embeddings under noise. Chance is one tenth
+        for ten digits. It is meaningful only if ``spread`` is well above the noise.
     accuracy : float
-        How often the nearest neighbour has the digit, without noise.
+        Accuracy of the nearest neighbour, without noise.
     spread : float
         Root of the summed variances of all dimensions, in units of the embedding.
 
@@ -73,7 +73,7 @@ class DigitMeasures:
 
 
 def slant(images: npt.ArrayLike) -> Reals:
-    """How far digits lean: −μ₁₁ / μ₀₂ of the central moments of grey values.
+    """Slant of digits: −μ₁₁ / μ₀₂ of the central moments of grey values.
 
     With x to the right and y downwards, μ_pq = Σ grey · (x − x̄)^p (y − ȳ)^q. A digit that leans to the right, its top
     to the right of its foot, is positive: shearing an upright shape by s pixels to the right for each pixel upwards
@@ -87,12 +87,12 @@ def slant(images: npt.ArrayLike) -> Reals:
     Returns
     -------
     (n,) float64
-        0 for a picture that is black, or bright in one row only.
+        0 for an image that is black, or bright in one row only.
 
     Raises
     ------
     DataError
-        When the images are none.
+        When the images have another shape or type.
 
     Examples
     --------
@@ -101,23 +101,23 @@ def slant(images: npt.ArrayLike) -> Reals:
     array([ 1., -1.])
 
     """
-    grey = _checked_images(images).astype(np.float64)
+    grey = _check_images(images).astype(np.float64)
     y, x = np.arange(grey.shape[1], dtype=np.float64), np.arange(grey.shape[2], dtype=np.float64)
     rows = grey.sum(axis=2)
     total, down, down_down = rows.sum(axis=1), rows @ y, rows @ y**2
     right, both = grey.sum(axis=1) @ x, (grey @ x) @ y
-    # times the total, moments about the mean are whole numbers: exact for pictures of up to about 100 x 100
+    # times the total, moments about the mean are integers: exact for images of up to about 100 x 100
     tall = total * down_down - down**2
     return np.where(tall > 0, down * right - total * both, 0.0) / np.where(tall > 0, tall, 1.0)
 
 
 def thickness(images: npt.ArrayLike) -> Reals:
-    """How thick the strokes of digits are: the mean distance from their midline to the background.
+    """Thickness of strokes of digits: the mean distance from their midline to the background.
 
-    Each picture is upsampled twice, bilinearly about the centres of pixels (weights 3/4 and 1/4, the border repeated);
+    Each image is upsampled twice, bilinearly about the centres of pixels (weights 3/4 and 1/4, the border repeated);
     the stroke is where that is above half of 255. Its skeleton is that of Zhang and Suen. The distance is the Euclidean
     one from the centre of a skeleton's pixel to the centre of the nearest pixel outside of the stroke, where all
-    outside of the picture is background.
+    outside of the image is background.
 
     Parameters
     ----------
@@ -127,12 +127,12 @@ def thickness(images: npt.ArrayLike) -> Reals:
     Returns
     -------
     (n,) float64
-        In pixels of the picture as it was given: w / 2 for a long bar w pixels wide. 0 where nothing is above half.
+        In pixels of the given image: w / 2 for a long bar w pixels wide. 0 if nothing is above half.
 
     Raises
     ------
     DataError
-        When the images are none.
+        When the images have another shape or type.
     SetsupError
         When scikit-image is not installed.
 
@@ -144,14 +144,14 @@ def thickness(images: npt.ArrayLike) -> Reals:
     array([1.5])
 
     """
-    grey = _checked_images(images)
+    grey = _check_images(images)
     skeletonize = _skeletonize()
     from scipy.ndimage import distance_transform_edt
 
     found = np.zeros(len(grey))
     for start in range(0, len(grey), _CHUNK):
-        stroke = np.pad(_upsampled(grey[start : start + _CHUNK]) > _HALF, ((0, 0), (1, 1), (1, 1)))
-        column = stroke.reshape(-1, stroke.shape[2])  # one above the other: the margins keep pictures apart
+        stroke = np.pad(_upsample(grey[start : start + _CHUNK]) > _HALF, ((0, 0), (1, 1), (1, 1)))
+        column = stroke.reshape(-1, stroke.shape[2])  # one above the other: the margins keep images apart
         middle = skeletonize(column, method="zhang").reshape(len(stroke), -1)
         apart = np.asarray(distance_transform_edt(column)).reshape(len(stroke), -1)
         found[start : start + _CHUNK] = (apart * middle).sum(axis=1) / np.maximum(middle.sum(axis=1), 1)
@@ -161,13 +161,13 @@ def thickness(images: npt.ArrayLike) -> Reals:
 def pixels(images: npt.ArrayLike) -> Reals:
     """Pixels as embeddings: grey values from 0 to 1, one row an image.
 
-    Their first principal components are what measures of an encoder are compared with. Fit these where the encoder was
-    trained, so without the withheld digit.
+    Their first principal components are the baseline of an encoder. Fit them on its training data, without the withheld
+    digit.
 
     Parameters
     ----------
     images : (n, h, w) or (n, h, w, 1) uint8
-        Pictures.
+        Images.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def pixels(images: npt.ArrayLike) -> Reals:
     Raises
     ------
     DataError
-        When the images are none.
+        When the images have another shape or type.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def pixels(images: npt.ArrayLike) -> Reals:
     (1, 3)
 
     """
-    grey = _checked_images(images)
+    grey = _check_images(images)
     return grey.reshape(len(grey), -1) / 255.0
 
 
@@ -201,12 +201,12 @@ def digit_measures(
 ) -> DigitMeasures:
     """Measure style and digit in embeddings of handwritten digits, after figure 5 [1]_.
 
-    Accuracies leave one out: each image is a query among all the others.
+    Accuracies are leave-one-out: each image is a query among all the others.
 
     Parameters
     ----------
     embeddings : (n, d) numbers
-        Of the test images, all digits, in the order of the data set.
+        Of the test images, all digits, in the order of the dataset.
     digits : (n,) integers
         Their digits; -1 where unknown, which is no query and no neighbour.
     images : (n, h, w) or (n, h, w, 1) uint8
@@ -232,7 +232,7 @@ def digit_measures(
 
     Examples
     --------
-    Bars of two widths that lean more or less stand for digits, and a code of both for what an encoder makes of them:
+    Slanted bars of two widths serve as digits, and a code of both as embeddings:
 
     >>> bars, at = np.zeros((60, 20, 20), dtype=np.uint8), np.arange(60)
     >>> for bar, number in zip(bars, at):
@@ -244,8 +244,8 @@ def digit_measures(
     [1.0, 1.0, 1.0]
 
     """
-    reals, withheld = checked_embeddings(embeddings), checked_embeddings(withheld_embeddings, "withheld embeddings")
-    known = checked_labels(digits, len(reals), "digits")
+    reals, withheld = check_embeddings(embeddings), check_embeddings(withheld_embeddings, "withheld embeddings")
+    known = check_labels(digits, len(reals), "digits")
     if reals.shape[1] != withheld.shape[1]:
         raise DataError(
             f"embeddings have {reals.shape[1]} dimensions and withheld ones {withheld.shape[1]}; "
@@ -287,7 +287,7 @@ def _left_out(reals: Reals, labels: npt.NDArray[np.int64], k: int) -> float:
 
 
 def _styles(images: npt.ArrayLike, rows: int, name: str) -> list[Reals]:
-    grey = _checked_images(images, name)
+    grey = _check_images(images, name)
     if len(grey) != rows:
         raise DataError(f"there are {len(grey):,} {name} and {rows:,} embeddings of them; give one for each")
     return [slant(grey), thickness(grey)]
@@ -300,7 +300,7 @@ def _normal(shape: tuple[int, ...], seed: int) -> Reals:
     return np.asarray(ndtri(uniform(bits) + 2.0**-54)).reshape(shape)  # in the middle of each step: never 0 or 1
 
 
-def _upsampled(grey: Bytes) -> npt.NDArray[np.uint16]:
+def _upsample(grey: Bytes) -> npt.NDArray[np.uint16]:
     """Twice as high and as wide, (n, 2h, 2w), in 16ths of a grey value."""
     sums = grey.astype(np.uint16)
     for axis in (1, 2):
@@ -312,13 +312,13 @@ def _upsampled(grey: Bytes) -> npt.NDArray[np.uint16]:
     return sums
 
 
-def _checked_images(images: npt.ArrayLike, name: str = "images") -> Bytes:
+def _check_images(images: npt.ArrayLike, name: str = "images") -> Bytes:
     given = np.asarray(images)
     if given.ndim == 4 and given.shape[3] == 1:
         given = given[..., 0]
     if given.ndim != 3 or 0 in given.shape or given.dtype != np.uint8:
         raise DataError(
-            f"{name} must be grey pictures (n, h, w) or (n, h, w, 1) of uint8, as data sets give them, "
+            f"{name} must be grey images (n, h, w) or (n, h, w, 1) of uint8, as datasets give them, "
             f"not {given.dtype} {given.shape}"
         )
     return given

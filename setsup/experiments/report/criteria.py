@@ -1,29 +1,26 @@
-"""Criteria of claims that papers have in common, as :class:`~setsup.experiments.Claim` takes them."""
+"""Common criteria for claims of papers, as :class:`~setsup.experiments.Claim` takes them."""
 
 import math
 from collections.abc import Callable, Sequence
 
-from setsup.experiments.report import Means
+from setsup.experiments.report import Criterion, Means
 
-__all__ = ["Judge", "amount", "fall", "has", "rises", "within"]
-
-Judge = Callable[[Means], tuple[bool | None, str]]
-"""From values by row and column to (whether a claim holds, by how much in words); None where they are not enough."""
+__all__ = ["amount", "fall", "has", "rises", "within"]
 
 
 def within(
     keys: Sequence[str], least: float = -math.inf, most: float = math.inf, *, label: Callable[[str], str] = str
-) -> Judge:
-    """Whether values lie between bounds in each row that was run, and by how much they miss them.
+) -> Criterion:
+    """Whether values lie between bounds in each row that was run.
 
     Parameters
     ----------
     keys : sequence of str
         Of columns.
     least, most : float
-        Bounds, which may be met.
+        Bounds, inclusive.
     label : callable
-        Names of the columns in words.
+        Names of columns in the verdict.
 
     Examples
     --------
@@ -37,18 +34,18 @@ def within(
         miss = max(least - value, value - most)
         return f"{label(key)} {value:.3f}" + (f" (misses by {amount(miss, 3)})" if miss > 0 else "")
 
-    def judge(means: Means) -> tuple[bool | None, str]:
+    def test(means: Means) -> tuple[bool | None, str]:
         rows = {row: {key: means[row][key].mean for key in keys} for row in means if has(means, row, keys)}
         if not rows:
-            return None, "needs a measured run"
+            return None, "needs a full run"
         found = (f"{row}: {', '.join(map(words, held, held.values()))}" for row, held in rows.items())
         return all(least <= value <= most for held in rows.values() for value in held.values()), "; ".join(found)
 
-    return judge
+    return test
 
 
-def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str], str] = str) -> Judge:
-    """Whether the mean of each value is larger in the second row than in the first, and by how much it falls.
+def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str], str] = str) -> Criterion:
+    """Whether the mean of each value is larger in the second row than in the first.
 
     Examples
     --------
@@ -61,18 +58,18 @@ def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str]
     def word(key: str, before: float, after: float) -> str:
         return f"{label(key)} {before:.2f} → {after:.2f}{fall(before, after)}"
 
-    def judge(means: Means) -> tuple[bool | None, str]:
+    def test(means: Means) -> tuple[bool | None, str]:
         if not has(means, first, keys) or not has(means, second, keys):
-            return None, f"needs measured runs of {first} and {second}"
+            return None, f"needs full runs of {first} and {second}"
         pairs = {key: (means[first][key].mean, means[second][key].mean) for key in keys}
         words = "; ".join(word(key, *pair) for key, pair in pairs.items())
         return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {words}"
 
-    return judge
+    return test
 
 
 def fall(before: float, after: float) -> str:
-    """Words behind a value that should be larger than the one before it: none where it is.
+    """Suffix for a value that should be larger than the one before it, such as ``" (falls by 0.25)"``.
 
     Examples
     --------
@@ -86,7 +83,7 @@ def fall(before: float, after: float) -> str:
 
 
 def amount(value: float, decimals: int) -> str:
-    """A number with so many decimals, or with two significant digits where all of those would be 0.
+    """Format a number with so many decimals, or two significant digits if all decimals would be 0.
 
     Examples
     --------
@@ -99,5 +96,5 @@ def amount(value: float, decimals: int) -> str:
 
 
 def has(means: Means, row: str, keys: Sequence[str]) -> bool:
-    """Whether there are all of some values in a row."""
+    """Whether a row has all of some values."""
     return row in means and set(keys) <= means[row].keys()

@@ -14,11 +14,11 @@ from scipy.stats import kstest
 pytest.importorskip("torch")
 from setsup.datasets.benchmarks import mnist
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation import digits as of_digits
-from setsup.evaluation.across import nearest_across
-from setsup.evaluation.digits import digit_measures, pixels, slant, thickness
-from setsup.evaluation.held_out import folds_of
+from setsup.evaluation.held_out import assign_folds
 from setsup.evaluation.projection import principal_components
+from setsup.experiments.abc import digits as of_digits
+from setsup.experiments.abc.across import nearest_across
+from setsup.experiments.abc.digits import digit_measures, pixels, slant, thickness
 from setsup.random import fold, stream_key, uniform
 
 
@@ -75,7 +75,7 @@ def test_slant_does_not_know_place_nor_brightness_and_turns_with_a_mirror(seed, 
     images[0, :16, :16] = patch
     images[1, down : down + 16, right : right + 16] = times * patch
     first, second = slant(images)
-    assert first == second  # exact, since both are a quotient of whole numbers
+    assert first == second  # exact, since both are a quotient of integers
     assert slant(images[:1, :, ::-1])[0] == slant(images[:1, ::-1])[0] == -first
     assert slant(images[:1, ::-1, ::-1])[0] == first
 
@@ -194,7 +194,7 @@ def test_measures_equal_those_of_scikit_learn_and_loops() -> None:
     styles = {"slant": slant(STROKES), "thickness": thickness(STROKES)}
 
     def r2(embedded, style):
-        split = PredefinedSplit(folds_of(len(style), 5, 5))
+        split = PredefinedSplit(assign_folds(len(style), 5, 5))
         return cross_val_score(LinearRegression(), PCA(2).fit_transform(embedded), style, cv=split, scoring="r2").mean()
 
     share = PCA(2).fit(withheld).explained_variance_ratio_.sum()
@@ -260,13 +260,13 @@ def test_without_scikit_image_the_error_says_what_to_install(monkeypatch) -> Non
 def test_bad_input_is_refused_in_a_sentence() -> None:
     for wrong in (STROKES.astype(float), STROKES[0], STROKES[..., None].repeat(3, axis=3), STROKES[:0]):
         for measure in (slant, thickness, pixels):
-            with pytest.raises(DataError, match="images must be grey pictures"):
+            with pytest.raises(DataError, match="images must be grey images"):
                 measure(wrong)
     with pytest.raises(DataError, match="there are 299 images and 300 embeddings"):
         digit_measures(EMBEDDED, LABELS, STROKES[1:], EMBEDDED, STROKES)
     with pytest.raises(DataError, match="there are 300 withheld images and 10 embeddings"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED[:10], STROKES)
-    with pytest.raises(DataError, match="withheld images must be grey pictures"):
+    with pytest.raises(DataError, match="withheld images must be grey images"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED, STROKES.astype(float))
     with pytest.raises(DataError, match="embeddings have 5 dimensions and withheld ones 4"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED[:, :4], STROKES)

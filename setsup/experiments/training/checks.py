@@ -1,8 +1,7 @@
-"""What a training refuses, since it would be lost without a word: state that ranks do not share, what is not finite."""
+"""Checks of what a training would lose silently: state that ranks do not share, values that are not finite."""
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
@@ -12,7 +11,6 @@ from torch.nn.modules.batchnorm import _NormBase
 from setsup.errors import SetsupError
 
 __all__ = [
-    "loss_of",
     "need_equal_state",
     "need_runnable",
     "need_step_metrics",
@@ -22,16 +20,16 @@ __all__ = [
 
 
 def need_runnable(method: LightningModule) -> None:
-    """Raise SetsupError where a method expects hooks to run that never do."""
+    """Raise SetsupError if a method has hooks that are never called."""
     if is_overridden("validation_step", method):
         raise SetsupError(
-            f"{type(method).__name__} has a validation_step, which a training here does not run: leave it out, and "
+            f"{type(method).__name__} has a validation_step, which setsup does not run: remove it, and "
             "measure held-out rows with an evaluation of the preset, by `setsup eval`"
         )
 
 
 def need_step_schedules(trainer: Trainer, method: LightningModule) -> None:
-    """Raise SetsupError where a scheduler waits for the end of an epoch: training is one epoch of so many steps."""
+    """Raise SetsupError if a scheduler waits for the end of an epoch: training is one epoch."""
     if not method.automatic_optimization:
         return  # the method steps its schedulers itself
     for config in trainer.lr_scheduler_configs:
@@ -44,8 +42,8 @@ def need_step_schedules(trainer: Trainer, method: LightningModule) -> None:
 
 
 def need_step_metrics(trainer: Trainer, method: LightningModule) -> None:
-    """Raise SetsupError where a metric is logged at the end of epochs alone."""
-    for metric in (trainer._results or {}).values():  # nowhere else does Lightning say how a metric is logged
+    """Raise SetsupError if a metric is logged at the end of epochs only."""
+    for metric in (trainer._results or {}).values():  # Lightning has no public way to ask how a metric is logged
         if not metric.meta.on_step:
             name = metric.meta.name
             raise SetsupError(
@@ -55,10 +53,10 @@ def need_step_metrics(trainer: Trainer, method: LightningModule) -> None:
 
 
 def need_equal_state(trainer: Trainer, method: LightningModule) -> None:
-    """Raise SetsupError where what ranks keep differs, though checkpoints hold the first rank's alone.
+    """Raise SetsupError if state differs between ranks, since checkpoints hold the first rank's only.
 
-    Compared are buffers that checkpoints hold, and parameters that are not trained. Running statistics of normalisation
-    layers are estimates of one quantity on each rank, of which the first rank's serve as well as any.
+    This compares buffers in checkpoints, and parameters that are not trained. Running statistics of normalisation
+    layers estimate the same quantity on each rank, so the first rank's will do.
     """
     if trainer.world_size == 1:
         return
@@ -70,7 +68,7 @@ def need_equal_state(trainer: Trainer, method: LightningModule) -> None:
         if differs:
             raise SetsupError(
                 f"{name} of {type(method).__name__} differs between the {trainer.world_size} devices that train "
-                "together, each of which has written to its own, and a checkpoint would keep that of the first alone: "
+                "together, and a checkpoint would keep that of the first only: "
                 "train on one device (--devices 1 --nodes 1), or let the method write the same on all of them"
             )
 
@@ -93,16 +91,8 @@ def _digest(value: torch.Tensor) -> bytes:
     return sha256(flat.view(torch.uint8).numpy().data if flat.numel() else b"").digest()
 
 
-def loss_of(trainer: Trainer, outputs: Any) -> torch.Tensor | None:
-    """Loss of a step: what the step returned, or what it logged under that name; None where it did neither."""
-    found = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
-    if not isinstance(found, torch.Tensor):
-        found = trainer.callback_metrics.get("loss")
-    return found.detach() if isinstance(found, torch.Tensor) else None
-
-
 def nonfinite_state(trainer: Trainer, method: LightningModule) -> str | None:
-    """Name of a trained parameter that is not finite, or whose state in an optimiser is not; None where all are."""
+    """Name of a trained parameter that is not finite, or whose state in an optimiser is not; None if all are."""
     names: dict[torch.Tensor, str] = {
         parameter: name for name, parameter in method.named_parameters() if parameter.requires_grad
     }

@@ -10,9 +10,9 @@ References
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
-from setsup.errors import DataError
-from setsup.evaluation.inputs import check_count, checked_embeddings, checked_labels
+from setsup.checks import check_arguments, check_integer
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.inputs import check_embeddings, check_labels
 from setsup.evaluation.retrieval import nearest
 
 __all__ = ["centred_correlation", "nearest_across", "nearest_of_each"]
@@ -32,7 +32,7 @@ def nearest_of_each(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int
     Parameters
     ----------
     embeddings : (n, d) numbers
-        In the order of the data set.
+        In the order of the dataset.
     labels : (n,) integers
         Digits; -1 where unknown, which takes no part.
     first : int
@@ -74,7 +74,7 @@ def nearest_across(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int 
     Parameters
     ----------
     embeddings : (n, d) numbers
-        In the order of the data set.
+        In the order of the dataset.
     labels : (n,) integers
         Classes; -1 where unknown, which takes no part.
     first : int
@@ -138,32 +138,32 @@ def centred_correlation(
     """
     check_arguments(centred_correlation, locals(), DataError)
     pair = [
-        checked_embeddings(np.reshape(np.asarray(values), (-1, 1)), "values")[:, 0]
+        check_embeddings(np.reshape(np.asarray(values), (-1, 1)), "values")[:, 0]
         for values in (query_values, neighbour_values)
     ]
     if len(pair[0]) != len(pair[1]):
         raise DataError(f"queries have {len(pair[0]):,} values and neighbours {len(pair[1]):,}; give one for each pair")
-    classes = [checked_labels(given, len(pair[0])) for given in (query_labels, labels)]
+    classes = [check_labels(given, len(pair[0])) for given in (query_labels, labels)]
     known = (classes[0] >= 0) & (classes[1] >= 0)
     if not known.any():
         raise DataError(f"in none of the {len(known):,} pairs are both labels known, so there is nothing to correlate")
-    first, second = (_centred(v[known], c[known]) for v, c in zip(pair, classes, strict=True))
+    first, second = (_centre(v[known], c[known]) for v, c in zip(pair, classes, strict=True))
     length = float(np.sqrt((first @ first) * (second @ second)))
     if length <= _ROUNDING * len(first) * np.abs(pair[0]).max() * np.abs(pair[1]).max():
         raise DataError("the measure is the same throughout each class, and a constant correlates with nothing")
     return float(np.clip(first @ second / length, -1.0, 1.0))
 
 
-def _centred(values: Reals, classes: Codes) -> Reals:
+def _centre(values: Reals, classes: Codes) -> Reals:
     _, dense = np.unique(classes, return_inverse=True)
     return np.asarray(values - (np.bincount(dense, weights=values) / np.bincount(dense))[dense])
 
 
 def _first_of_each(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int) -> tuple[Reals, Codes, list[Codes]]:
     """Embeddings, the labels that occur, and the first rows of each."""
-    reals = checked_embeddings(embeddings)
-    known = checked_labels(labels, len(reals))
-    check_count(first, "first")
+    reals = check_embeddings(embeddings)
+    known = check_labels(labels, len(reals))
+    check_integer(first, "first", SetsupError, 1)
     digits = np.unique(known[known >= 0])
     if not len(digits):
         raise DataError(f"none of the {len(known):,} labels is known, so there is no image to query with")

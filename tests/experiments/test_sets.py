@@ -14,8 +14,8 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import RunConfig, Sets, find_preset, train  # noqa: E402
-from setsup.experiments.settings import flat, put  # noqa: E402
-from setsup.experiments.training import fresh_method  # noqa: E402
+from setsup.experiments.configs import build_method  # noqa: E402
+from setsup.experiments.settings import flatten, put  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from tests.experiments.by_hand import abc_loss  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
@@ -24,9 +24,9 @@ SHAPES = setsup.load("shapes3d-procedural")
 TABLE = FactorTable([Factor(name, Kind.NOMINAL, tuple(range(n))) for name, n in {"a": 3, "b": 4, "c": 50}.items()])
 
 
-def drawn(drawing: Sets, table: FactorTable = TABLE, seed: int = 0, steps: int = 400) -> np.ndarray:
+def drawn(config: Sets, table: FactorTable = TABLE, seed: int = 0, steps: int = 400) -> np.ndarray:
     """Different rows of all sets of some steps."""
-    sampler = drawing.sampler(table, seed)
+    sampler = config.build(table, seed)
     return np.unique(np.concatenate([sampler[step].indices.ravel() for step in range(steps)]))
 
 
@@ -40,9 +40,9 @@ def test_no_more_than_the_pool_of_each_value_is_drawn() -> None:
 
 
 def test_pools_are_the_same_in_all_runs_and_sets_are_not() -> None:
-    drawing = Sets(inactive=("a",), size=8, pool=20)
-    assert drawn(drawing, seed=0).tolist() == drawn(drawing, seed=9).tolist()
-    first, other = (drawing.sampler(TABLE, seed)[0].indices for seed in (0, 9))
+    config = Sets(inactive=("a",), size=8, pool=20)
+    assert drawn(config, seed=0).tolist() == drawn(config, seed=9).tolist()
+    first, other = (config.build(TABLE, seed)[0].indices for seed in (0, 9))
     assert (first != other).any()
 
 
@@ -54,7 +54,7 @@ def test_pools_hold_what_the_expression_keeps() -> None:
 
 def test_sets_that_hold_nothing_draw_from_all_pools() -> None:
     pools = drawn(Sets(inactive=("a",), size=8, pool=20))
-    sampler = Sets(inactive=("a",), size=8, pool=20, unconstrained=1).sampler(TABLE, 3)
+    sampler = Sets(inactive=("a",), size=8, pool=20, unconstrained=1).build(TABLE, 3)
     free = np.unique(np.concatenate([sampler[step].indices[1] for step in range(400)]))
     assert free.tolist() == pools.tolist()
     assert len(drawn(Sets(inactive=(), sets=1, size=8, pool=20))) == 20
@@ -75,33 +75,33 @@ def test_rows_of_which_the_held_factor_is_unknown_are_in_no_pool() -> None:
 
 def test_a_pool_of_nothing() -> None:
     with pytest.raises(SetsupError, match=r"^a pool has 1 row or more, not 0$"):
-        Sets(inactive=("a",), pool=0).sampler(TABLE, 0)
+        Sets(inactive=("a",), pool=0).build(TABLE, 0)
 
 
 def test_the_pool_is_a_setting() -> None:
-    preset = put(find_preset("abc/fig3a"), {"drawing.pool": 1_031})
-    assert flat(preset)["drawing.pool"] == 1_031
-    assert flat(find_preset("abc/fig3a"))["drawing.pool"] is None
+    preset = put(find_preset("abc/fig3a"), {"sampler.pool": 1_031})
+    assert flatten(preset)["sampler.pool"] == 1_031
+    assert flatten(find_preset("abc/fig3a"))["sampler.pool"] is None
 
 
 FIVE = tuple(name for name in SHAPES.factors.names if name != "object_hue")
 
 
-@pytest.mark.parametrize("learning", ["small", "paper"])
-def test_five_inactive_factors_leave_short_sets_that_train(tmp_path: Path, learning: Any) -> None:
+@pytest.mark.parametrize("method", ["small", "paper"])
+def test_five_inactive_factors_leave_short_sets_that_train(tmp_path: Path, method: Any) -> None:
     """Figure 2a: one factor is active, and of ten images each set has all."""
-    preset = replace(PLAIN, drawing=Sets(inactive=FIVE, size=32, small="short"), steps=2)
-    if learning == "paper":
-        preset = replace(preset, learning=find_preset("abc/fig3a").learning)
-    run = train(preset, tmp_path, how=RunConfig(workers=0))
+    preset = replace(PLAIN, sampler=Sets(inactive=FIVE, size=32, small="short"), steps=2)
+    if method == "paper":
+        preset = replace(preset, method=find_preset("abc/fig3a").method)
+    run = train(preset, tmp_path, config=RunConfig(workers=0))
     assert run.finished
     assert run.progress().images == 2 * 2 * 10
-    draw = preset.drawing.sampler(SHAPES.factors, 0)[0]
+    draw = preset.sampler.build(SHAPES.factors, 0)[0]
     found = []
     for number, rows in enumerate(draw.indices):
         rows = rows if draw.mask is None else rows[draw.mask[number]]
         assert sorted(SHAPES.factors.codes("object_hue", rows)) == list(range(10))
         images = np.moveaxis(SHAPES.fetch(rows, ["image"])["image"], -1, -3).copy()
-        found.append(fresh_method(preset, SHAPES.factors, 0).eval().encoder(torch.from_numpy(images)))
+        found.append(build_method(preset.method, SHAPES.factors, 0).eval().encoder(torch.from_numpy(images)))
     first, *_ = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert json.loads(first)["loss"] == pytest.approx(float(abc_loss(*found).detach()), rel=1e-4)

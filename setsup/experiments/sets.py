@@ -1,4 +1,4 @@
-"""Settings of samplers."""
+"""Settings of the sampler of sets."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -18,25 +18,25 @@ _SMOKE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sets:
-    """Sets in which some factors are held; see :class:`setsup.SetSampler`.
+    """Sets in which some factors are inactive; see :class:`setsup.SetSampler`.
 
     Attributes
     ----------
     inactive : tuple of str
-        Factors that a set holds.
+        Factors fixed in each set.
     size : int
-        Rows a set.
+        Set size.
     sets : int
-        Sets a step; two make a pair.
+        Sets per step; two make a pair.
     unconstrained : int
-        How many of the last sets hold nothing.
+        Number of the last sets that are unconstrained.
     small : str
-        What happens to groups of fewer rows than a set: ``short`` takes all of them.
+        What to do with groups of fewer rows than a set: ``short`` uses all of them.
     where : str, optional
         Expression over the factors that drawn rows satisfy.
     pool : int, optional
-        Of the rows that agree in what is held, only so many are ever drawn, the same in all runs; 1,031 in ABC's
-        published code. Sets that hold nothing draw from all pools.
+        Restricts each group of rows with equal inactive factors to so many, the same in all runs; 1,031 in ABC's
+        published code. Unconstrained sets draw from all pools.
 
     """
 
@@ -48,8 +48,8 @@ class Sets:
     where: str | None = None
     pool: int | None = None
 
-    def sampler(self, table: FactorTable, seed: int) -> SetSampler:
-        """The sampler of a run."""
+    def build(self, table: FactorTable, seed: int) -> SetSampler:
+        """Build the sampler of a run."""
         return SetSampler(
             table,
             inactive=self.inactive,
@@ -69,7 +69,7 @@ class Sets:
         if self.pool < 1:
             raise SetsupError(f"a pool has 1 row or more, not {self.pool}")
         group = table.group_by(self.inactive, self.where).of_rows()
-        # in the published data records come in an order of their own, so that the first of them are any
+        # records of the published data are shuffled, so the first ones are arbitrary
         order = np.lexsort((fold(stream_key(0, "pool"), np.arange(len(table), dtype=np.uint64)), group))
         first = np.searchsorted(group[order], group[order])
         found = np.zeros(len(table))

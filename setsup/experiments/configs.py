@@ -1,0 +1,90 @@
+"""The parts of a preset that are settings of a user's own kind, and what is built from them.
+
+Any frozen dataclass with the one method ``build`` will do.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+from setsup.errors import SetsupError
+from setsup.random import stream_key
+
+if TYPE_CHECKING:
+    import torch
+    from lightning.pytorch import LightningModule
+
+    from setsup.factors import FactorTable
+    from setsup.loading.batch import Transform
+    from setsup.samplers import Sampler
+
+__all__ = [
+    "Augmentation",
+    "MethodConfig",
+    "SamplerConfig",
+    "build_eval_transform",
+    "build_method",
+    "build_transform",
+]
+
+
+class SamplerConfig(Protocol):
+    """How sets are drawn: settings of a sampler."""
+
+    def build(self, table: "FactorTable", seed: int) -> "Sampler":
+        """Build the sampler of a run."""
+
+
+class MethodConfig(Protocol):
+    """What is trained: settings of a method, networks included."""
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
+        """Build the method of a run, a ``LightningModule`` with ``embed(batch) -> (sets, size, d)``.
+
+        The table is that of the training data, for counts of classes, rows or groups; indices of batches are its rows,
+        also where only some of these data are embedded later. Initial weights come from the generator, or from torch's
+        global one: the seed of the run determines both.
+        What a step logs is averaged over devices: all of them log the same names, in the same order.
+        Before a run starts, the first draw (of the shrunk sampler, where it has ``shrunk()``) is passed to
+        ``loss(batch)`` if the method has one, or embedded: a SetsupError raised there stops the run before its folder
+        is created.
+        """
+
+
+class Augmentation(Protocol):
+    """What is done to batches: settings of a transform."""
+
+    def build(self, seed: int) -> "Transform":
+        """Build the transform of a run, as ``transform=`` of :func:`setsup.loader` takes it."""
+
+
+def build_method(config: MethodConfig, table: "FactorTable", seed: int) -> "LightningModule":
+    """Build the untrained method of a seed, for the factors of the training data."""
+    import torch
+
+    key = stream_key(seed, "weights")
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(key)  # for layers that are made without the generator
+        method = config.build(table, torch.Generator().manual_seed(key))
+    if not callable(getattr(method, "embed", None)):
+        raise SetsupError(f"{type(method).__name__} has no embed(batch): it gives (sets, size, d) embeddings")
+    return method
+
+
+def build_transform(augmentation: str | Augmentation | None, seed: int) -> "Transform | None":
+    """Build the transform of training batches, of a recipe where it is named."""
+    if isinstance(augmentation, str):
+        from setsup.loading.transforms import recipe
+
+        return recipe(augmentation, seed=seed)
+    return None if augmentation is None else augmentation.build(seed)
+
+
+def build_eval_transform(
+    eval_transform: str | Augmentation | None, augmentation: str | Augmentation | None, seed: int
+) -> "Transform | None":
+    """Build the transform of batches that are embedded; by default that of the recipe of the augmentation."""
+    config = augmentation if eval_transform is None else eval_transform
+    if isinstance(config, str):
+        from setsup.loading.transforms import evaluation_transform
+
+        return evaluation_transform(config)
+    return None if eval_transform is None or config is None else config.build(seed)

@@ -1,0 +1,69 @@
+"""The dataset that a preset trains on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import SetsupError
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+
+__all__ = ["Data"]
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The dataset that a preset trains on.
+
+    Attributes
+    ----------
+    name : str
+        As for :func:`setsup.open`.
+    split : str, optional
+        Its rows are trained on.
+    substitute : str, optional
+        Dataset with the same factors, for users without the published files; it is never used silently.
+    where : str, optional
+        Expression over the factors: other rows are left out, and the remaining ones are renumbered.
+    options : tuple of (str, value)
+        Options of the benchmark's own ``open``, such as ``(("size", (64, 64)),)``; not for the substitute, nor for
+        folders and shards, which were written with them.
+
+    """
+
+    name: str
+    split: str | None = None
+    substitute: str | None = None
+    where: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def open(self, root: Path | str | None = None, *, substitute: bool = False, split: str | None = None) -> "Dataset":
+        """Open it.
+
+        Parameters
+        ----------
+        root : Path or str, optional
+            As for :func:`setsup.open`.
+        substitute : bool
+            Whether to open the substitute dataset instead.
+        split : str, optional
+            Another split than that of the training.
+
+        Raises
+        ------
+        DataError
+            When files are missing or damaged; the message says how to get them.
+        SetsupError
+            When there is no substitute.
+
+        """
+        from setsup import opening
+
+        if not substitute:
+            kind = opening.find_kind(self.name)
+            options = dict(self.options) if kind == "benchmark" else {}
+            return opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
+        if self.substitute is None:
+            raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
+        return opening.open(self.substitute, None, split or self.split, self.where)

@@ -1,0 +1,163 @@
+"""Creating and opening run folders: ``run.json``, and the runs that may continue in a folder."""
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from setsup.checks import check_arguments
+from setsup.errors import DataError, SetsupError
+from setsup.experiments.preset import Preset, smoke
+from setsup.experiments.registry import find_named
+from setsup.experiments.run import DIGEST, Run, is_trained, read_json, write_json
+from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
+from setsup.files.expand_user import expanded
+
+__all__ = ["begin", "open_run"]
+
+_PACKAGES = ("setsup", "torch", "lightning", "numpy")
+_DESCRIPTION = "run.json"
+_FORMER = {
+    "how": "config",
+    "stand_in": "substitute",
+    "data.stand_in": "data.substitute",
+    "drawing": "sampler",
+    "learning": "method",
+}
+"""Names in ``run.json`` of earlier versions."""
+
+
+def begin(
+    folder: Path | str,
+    preset: Preset,
+    seed: int,
+    *,
+    root: Path | str | None = None,
+    substitute: bool = False,
+    config: Mapping[str, Any],
+) -> Run:
+    """Create a run folder, or open an existing one to resume it.
+
+    A folder without a trained step is overwritten. In another, the root given last is kept, and a session with another
+    configuration, other versions or another file of presets is appended to ``later``: if the settings are equal, a
+    corrected comment in that file is no reason to refuse.
+    """
+    folder = Path(folder)
+    description = {
+        "preset": preset.name,
+        "seed": seed,
+        "substitute": substitute,
+        "smoke": preset.shrunk,
+        "root": None if root is None else str(expanded(root).absolute()),
+        "settings": flatten(preset),
+        "config": json.loads(json.dumps(dict(config))),
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+    if preset.digest is not None:
+        description[DIGEST] = preset.digest
+    if is_trained(folder):
+        there = _read_description(folder / _DESCRIPTION)
+        old = there | {"settings": fill_defaults(preset, there["settings"])}
+        if differing := difference(_identity(old), _identity(description)):
+            listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
+            raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
+        now = {key: description[key] for key in ("config", "versions", DIGEST) if key in description}
+        description = there | {key: description[key] for key in ("root", "settings")}
+        later = list(there.get("later", ()))
+        last = later[-1] if later else there
+        steps = Run(folder, preset, seed, there).progress().steps
+        if steps < preset.steps and any(last.get(key) != value for key, value in now.items()):
+            description["later"] = [*later, {"from_step": steps, **now}]
+        if description == there:
+            return Run(folder, preset, seed, there)
+    write_json(folder / _DESCRIPTION, description)
+    return Run(folder, preset, seed, description)
+
+
+def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
+    """Open the run in a folder.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Of the run.
+    preset : Preset, optional
+        Used if it has the name of the run's: presets in a file of the user's own are not known by name.
+
+    Raises
+    ------
+    DataError
+        When there is none, or it is damaged.
+    SetsupError
+        When its preset is not known here.
+
+    """
+    check_arguments(open_run, locals(), DataError)
+    folder = Path(folder)
+    path = folder / _DESCRIPTION
+    if not path.exists():
+        below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
+        hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
+        raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
+    description = _read_description(path)
+    name, seed, settings = description["preset"], description["seed"], description["settings"]
+    if preset is None or preset.name != name:
+        if (preset := find_named(name)) is None:
+            raise SetsupError(
+                f"{folder} is a run of {name!r}, and no preset has that name here: if it is in a file of your own, "
+                "name the file, as in --preset my_method.py"
+            )
+    preset = smoke(preset) if description.get("smoke") else preset
+    return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description)
+
+
+def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be equal for a run to resume."""
+    asked = {key: description[key] for key in ("preset", "seed", "substitute")}
+    session = {"smoke": description.get("smoke", False), "precision": description["config"].get("precision")}
+    return asked | training_settings(description["settings"], description["substitute"]) | session
+
+
+def _read_description(path: Path) -> dict[str, Any]:
+    """Read and check `run.json`, with names of earlier versions replaced."""
+    found = _rename(read_json(path))
+    kinds = {"preset": str, "seed": int, "substitute": bool, "settings": dict, "config": dict}
+    wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]
+    if not wrong and not isinstance(found["config"].get("precision"), str):
+        wrong = ["precision"]
+    if not wrong:
+        found["settings"] = _rename(found["settings"])
+        later = found.get("later", [])
+        sessions = [_rename(one) if isinstance(one, dict) else {} for one in later] if isinstance(later, list) else [{}]
+        if not all(map(_is_config, (found["config"], *(one.get("config") for one in sessions)))):
+            wrong = ["devices and nodes"]
+        elif sessions:
+            found["later"] = sessions
+    if wrong:
+        raise DataError(f"{path} does not say its {wrong[0]!r}: restore it, or train again in another folder")
+    return found
+
+
+def _rename(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace names of earlier versions, of settings within settings too."""
+    found = {}
+    for name, value in values.items():
+        head, dot, rest = name.partition(".")
+        found[_FORMER.get(name) or _FORMER.get(head, head) + dot + rest] = value
+    return found
+
+
+def _is_config(config: Any) -> bool:
+    return isinstance(config, dict) and all(type(config.get(name, 1)) is int for name in ("devices", "nodes"))
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,1 @@
+"""Training a preset into a run folder, with Lightning."""

@@ -1,0 +1,226 @@
+"""Checkpoints and metrics of a training."""
+
+import signal
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.loggers import TensorBoardLogger
+
+from setsup.errors import SetsupError
+from setsup.experiments.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
+from setsup.experiments.preset import Preset
+from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
+from setsup.experiments.training.metrics import append_lines, truncate_lines, write_csv
+from setsup.experiments.training.step import copy_finite, count_images, find_loss
+from setsup.files.atomic import written
+
+__all__ = ["CheckpointCallback"]
+
+_FLUSH = 50  # steps whose metrics are buffered: reading one of a GPU waits for it
+_WAIT = 10.0  # seconds after which they are written in any case
+
+
+class CheckpointCallback(Callback):
+    """Writes a line of metrics per step, a checkpoint every so many steps, and one more when the run is stopped.
+
+    Metrics are everything that the method logs; loggers get the same, for the same steps. A signal to stop (Ctrl-C,
+    SIGTERM) lets the step end first; a second one does not wait. When the run resumes, lines of steps that no
+    checkpoint holds are dropped: these steps are trained again. The checkpoint before the last one is kept until the
+    run is finished.
+
+    A run resumes from its checkpoints, so none is written with weights that are not finite, or with state that differs
+    between devices, which it would lose.
+    """
+
+    def __init__(self, preset: Preset, folder: Path, *, allow_nonfinite: bool = False) -> None:
+        self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
+        self._allow_nonfinite = allow_nonfinite
+        self._buffer: list[tuple[int, dict[str, torch.Tensor], set[str]]] = []
+        self._losses: list[tuple[int, torch.Tensor, torch.cuda.Event | None]] = []
+        self._counts: list[int | torch.Tensor] = []
+        self._last: dict[str, torch.Tensor] = {}
+        self._handlers: dict[int, Any] = {}
+        self._seconds, self._images, self._since, self._saved = 0.0, 0, 0.0, 0
+        self._written = 0.0
+        self._good: Path | None = None
+        self._compare = False
+        self.stopped: int | None = None
+
+    @property
+    def state_key(self) -> str:
+        """Name of the state in checkpoints."""
+        return CALLBACK
+
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Find the state in checkpoints of earlier versions too."""
+        checkpoint["callbacks"][CALLBACK] = callback_state(checkpoint)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse what would be lost, drop metrics that no checkpoint holds, and handle signals."""
+        need_step_schedules(trainer, pl_module)
+        self._good = None if trainer.ckpt_path is None else Path(trainer.ckpt_path)
+        if not self._allow_nonfinite and (name := nonfinite_state(trainer, pl_module)) is not None:
+            raise SetsupError(
+                f"{self._good or 'the untrained method'} is not finite ({name}): train again in another folder, or "
+                "continue with --allow-nonfinite"
+            )
+        if trainer.is_global_zero:
+            truncate_lines(self._metrics, trainer.global_step)
+            for name in ("run", "factors", "metrics", "last", "previous"):
+                for left in self._folder.glob(f".{name}-*.tmp.*"):
+                    left.unlink()  # by a run that was killed while it wrote
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._handlers[number] = signal.signal(number, self._stop)
+        self._since, self._saved = time.perf_counter(), trainer.global_step
+        self._written = self._since
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Compare the state of ranks once more, before DDP overwrites it with that of the first.
+
+        Changes that a method makes at the very end of a step, after this callback's turn, are visible only here.
+        """
+        if self._compare:
+            need_equal_state(trainer, pl_module)
+            self._compare = False
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Buffer the step's metrics; write a checkpoint when it is due."""
+        need_step_metrics(trainer, pl_module)
+        self._collect(trainer, outputs, batch)
+        step = trainer.global_step
+        due = len(self._buffer) >= _FLUSH or time.perf_counter() - self._written >= _WAIT
+        stop, due, spoilt = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None)
+        if stop:
+            self.stopped = self.stopped or signal.SIGTERM  # another rank got the signal
+            trainer.should_stop = True
+        # with two optimisers a batch is two steps, so counts may be skipped
+        last = trainer.should_stop or step >= self._preset.steps
+        save = last or step - self._saved >= self._preset.checkpoint_every
+        if spoilt or ((save or due) and _any_rank(trainer, self._nonfinite(wait=True) is not None)[0]):
+            self._write(trainer)
+            raise self._nonfinite_error(f"the loss of step {self._nonfinite(wait=True) or step:,}")
+        if save:
+            self._save(trainer, last=last)
+        elif due:
+            self._write(trainer)
+        self._compare |= batch_idx == 0 or save
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to continue without draws, which Lightning would do for ever."""
+        step = trainer.global_step
+        if step < self._preset.steps and not trainer.should_stop:
+            raise SetsupError(
+                f"the draws of {self._preset.name} end after {step:,} of {self._preset.steps:,} steps: give it fewer "
+                "steps, or an infinite sampler"
+            )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Seconds and images of training so far, for the checkpoint."""
+        return {"seconds": self._seconds + time.perf_counter() - self._since, "images": self._images}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue counting."""
+        self._seconds, self._images = state_dict["seconds"], state_dict.get("images", 0)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Restore the signal handlers, before Lightning does."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._handlers.clear()
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Restore the signal handlers after an error too."""
+        self.on_train_end(trainer, pl_module)
+
+    def _collect(self, trainer: Trainer, outputs: Any, batch: Any) -> None:
+        """Keep on the device what the step logged, whether its loss is finite, and how many images it had."""
+        step = trainer.global_step
+        found = {name: value.detach() for name, value in trainer.callback_metrics.items()}
+        # metrics of an earlier step that this one did not log are still there, at their place in memory
+        places = {name: value.data_ptr() for name, value in self._last.items()}
+        fresh = {name: value for name, value in found.items() if places.get(name) != value.data_ptr()}
+        self._buffer.append((step, fresh, fresh.keys() & trainer.logged_metrics.keys()))
+        self._last = found
+        self._counts.append(count_images(batch))
+        if not self._allow_nonfinite and (loss := find_loss(trainer, outputs)) is not None:
+            self._losses.append((step, *copy_finite(loss)))
+
+    def _nonfinite(self, wait: bool = False) -> int | None:
+        """The first step whose loss is known not to be finite; with `wait`, after all are known."""
+        while self._losses:
+            step, good, copied = self._losses[0]
+            if copied is not None and not copied.query():  # type: ignore[no-untyped-call]
+                if not wait:
+                    break
+                copied.synchronize()
+            if not good:
+                return step
+            del self._losses[0]
+        return None
+
+    def _nonfinite_error(self, what: str) -> SetsupError:
+        kept = f"{self._good} of step {self._saved:,} is the last good checkpoint" if self._good else ""
+        return SetsupError(
+            f"{what} of {self._preset.name} is not finite: {kept or 'there is no checkpoint yet'}; the same command "
+            "would fail again, so train with other settings in another folder, such as a smaller rate, or continue "
+            "with --allow-nonfinite"
+        )
+
+    def _save(self, trainer: Trainer, last: bool) -> None:
+        self._write(trainer)
+        need_equal_state(trainer, trainer.lightning_module)
+        if not self._allow_nonfinite and (name := nonfinite_state(trainer, trainer.lightning_module)) is not None:
+            raise self._nonfinite_error(f"after step {trainer.global_step:,} {name}")
+        if last and trainer.is_global_zero:
+            write_csv(self._metrics)  # first: when the checkpoint is there, the run is finished
+        path = self._folder / CHECKPOINT
+        with ExitStack() as stack:
+            # all ranks take part in gathering a checkpoint, one writes it
+            part = stack.enter_context(written(path)) if trainer.is_global_zero else Path("unused")
+            trainer.save_checkpoint(part)
+            if trainer.is_global_zero and self._good == path:  # otherwise the one there was damaged, and is no loss
+                keep_previous(self._folder)
+        self._good, self._saved = path, trainer.global_step
+        if self._saved >= self._preset.steps and trainer.is_global_zero:
+            drop_previous(self._folder)
+
+    def _write(self, trainer: Trainer) -> None:
+        """Write the buffered metrics as means over ranks, and count images."""
+        values = [value for _, logged, _ in self._buffer for value in logged.values()]
+        means = iter(trainer.strategy.reduce(torch.stack(values)).tolist() if values else ())
+        # summed here and not at every step, which would wait for a GPU
+        images = torch.as_tensor(sum(self._counts), device=trainer.strategy.root_device)
+        self._images += int(trainer.strategy.reduce(images, reduce_op="sum"))
+        self._counts.clear()
+        self._written = time.perf_counter()
+        if trainer.is_global_zero:
+            steps = [(step, dict(zip(logged, means, strict=False)), told) for step, logged, told in self._buffer]
+            append_lines(self._metrics, ((step, found) for step, found, _ in steps))
+            for logger in trainer.loggers:
+                for step, found, told in steps:
+                    logger.log_metrics({name: value for name, value in found.items() if name in told}, step)
+                logger.save()
+                if isinstance(logger, TensorBoardLogger):
+                    logger.experiment.flush()
+        self._buffer.clear()
+
+    def _stop(self, number: int, frame: Any) -> None:
+        if self.stopped is not None:
+            raise KeyboardInterrupt
+        self.stopped = number
+
+
+def _any_rank(trainer: Trainer, *flags: bool) -> list[bool]:
+    """For each flag whether any rank has it."""
+    if trainer.world_size == 1:
+        return list(flags)
+    counts = torch.tensor(flags, dtype=torch.int64, device=trainer.strategy.root_device)
+    return [count > 0 for count in trainer.strategy.reduce(counts, reduce_op="sum").tolist()]

@@ -1,0 +1,49 @@
+"""How a preset is run: devices, precision, loggers."""
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from setsup.errors import SetsupError
+from setsup.experiments.settings import check
+
+__all__ = ["RunConfig"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """How a preset is run. Only devices and nodes change the result by more than rounding.
+
+    Attributes
+    ----------
+    precision : {"float32", "bf16"}
+        With ``bf16`` convolutions and products run in bfloat16, weights and losses stay float32.
+    devices, nodes : int
+        GPUs, or processes without a GPU, on each of so many machines. W devices train on W draws per step: another
+        experiment than with one, as reports say of such a run.
+    accelerator : {"auto", "cpu", "gpu"}
+        What to train on.
+    compile : bool
+        Compile the method's networks with ``torch.compile``.
+    workers : int or str
+        As for :func:`setsup.loader`.
+    log : tuple of {"tensorboard", "wandb"}
+        Loggers of metrics, in addition to the files of the run folder.
+    allow_nonfinite : bool
+        Continue when the loss or the weights are no longer finite; otherwise a run stops there.
+
+    """
+
+    precision: Literal["float32", "bf16"] = "float32"
+    devices: int = 1
+    nodes: int = 1
+    accelerator: Literal["auto", "cpu", "gpu"] = "auto"
+    compile: bool = False
+    workers: int | str = "auto"
+    log: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    allow_nonfinite: bool = False
+
+    def __post_init__(self) -> None:
+        """Check them."""
+        check(self, asdict(self))
+        if self.devices < 1 or self.nodes < 1:
+            raise SetsupError(f"at least one device on one node trains, not {self.devices} on {self.nodes}")

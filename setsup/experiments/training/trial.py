@@ -1,0 +1,67 @@
+"""The first draw, passed through a method before a training starts: what does not fit is reported at once."""
+
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import torch
+
+from setsup.datasets import Dataset
+from setsup.errors import SetsupError
+from setsup.experiments.configs import (
+    MethodConfig,
+    SamplerConfig,
+    build_eval_transform,
+    build_method,
+    build_transform,
+)
+from setsup.experiments.embedding import explain_missing_key
+from setsup.experiments.preset import Preset
+from setsup.loading import Loader
+
+__all__ = ["try_first_draw"]
+
+
+def try_first_draw(preset: Preset, sampler: SamplerConfig, method: MethodConfig, dataset: Dataset, seed: int) -> None:
+    """Pass the first draw of a preset to a method of its own, on the CPU: SetsupError for what does not fit.
+
+    A shrunk draw, as `smoke` has it, comes first, and is enough if it fits: a full one may take gigabytes.
+    """
+    shrunk = getattr(sampler, "shrunk", None)
+    if shrunk is not None:
+        with suppress(Exception):  # which may be due to the small draw alone
+            return _try(preset, shrunk(), method, dataset, seed)
+    _try(preset, sampler, method, dataset, seed)
+
+
+def _try(preset: Preset, config: SamplerConfig, method_config: MethodConfig, dataset: Dataset, seed: int) -> None:
+    sampler, transform = config.build(dataset.factors, seed), build_transform(preset.augmentation, seed)
+    batch = next(iter(Loader(dataset, sampler, transform=transform, workers=0)), None)
+    if batch is None:
+        return
+    method: Any = build_method(method_config, dataset.factors, seed).eval()
+    with torch.random.fork_rng(devices=[]), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Lightning, about logging without a Trainer
+        for name in ("loss", "embed"):
+            try:
+                getattr(method, name)(batch)
+            except SetsupError:
+                raise
+            except Exception:  # no loss of a batch; or left to the training, which may be on another device
+                continue
+            break
+        if preset.evaluations:
+            transform = build_eval_transform(preset.eval_transform, preset.augmentation, seed)
+            _try_embedding(method, Loader(dataset, sampler, transform=transform, workers=0))
+
+
+def _try_embedding(method: Any, batches: Loader) -> None:
+    """Embed a draw as evaluations do, so that a missing key is reported before hours of training."""
+    batch = next(iter(batches))
+    try:
+        with explain_missing_key(method, batch):
+            method.embed(batch)
+    except SetsupError:
+        raise
+    except Exception:  # left to the evaluation, which may be on another device
+        return

@@ -1,0 +1,102 @@
+"""Weights of a run's checkpoint, loaded into its method."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+
+from setsup.checks import check_arguments
+from setsup.errors import SetsupError
+from setsup.experiments.configs import build_eval_transform, build_method
+from setsup.experiments.preset import Preset
+from setsup.experiments.run import Run
+from setsup.experiments.trained import TrainedRun
+
+__all__ = ["load_trained", "load_weights"]
+
+
+def load_trained(
+    run: Run, *, root: Path | str | None = None, device: str | None = None, preset: Preset | None = None
+) -> TrainedRun:
+    """Load the method of a run, with the weights of its checkpoint.
+
+    Parameters
+    ----------
+    run : Run
+        Trained, at least in part.
+    root : Path or str, optional
+        Folder of the published files; the one that the run was trained from by default.
+    device : str, optional
+        Where networks run: a GPU if there is one, by default.
+    preset : Preset, optional
+        One that trains the same, for its evaluations; the run's by default.
+
+    Raises
+    ------
+    DataError
+        When there is no checkpoint, or it is damaged.
+    SetsupError
+        When the weights are not those of the preset's networks.
+
+    """
+    check_arguments(load_trained, locals())
+    # a preset that trains the same may say that the files lie elsewhere: what the run was given last counts
+    preset = run.preset if preset is None else replace(preset, data=run.preset.data)
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if preset.method is None:
+        return TrainedRun(preset.name, LightningModule(), run.seed, run.folder, device=device)
+    root = root or run.description.get("root")
+    run.state()  # says what is missing before anything is opened
+    method = build_method(preset.method, run.factors(root), run.seed)
+    load_weights(method, run)
+    return TrainedRun(
+        preset.name,
+        method.eval().to(device),
+        run.seed,
+        run.folder,
+        data=preset.data,
+        config=preset.method,
+        root=root,
+        substitute=run.substitute,
+        device=device,
+        precision=run.description["config"]["precision"],
+        transform=build_eval_transform(preset.eval_transform, preset.augmentation, run.seed),
+    )
+
+
+def load_weights(method: LightningModule, run: Run) -> Path:
+    """Load a run's weights into a method and return the path of the checkpoint; SetsupError names what does not fit."""
+    path, weights = run.weights()
+    try:
+        method.load_state_dict(weights)
+    except (RuntimeError, TypeError):  # whose sentences have many lines
+        since = "the file of its preset has changed since: " if run.file_changed else ""
+        raise SetsupError(
+            f"{path} does not hold what the method of {run.preset.name} expects "
+            f"({_misfit(method.state_dict(), weights)}); {since}restore the method it was trained with, or train "
+            "again in another folder"
+        ) from None
+    return path
+
+
+def _misfit(expected: Mapping[str, Any], weights: object) -> str:
+    """The first weight of a method that a checkpoint does not fit, in words."""
+    if not isinstance(weights, Mapping):
+        return "no weights by name"
+    for name, wanted in expected.items():
+        if name not in weights:
+            return f"{name} is missing"
+        shapes = [_shape(weights[name]), _shape(wanted)]
+        if None not in shapes and shapes[0] != shapes[1]:
+            return f"{name} is {shapes[0]} there, {shapes[1]} in the method"
+    more = [name for name in weights if name not in expected]
+    return f"the method has no {more[0]!r}" if more else "of another kind"
+
+
+def _shape(weight: object) -> tuple[int, ...] | None:
+    if isinstance(weight, torch.Tensor) and not torch.nn.parameter.is_lazy(weight):
+        return tuple(weight.shape)
+    return None
