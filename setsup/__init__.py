@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from setsup.factors.factor import Factor, Kind
     from setsup.factors.table import FactorTable
     from setsup.loading.loader import loader
+    from setsup.opening import open as open
     from setsup.rendered.dataset import RenderedDataset
     from setsup.samplers import (
         DomainSampler,
@@ -60,8 +61,8 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _PARTS = (
-        *("correspondence", "datasets", "factors", "files", "loading", "random", "reports", "samplers", "scenes"),
-        "shards",
+        *("correspondence", "datasets", "factors", "files", "loading", "random", "rendered", "reports", "samplers"),
+        *("scenes", "shards"),
     )
     _HOMES = {
         "concat": "setsup.datasets.selections",
@@ -70,6 +71,7 @@ if not TYPE_CHECKING:
         "RenderedDataset": "setsup.rendered.dataset",
         "load": "setsup.datasets.registry",
         "names": "setsup.datasets.registry",
+        "open": "setsup.opening",  # not in __all__: a star import would hide Python's own
         "loader": "setsup.loading.loader",
         "open_table": "setsup.datasets.own.table",
         "SetsupError": "setsup.errors",
@@ -88,7 +90,7 @@ if not TYPE_CHECKING:
             found = version("setsup")
         elif name in _PARTS:
             found = import_module(f"setsup.{name}")
-        elif name in __all__:
+        elif name in _HOMES or name in __all__:
             found = getattr(import_module(_HOMES.get(name, "setsup.samplers")), name)
         else:
             raise AttributeError(f"module 'setsup' has no attribute {name!r}")
@@ -96,4 +98,4 @@ if not TYPE_CHECKING:
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *_HOMES})

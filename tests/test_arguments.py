@@ -268,6 +268,11 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         setsup.load,
         lambda: {"name": "shapes3d-procedural", "root": None, "split": None, "where": "shape == 'cube'"},
     ),
+    "setsup.open": (
+        setsup.open,
+        lambda: {"source": "shapes3d-procedural", "root": None, "split": None, "where": None, "kind": None},
+    ),
+    "open_images": (datasets.open_images, lambda: {"folder": "no", "size": None}),
     "open_table": (
         setsup.open_table,
         lambda: {"path": "no.csv", "image": None, "factors": (), "kinds": None, "size": None},

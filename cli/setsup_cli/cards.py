@@ -1,4 +1,4 @@
-"""The words of a card: what ``setsup info`` prints of what it found."""
+"""Text of a card, as ``setsup info`` prints it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _LEVELS_SHOWN = 16
 
 
 def print_card(card: Mapping[str, Any], closed: str) -> None:
-    """Print the card of a data set."""
+    """Print the card of a dataset."""
     say(f"{card['name']}" + (f": {card['title']}" if card.get("title") else ""))
     if card.get("description"):
         say_prose(card["description"], piped=100)
@@ -31,7 +31,7 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
         from setsup.reports.words import number_words
 
         say_prose(f"row 0: {', '.join(f'{name} = {number_words(value)}' for name, value in card['sample'].items())}")
-    _print_beside(card)
+    _print_attributes(card)
     if card.get("licence"):
         say()
         say_licence(card["licence"])
@@ -72,14 +72,16 @@ def _shards_words(shards: Mapping[str, Any]) -> str:
     return f"{number} of {kinds}, {readable_size(shards['bytes'])}{order}: {shards['url']}"
 
 
-def _print_beside(card: Mapping[str, Any]) -> None:
-    """Say what the data set can do that not every data set can."""
+def _print_attributes(card: Mapping[str, Any]) -> None:
+    """Print attributes that not every dataset has, and options."""
     if card.get("beside"):
-        say_prose(f"beside fetch: {', '.join(card['beside'])}; see {card['module']}")
+        say_prose(f"also has: {', '.join(card['beside'])}; see {card['module']}")
     if card.get("options"):
         words = card["options"]
         first = words[0].partition("=")[0]
-        say_prose(f'options: {", ".join(words)}; as in load("{card["name"]}", {first}=...), or --option {words[0]}')
+        say_prose(
+            f'options: {", ".join(words)}; as in setsup.open("{card["source"]}", {first}=...), or --option {words[0]}'
+        )
 
 
 def _split_words(split: Mapping[str, Any], levels: Mapping[str, Any]) -> str:

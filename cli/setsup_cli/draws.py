@@ -1,6 +1,6 @@
 """Files of draws: ``draws.jsonl`` for replays, ``draws.npz`` for programs, ``sheet.png`` for people.
 
-The first line of ``draws.jsonl`` is a header: version, data set, fingerprint of its factor table, and the sampler as
+The first line of ``draws.jsonl`` is a header: version, dataset, fingerprint of its factor table, and the sampler as
 plain data. Each line after it is one step. Nothing in it depends on where the data lie, so that a replay works on
 another machine.
 """
@@ -16,12 +16,12 @@ import numpy as np
 
 from setsup.errors import DamagedFile, DataError
 from setsup.files import written
-from setsup_cli.parsing.source import is_place
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from setsup.datasets import Dataset
+    from setsup.opening import SourceKind
     from setsup.samplers import Draw, Sampler
 
 __all__ = ["Recorded", "header", "lines", "read_draws", "write_files"]
@@ -74,7 +74,7 @@ def write_files(folder: Path, head: Mapping[str, Any], draws: "Draw", sheet: "Im
 
 
 def lines(draws: "Draw") -> Iterator[dict[str, Any]]:
-    """Steps of a block as plain data, from step 0 on; a value that a set does not hold is -1, or None."""
+    """Steps of a block as plain data, from step 0 on; a factor that a set does not fix is -1, or None."""
     for step in range(len(draws.indices)):
         draw = draws.at(step)
         line: dict[str, Any] = {"step": step, "indices": draw.indices.tolist(), "inactive": {}}
@@ -89,7 +89,7 @@ def lines(draws: "Draw") -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a ``draws.jsonl`` holds.
+    """Content of a ``draws.jsonl``.
 
     Attributes
     ----------
@@ -108,17 +108,17 @@ class Recorded:
 
     @property
     def table(self) -> dict[str, Any] | None:
-        """How a table of the user's own was read: ``image`` and ``kinds``; None for a data set with a name."""
+        """How a table of the user's own was read: ``image`` and ``kinds``; None for other datasets."""
         found: dict[str, Any] | None = self.head.get("table")
         return found
 
     @property
     def opened(self) -> dict[str, str | None]:
-        """Options that the data set was opened with, in words; None for one that says where data lie."""
+        """Options that the dataset was opened with, as words; None for a path."""
         return dict(self.head.get("options", {}))
 
     def opening(self, given: Sequence[str]) -> list[str]:
-        """Words of ``--option`` that open the data set again."""
+        """Words of ``--option`` that open the dataset again."""
         named: dict[str, str] = {}
         for word in given:
             name = word.partition("=")[0]
@@ -128,31 +128,29 @@ class Recorded:
         words = []
         for name, value in self.opened.items():
             if value is None and name not in named:
-                raise DataError(
-                    f"{self.path} was drawn with --option {name}=…, which says where data lie: give it, too"
-                )
+                raise DataError(f"{self.path} was drawn with --option {name}=…, a path: give it again")
             words.append(named.pop(name) if value is None else f"{name}={value}")
         if named:
             raise DataError(
-                f"{self.path} tells how the data set was opened; leave out --option {' '.join(named.values())}"
+                f"{self.path} records how the dataset was opened; leave out --option {' '.join(named.values())}"
             )
         return words
 
-    def check_source(self, dataset: str | None, table: Path | None) -> None:
-        """Refuse options that name another data set than the file's."""
-        if dataset is not None and is_place(dataset) and table is None:
-            return  # whether these draws are of what lies there, its factors tell
-        from setsup.datasets import names
-
+    def check_source(self, source: Path | str | None, kind: "SourceKind | None") -> None:
+        """Refuse a source that is another dataset than the file's, or a missing one that must be given."""
         name, of_table = self.head["dataset"], self.table is not None
-        if name.startswith("rendered ") and not of_table:
-            raise DataError(f"{self.path} holds draws of {name}, a folder of `setsup render`; name the folder first")
-        if not of_table and dataset is None and name not in names():
-            raise DataError(f"{self.path} holds draws of {name}; say where it lies: `setsup sample FOLDER --replay …`")
-        if of_table and table is None:
-            raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
-        if not of_table and (table is not None or dataset not in (None, name)):
-            raise DataError(f"{self.path} holds draws of {name}, not of {table or dataset}; leave that out")
+        if source is None:
+            if of_table:
+                raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
+            from setsup.datasets import names
+
+            if name not in names():
+                raise DataError(
+                    f"{self.path} holds draws of {name}; say where it lies: `setsup sample FOLDER --replay …`"
+                )
+        elif (kind == "table" and not of_table) or (kind == "benchmark" and (of_table or source != name)):
+            # of other sources the factors tell whether they are the dataset
+            raise DataError(f"{self.path} holds draws of {name}, not of {source}; leave that out")
 
     def sampler(self, dataset: "Dataset") -> "Sampler":
         """Make the sampler of the file again."""

@@ -93,7 +93,7 @@ class Data:
     Attributes
     ----------
     name : str
-        As for :func:`setsup.load`, or a folder or address of shards.
+        As for :func:`setsup.open`.
     split : str, optional
         Its rows are trained on.
     stand_in : str, optional
@@ -101,8 +101,8 @@ class Data:
     where : str, optional
         Expression over the factors: other rows are left out, and those that are kept are renumbered.
     options : tuple of (str, value)
-        What the benchmark's own ``open`` takes beside, such as ``(("size", (64, 64)),)``; not for the stand-in, nor for
-        shards, which were made with them.
+        Options of the benchmark's own ``open``, such as ``(("size", (64, 64)),)``; not for the stand-in, nor for
+        folders and shards, which were made with them.
 
     """
 
@@ -118,7 +118,7 @@ class Data:
         Parameters
         ----------
         root : Path or str, optional
-            As for :func:`setsup.load`.
+            As for :func:`setsup.open`.
         stand_in : bool
             Whether to open the stand-in in its place.
         split : str, optional
@@ -132,16 +132,15 @@ class Data:
             When there is no stand-in.
 
         """
-        from setsup.datasets import load
-        from setsup.shards.stores.places import is_shards, open_place
+        from setsup import opening
 
-        if not stand_in and is_shards(self.name):
-            return open_place(self.name, root, split or self.split, self.where)
         if not stand_in:
-            return load(self.name, root, split or self.split, self.where, **dict(self.options))
+            kind = opening.find_kind(self.name)
+            options = dict(self.options) if kind == "benchmark" else {}
+            return opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
         if self.stand_in is None:
             raise SetsupError(f"nothing stands in for {self.name}: leave --stand-in out and fetch the published files")
-        return load(self.stand_in, None, split or self.split, self.where)
+        return opening.open(self.stand_in, None, split or self.split, self.where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -58,14 +57,14 @@ def learned(values: Mapping[str, Any], stand_in: bool) -> dict[str, Any]:
 
 
 def _places(name: Any) -> list[str]:
-    """Options of a data set that are paths; none of one that is not known here."""
-    from setsup.datasets.registry import names, options_of
+    """Options of a dataset that are paths; none of one that is not known here."""
+    from setsup.datasets import names
+    from setsup.opening import path_options
 
     try:
-        known = options_of(name) if name in names() else {}
+        return sorted(path_options(name)) if name in names() else []
     except DataError:  # what opens it cannot be imported here
         return []
-    return [option for option, one in known.items() if Path in (one.annotation, *get_args(one.annotation))]
 
 
 def put(settings: Any, values: Mapping[str, Any]) -> Any:

@@ -57,7 +57,7 @@ def _no_catalogue(store: Store) -> DataError:
     if store.size(PLAN) is not None:
         return DataError(f"{url} is not finished: give the same `setsup shard` command again, and it goes on")
     if store.size("rendered.json") is not None:
-        return DataError(f"{url} was written by `setsup render`; open it with setsup.load({url!r})")
+        return DataError(f"{url} was written by `setsup render`; open it with setsup.open({url!r})")
     lacks = f"{url} has no {CATALOGUE}"
     if folder is None:  # a list of what is there could be very long
         return DataError(f"{lacks}; if others wrote tars there, index them with `setsup index {url}`")

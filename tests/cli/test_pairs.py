@@ -70,7 +70,7 @@ def test_pairs_are_kept_by_render(setsup: Run, tmp_path: Path) -> None:
     out = tmp_path / "kept"
     found = setsup("render", "shapes3d", *FEW, "--matches", 3, "--modalities", "image", "partners", "--out", out)
     assert found.code == 0, found.err
-    kept = library.load(str(out))
+    kept = library.open(out)
     assert list(kept.modalities) == ["image", "partners"]
     assert len(kept) == 6
     about = json.loads((out / "rendered.json").read_text())

@@ -116,11 +116,11 @@ class TestInfo:
         found = setsup("info", "pascal3d", "--root", releases("pascal3d"))
         lines = found.out.splitlines()
         assert (
-            "beside fetch: cad_model(category, index), cameras(rows), photo(row); "
+            "also has: cad_model(category, index), cameras(rows), photo(row); "
             "see setsup.datasets.benchmarks.pascal3d" in lines
         )
         words = "options: size=N,N, margin=NUMBER, jitter=NUMBER, seed=N; "
-        assert words + 'as in load("pascal3d", size=...), or --option size=N,N' in lines
+        assert words + 'as in setsup.open("pascal3d", size=...), or --option size=N,N' in lines
         assert any(line.startswith("split abc, parts car and chair: ") for line in lines)
         part = setsup("info", "pascal3d", "--root", releases("pascal3d"), "--split", "abc-car", "--json").json
         assert part["beside"] == ["cad_model(category, index)", "cameras(rows)", "photo(row)"]
@@ -131,7 +131,7 @@ class TestInfo:
         assert "as many samples as the files hold" in words
         assert "box 4 float32 px x1, y1, x2, y2 as annotated, counted from 1, both ends within" in words
         assert any(line.startswith("theta continuous deg; rotation in the plane") for line in words)
-        assert "beside fetch" not in found.out
+        assert "also has" not in found.out
         data = setsup("info", "pascal3d", "--json").json
         assert data["beside"] is None
         assert data["options"] == ["size=N,N", "margin=NUMBER", "jitter=NUMBER", "seed=N"]

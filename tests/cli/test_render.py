@@ -83,10 +83,10 @@ def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) ->
         "drawn by embree, 480 now",
         "factors: floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
         "modalities: image, depth, normals, instances, triangles; cameras, and names of instances",
-        f"setsup.load('{tmp_path}/shapes')",
+        f"setsup.open('{tmp_path}/shapes')",
         f"setsup sample {tmp_path}/shapes --inactive scale",
     ]
-    drawn = library.load(str(tmp_path / "shapes"))
+    drawn = library.open(tmp_path / "shapes")
     dataset = RenderedDataset(Shapes3D(size=(16, 24)), renderer="embree").where(FEW[-1])  # type: ignore[arg-type]
     rows = np.arange(0, 480, 37)
     for name, array in dataset.fetch(rows).items():
@@ -120,7 +120,7 @@ def test_json(setsup: Run, tmp_path: Path) -> None:
             "image": {"shape": [8, 8, 3], "dtype": "uint8", "unit": "", "file": "image.npy"},
             "depth": {"shape": [8, 8], "dtype": "float32", "unit": "m", "file": "depth.npy"},
         },
-        "open": f"setsup.load('{tmp_path}/out')",
+        "open": f"setsup.open('{tmp_path}/out')",
         "next": f"setsup sample {tmp_path}/out --inactive floor_hue",
     }
     table = sampled(Shapes3D(), 20, ranges={"orientation": (-30, 30)}, seed=5)
@@ -199,7 +199,7 @@ def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     again = setsup("sample", "shapes", "--replay", "drawn/draws.jsonl", "--out", "again")
     assert (again.code, again.err) == (0, "")
     assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
-    refused(setsup("sample", "--replay", "drawn/draws.jsonl"), "a folder of `setsup render`; name the folder first")
+    refused(setsup("sample", "--replay", "drawn/draws.jsonl"), "say where it lies: `setsup sample FOLDER --replay")
     refused(setsup("sample", "shapes", "--inactive", "shap"), "did you mean 'shape'?", "`setsup info shapes`")
     refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "leave out the root")
     card = setsup("info", "shapes")

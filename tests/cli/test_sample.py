@@ -245,12 +245,31 @@ class TestTable:
         photos.write_text(text, encoding="utf-8")
         refused(setsup("sample", "--table", photos, "--inactive", "subject"), "subject = Zoe: 1", "--small")
 
-    def test_a_table_that_is_given_without_its_option(self, setsup: Run) -> None:
-        refused(setsup("sample", "photos.csv", "--inactive", "subject"), "give it as --table photos.csv")
+    def test_a_table_needs_no_option(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        words = ["--inactive", "subject", "--kinds", "age=ordinal"]
+        found = [setsup("sample", *table, *words, "--out", "a") for table in (["--table", photos], [photos])]
+        assert [(one.code, one.err) for one in found] == [(0, "")] * 2
+        assert found[0].out == found[1].out
+        before = contents(tmp_path / "a")
+        assert setsup("sample", photos, "--replay", "a/draws.jsonl", "--out", "b").code == 0
+        assert contents(tmp_path / "b") == before
+        assert setsup("info", photos, "--json").json == setsup("info", "--table", photos, "--json").json
+        refused(setsup("sample", photos, "--inactive", "subjekt"), "'subject'", f"`setsup info {photos}`")
+        refused(setsup("sample", "--inactive", "subject", "x.csv"), "`setsup sample x.csv --inactive subject`")
+        refused(setsup("info", "album/photos.parquet"), "album/photos.parquet is not there")
+
+    def test_rows_of_a_split_and_images_of_a_size(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         refused(
-            setsup("sample", "--inactive", "subject", "photos.csv"), "`setsup sample --table photos.csv --inactive subj"
+            setsup("sample", photos, "--split", "day", "--inactive", "subject"), "photos is not divided into splits"
         )
-        refused(setsup("info", "album/photos.parquet"), "give it as --table album/photos.parquet")
+        text = photos.read_text(encoding="utf-8").replace("path,subject,light,age", "path,subject,split,age")
+        photos.write_text(text, encoding="utf-8")
+        words = ["--split", "day", "--option", "size=8,8"]
+        found = setsup("sample", photos, *words, "--inactive", "subject", "--out", "a", "--json")
+        assert (found.code, found.json["rows"], found.json["options"]) == (0, 24, {"size": "8,8"})
+        assert setsup("sample", photos, "--replay", "a/draws.jsonl", "--out", "b").code == 0
+        assert contents(tmp_path / "b") == contents(tmp_path / "a")
+        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "leave out the root a")
 
     def test_factors_with_commas(self, setsup: Run, photos: Path) -> None:
         refused(
@@ -266,7 +285,7 @@ class TestTable:
             (["--inactive", "age", "--kinds", "age"], ["--kinds", "'age'"]),
             (["--inactive", "age", "--kinds", "age=wavy"], ["wavy"]),
             (["--inactive", "age", "--image", "picture"], ["picture"]),
-            (["--inactive", "subject", "--root", "."], ["--root"]),
+            (["--inactive", "subject", "--root", "."], ["leave out the root ."]),
             (["--inactive", "subject", "--tolerance", "age=much"], ["--tolerance age=much", "a number"]),
         ],
     )
@@ -328,7 +347,6 @@ def test_a_split_is_sampled_and_replayed(setsup):
     again = setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "again", "--json")
     assert again.json["draws"] == found.json["draws"]
     assert setsup("sample", "--split", "dcord", "--inactive", "shape").err.count("did you mean 'dcodr'") == 1
-    assert "--split is for named data sets" in setsup("sample", "--table", "x.csv", "--split", "train").err
 
 
 def test_the_card_of_a_split(setsup):

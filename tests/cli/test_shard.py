@@ -18,8 +18,8 @@ from PIL import Image
 import setsup as library
 from setsup.errors import DataError
 from setsup.experiments.preset import Data
+from setsup.opening import find_kind
 from setsup.shards.dataset import open_shards
-from setsup.shards.stores.places import is_shards
 from setsup_cli.commands.shard import _there
 from tests.stores import Bucket
 from tests.true_files import mnist
@@ -240,7 +240,7 @@ def test_experiments_train_on_shards(folder: Path, digits: Path) -> None:
     assert (len(found), found.factors["split"].levels) == (len(rows), rows.factors["split"].levels)
     order = np.argsort(rows.factors.column("digit"), kind="stable")
     np.testing.assert_array_equal(found.fetch(np.arange(len(rows)))["image"], rows.fetch(order)["image"])
-    with pytest.raises(DataError, match="need no other files; leave out the root"):
+    with pytest.raises(DataError, match="needs no other files; leave out the root"):
         data.open(digits)
 
 
@@ -254,8 +254,8 @@ def test_an_index_elsewhere(setsup: Run, folder: Path, tmp_path: Path) -> None:
     for words in (["sample", "--inactive", "digit"], ["info"]):
         found = setsup(words[0], "tars", "--index", "index", *words[1:])
         assert (found.code, found.err) == (0, "")
-    refused(setsup("info", "mnist", "--index", "index"), "name the shards, too", "which 'mnist' does not")
-    refused(setsup("info", "tars/data-00000.tar", "--index", "index"), "give the folder", ": tars --index index")
+    refused(setsup("info", "mnist", "--index", "index"), "--index goes with shards, and mnist is a benchmark")
+    refused(setsup("info", "tars/data-00000.tar", "--index", "index"), "give the folder that holds it, tars")
     (tmp_path / "deep").mkdir()
     (tmp_path / "tars").rename(tmp_path / "deep" / "train")
     (tmp_path / "deep" / "mine").mkdir()
@@ -270,15 +270,15 @@ def test_folders_and_words_that_are_no_set(setsup: Run, folder: Path, tmp_path: 
     tar = next(folder.glob("*.tar"))
     shutil.copy(tar, tmp_path / "deep" / "train" / "0.tar")
     for word, said in {
-        "my": ["my is a folder, but holds no set of shards"],
+        "my": ["my is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json)"],
         "begun": ["`setsup shard`"],
         "deep": ["not indexed", "`setsup index "],
-        "deep/train/0.tar": ["one tar", "give the folder that holds it: deep/train, once `setsup index deep/train`"],
-        f"shapes/{tar.name}": ["one tar", "give the folder that holds it: shapes\n"],
-        "s3://bucket/set/0.tar": ["one tar", "give the folder that holds it: s3://bucket/set,"],
+        "deep/train/0.tar": ["one tar", "give the folder that holds it, deep/train (`setsup index deep/train`"],
+        f"shapes/{tar.name}": ["one tar", "give the folder that holds it, shapes ("],
+        "s3://bucket/set/0.tar": ["one tar", "give the folder that holds it, s3://bucket/set ("],
         "shpes": ["did you mean 'shapes' or"],
-        "./shpes": ["./shpes is not there; did you mean './shapes'?"],
-        "shapes/README.md": ["shapes/README.md is a file; name a folder"],
+        "./shpes": ["./shpes does not exist; did you mean './shapes'?"],
+        "shapes/README.md": ["shapes/README.md is a file; give a folder"],
         "s3:/bucket/set": ["did you mean s3://bucket/set?"],
     }.items():
         refused(setsup(verb[0], word, *verb[1:]), *said)
@@ -309,15 +309,15 @@ def test_a_store(setsup: Run, digits: Path, folder: Path, bucket: Bucket, monkey
 
 def test_the_library_says_what_opens_shards(setsup: Run, folder: Path) -> None:
     for url in (str(folder), "s3://bucket/digits"):
-        with pytest.raises(DataError, match=r"holds shards, which are opened by setsup\.open_shards\('"):
+        with pytest.raises(DataError, match=r"is not the name of a benchmark; open paths .* with setsup\.open\('"):
             library.load(url)
 
 
 def test_a_name_is_a_name(setsup: Run, digits: Path, tmp_path: Path) -> None:
     """Even where a folder of that name holds tars."""
     assert setsup("shard", "mnist", "--root", digits, "--out", "mnist").code == 0
-    assert not is_shards("mnist")
-    assert is_shards("./mnist")
+    assert find_kind("mnist") == "benchmark"
+    assert find_kind("./mnist") == find_kind(Path("mnist")) == "shards"
     assert setsup("info", "mnist", "--json").json["samples"] == 70_000
     assert setsup("info", "./mnist", "--json").json["samples"] == 400
 
@@ -407,8 +407,8 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "nonsense://x"], ["nonsense://x"]),
         (["--out", "memory://x"], ["memory://x: what this process keeps in memory ends with it"]),
         (["--out", "x", "--on", "ray", "--ray-address", "127.0.0.1:1"], ["nothing answers at 127.0.0.1:1"]),
-        (["nothing-such", "--out", "x"], ["no data set 'nothing-such'"]),
-        (["set/data-00000.tar", "--out", "x"], ["is one tar, not a data set; give the folder"]),
+        (["nothing-such", "--out", "x"], ["no dataset 'nothing-such'"]),
+        (["set/data-00000.tar", "--out", "x"], ["is one tar, not a dataset; give the folder"]),
         (["mnist", "--out", "x"], ["`setsup fetch mnist`"]),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from setsup.datasets import Dataset, Modality, fetch_request, load, names, registry
 from setsup.datasets.benchmarks.imagenet.subset import read_synsets
 from setsup.datasets.benchmarks.pascal3d.lists import read_abc_list
-from setsup.datasets.registry import options_in
+from setsup.datasets.registry import find_opener, opener_options
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.manifests import packages
@@ -69,22 +69,13 @@ def test_unknown_names_get_near_ones_and_the_command():
         load("mnits")
 
 
-def test_folders_that_hold_no_data_set_are_told(tmp_path):
-    (tmp_path / "tars" / "train").mkdir(parents=True)
-    (tmp_path / "tars" / "train" / "0.tar").touch()
-    (tmp_path / "begun" / ".setsup").mkdir(parents=True)
-    (tmp_path / "rooms").mkdir()
-    (tmp_path / "rooms" / "rendered.json").touch()
-    (tmp_path / "none").mkdir()
-    for name, said in {
-        "tars": "tars is a folder, but holds no set of shards, only tars; index them once with `setsup index .*tars`",
-        "begun": "begun is not finished: give the same `setsup shard` command again",
-        "none": "none is a folder, but holds no set of shards .* and no render",
-        "romos": "romos is not there; did you mean '.*/rooms'?",
-        "absent/x": "absent/x is not there; name a folder, or a data set",
-    }.items():
-        with pytest.raises(DataError, match=said):
-            load(str(tmp_path / name))
+def test_paths_and_addresses_are_no_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rooms").mkdir()
+    for name in (str(tmp_path), "rooms", "./nothing", "s3://bucket/shapes", "absent/photos.csv"):
+        with pytest.raises(DataError, match=r"is not the name of a benchmark; open .* with setsup\.open\('") as caught:
+            load(name)
+        assert f"setsup.open({name!r})" in str(caught.value)
 
 
 def test_missing_files_give_the_command(tmp_path, monkeypatch):
@@ -106,7 +97,7 @@ def test_entry_points(brought, tmp_path, name):
     ("name", "sentence"),
     [
         ("my-number", "neither a module with a function"),
-        ("my-wrong", "gave a str, which is no setsup dataset"),
+        ("my-wrong", "returned a str, not a setsup Dataset"),
         ("my-absent", "'my-absent' .* cannot be loaded"),
         ("my-broken", "'my-broken' .* cannot be loaded.*no_such_module_anywhere"),
     ],
@@ -139,7 +130,7 @@ def test_a_missing_dependency_names_the_extra(monkeypatch):
     for extra, command in [("hf", r"pip install -e '\.\[hf\]'"), (None, "pip install no_such_library")]:
         values = {name: getattr(manifest, name) for name in manifest.__slots__}
         changed = type(manifest)(**{**values, "adapter": "needs_a_library", "extra": extra})
-        monkeypatch.setattr(files, "load_manifest", lambda name, changed=changed: changed)
+        monkeypatch.setattr(registry, "load_manifest", lambda name, changed=changed: changed)
         error = ModuleNotFoundError("No module named 'no_such_library.part'", name="no_such_library")
 
         def fail(name, error=error):
@@ -185,20 +176,20 @@ def test_each_option_has_the_type_that_can_be_found():
         "where": str,
     }
     for opener in (opened, wraps(opened)(lambda *a, **k: opened(*a, **k)), partial(opened), partial(opened, free=4)):
-        assert {name: one.annotation for name, one in options_in(opener).items()} == expected
-    assert {name: one.annotation for name, one in options_in(Rooms).items()} == {}
+        assert {name: one.annotation for name, one in opener_options(opener).items()} == expected
+    assert {name: one.annotation for name, one in opener_options(Rooms).items()} == {}
 
 
 def test_an_opener_that_takes_any_option_gets_it(brought, monkeypatch):
     monkeypatch.setattr(sys.modules["my_package_of_rooms"], "open", lambda root, **more: Rooms(more))
     assert load("my-rooms", more=3, size=4).root == {"more": 3, "size": 4}
-    assert registry.options_of("my-rooms") == {}
+    assert opener_options(find_opener("my-rooms")) == {}
 
 
 @pytest.mark.parametrize("name", ["affine-mnist", "cars196", "celeba", "edges2shoes", "hmdb51", "stl10", "ut-zap50k"])
 def test_the_folder_of_nobody(name):
     with pytest.raises(DataError, match="no home folder of '~nobody-of-that-name' is known here"):
-        registry._own(name)("~nobody-of-that-name/data")
+        find_opener(name)("~nobody-of-that-name/data")
 
 
 @pytest.mark.parametrize("read", [read_synsets, read_abc_list])

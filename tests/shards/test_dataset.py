@@ -429,7 +429,7 @@ def test_what_is_no_set_of_shards_says_what_to_do(tmp_path: Path) -> None:
         "absent": "absent is not there; give the folder",
         "empty": r"empty has no shards\.json and no tars; .*`setsup shard`",
         "begun": "begun is not finished: give the same `setsup shard` command again, and it goes on",
-        "rendered": r"rendered was written by `setsup render`; open it with setsup\.load",
+        "rendered": r"rendered was written by `setsup render`; open it with setsup\.open",
         "deep": r"deep has no shards\.json, so its tars are not indexed; .*`setsup index ",
         "deep/train/0.tar": "0.tar is a file; give the folder",
     }.items():

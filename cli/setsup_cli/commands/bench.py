@@ -9,7 +9,7 @@ from setsup.errors import SamplerError
 from setsup.progress import progress
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Json, MaybeWords, Named, option
-from setsup_cli.parsing.source import check_factors, open_named
+from setsup_cli.parsing.source import card_command, check_factors, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -44,9 +44,9 @@ def run(options: Options) -> int:
     """Measure and print rates."""
     from setsup.samplers import SetSampler
 
-    dataset = open_named(options)
+    dataset = open_source(options)
     held = list(options.inactive) if options.inactive is not None else _first(dataset)
-    check_factors(held, dataset.factors, f"`setsup info {options.dataset or dataset.name}`")
+    check_factors(held, dataset.factors, card_command(options))
     sampler = SetSampler(dataset.factors, inactive=held, size=32, sets=2, small="drop")
     rates = _measured(dataset, sampler)
     if options.json:

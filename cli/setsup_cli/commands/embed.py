@@ -12,9 +12,9 @@ from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Device, Json, MaybeNumber, MaybePath, MaybeText, Opening, Root, Split
+from setsup_cli.parsing.arguments import Device, Json, MaybeNumber, MaybePath, MaybeText, Named, Opening, Root, Split
 from setsup_cli.parsing.arguments import option as declared
-from setsup_cli.parsing.source import check_root, open_source, options_given
+from setsup_cli.parsing.source import check_root, open_source, read_source_options
 from setsup_cli.runs import check_device, opened, words_about
 
 if TYPE_CHECKING:
@@ -127,12 +127,14 @@ def run(options: Options) -> int:
 
 
 def _dataset(options: Options, trained: "TrainedRun", data: "Data") -> "Dataset":
+    from setsup.opening import find_kind
+
     if options.dataset is None:
         return trained.open(options.split)
-    if options.dataset != data.name:
+    if options.dataset != data.name or find_kind(data.name) != "benchmark":
         # the folder that the run was trained from holds other files
-        return open_source(options.dataset, options.root, split=options.split, option=options.option or ())
-    asked = dict(data.options) | options_given(data.name, options.option or ())
+        return open_source(Named(options.dataset, options.root, options.split, option=options.option))
+    asked = dict(data.options) | read_source_options(options.option or (), data.name)
     return replace(data, split=None, where=None, options=tuple(asked.items())).open(trained.root, split=options.split)
 
 

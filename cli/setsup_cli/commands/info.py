@@ -1,41 +1,43 @@
-"""``setsup info``: the card of a data set, or what a table of the user's own holds."""
+"""``setsup info``: the card of a dataset."""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
 from setsup.files import Manifest
 from setsup.files.manifests.packages import find_manifest
-from setsup.shards.stores.places import is_shards
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
 from setsup_cli.parsing.arguments import Json, Source
-from setsup_cli.parsing.source import DEFAULT, is_place, open_named
+from setsup_cli.parsing.dataset_options import describe_options
+from setsup_cli.parsing.source import find_source, open_source, word_options
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import Factor
+    from setsup.opening import SourceKind
     from setsup.shards.layout import Catalogue
 
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Counts, a sample, and what the data set has beside `fetch` are shown where the files are here; the rest needs no
+Counts, a sample and further attributes of the dataset are shown where its files are on this machine; the rest needs no
 files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options(Source):
-    """Options of the verb."""
+    """Options of the subcommand."""
 
     json: Json = False
 
 
 def run(options: Options) -> int:
     """Print the card."""
-    name = options.dataset or DEFAULT
-    manifest = None if options.table is not None or is_shards(name) else find_manifest(name)
+    source, kind = find_source(options)
+    manifest = find_manifest(str(source)) if kind == "benchmark" else None
     try:
         dataset = _opened(options, manifest)
         closed = ""
@@ -46,7 +48,8 @@ def run(options: Options) -> int:
         ):
             raise
         dataset, closed = None, str(error)
-    card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest), "options": _options(options)}
+    card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest)}
+    card |= {"source": str(source), "options": _options(source, kind)}
     if options.json:
         show_json({**card, "opened": dataset is not None, "why_not": closed or None})
     else:
@@ -57,24 +60,18 @@ def run(options: Options) -> int:
 def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
     if manifest is not None and manifest.name == "table":
         return None  # it stands for the user's own files
-    return open_named(options)
+    return open_source(options)
 
 
-def _options(options: Options) -> list[str] | None:
-    """What ``--option`` takes, in words, for which no file is needed; None where what opens it is not to be had."""
-    from setsup.datasets.registry import options_of
-    from setsup_cli.parsing.opening import described
-
-    name = options.dataset or DEFAULT
-    if options.table is not None or is_place(name):
-        return []
+def _options(source: Path | str, kind: "SourceKind") -> list[str] | None:
+    """What ``--option`` takes, for which no file is needed; None where what opens the source cannot be imported."""
     with suppress(SetsupError):
-        return described(options_of(name))
+        return describe_options(word_options(source, kind))
     return None
 
 
 def _about(manifest: Manifest | None) -> dict[str, Any]:
-    """What the manifest alone knows."""
+    """Content of the manifest."""
     if manifest is None:
         return {}
     return {
@@ -93,7 +90,7 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
 
 
 def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
-    """What the catalogue of shards tells, nothing of another data set."""
+    """Content of the catalogue of shards; nothing for other datasets."""
     from setsup.datasets import Selection
 
     whole: Any = dataset.source if isinstance(dataset, Selection) else dataset
@@ -120,7 +117,7 @@ def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
 
 
 def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, Any]:
-    """Factors and pictures: of the data where they are here, else as the manifest describes them."""
+    """Factors and modalities: of the data where they are on this machine, else as the manifest describes them."""
     if dataset is None:
         factors = [] if manifest is None else [{**asdict(factor), "counts": None} for factor in manifest.factors]
         kinds = [] if manifest is None else [asdict(kind) for kind in manifest.modalities]
@@ -130,7 +127,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             "modalities": kinds,
             **dict.fromkeys(("sample", "beside", "module")),
         }
-    from setsup_cli.parsing.extra_attributes import found_beside
+    from setsup_cli.parsing.extra_attributes import extra_attributes
 
     described = {factor.name: factor.description for factor in manifest.factors} if manifest else {}
     meant = {kind.name: kind.description for kind in manifest.modalities} if manifest else {}
@@ -148,7 +145,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             for name, kind in dataset.modalities.items()
         ],
         "sample": dataset.factors.row(0) if len(dataset.factors) else None,
-        **found_beside(dataset, manifest),
+        **extra_attributes(dataset, manifest),
     }
 
 

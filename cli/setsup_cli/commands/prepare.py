@@ -7,6 +7,7 @@ from pathlib import Path
 from setsup.files import load_manifest
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Dataset, Json, Opening, Root
+from setsup_cli.parsing.dataset_options import read_options
 from setsup_cli.parsing.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
@@ -33,12 +34,10 @@ def run(options: Options) -> int:
     check_root(options.root)
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None
-    from setsup.datasets.registry import options_in
-    from setsup_cli.parsing.opening import read_options
+    from setsup.datasets.registry import opener_options
 
-    given = read_options(
-        options.option or (), {} if prepare is None else options_in(prepare), f"`setsup prepare {name}`"
-    )
+    known = {} if prepare is None else opener_options(prepare)
+    given = read_options(options.option or (), known, f"`setsup prepare {name}`")
     prepared = [] if prepare is None else prepare(options.root, **given)
     paths = [prepared] if isinstance(prepared, Path) else list(prepared)
     if options.json:

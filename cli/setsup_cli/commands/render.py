@@ -143,7 +143,7 @@ def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:
             name: {"shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "file": f"{name}.npy"}
             for name, one in found.modalities.items()
         },
-        "open": f"setsup.load({folder!r})",
+        "open": f"setsup.open({folder!r})",
         "next": shlex.join(["setsup", *(["sample", folder, "--inactive", *held] if held else ["info", folder])]),
     }
 

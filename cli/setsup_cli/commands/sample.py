@@ -1,7 +1,6 @@
-"""``setsup sample``: draw sets, say what they hold, and write draws and a contact sheet."""
+"""``setsup sample``: draw sets, print what is fixed and what varies, and write draws and a contact sheet."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +9,8 @@ from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, Source, option
-from setsup_cli.parsing.sampling import build_sampler, check_places, chosen_sampler
-from setsup_cli.parsing.source import DEFAULT, assignments, is_place, open_named, open_source
+from setsup_cli.parsing.sampling import build_sampler, check_factor_lists, choose_sampler, fill_defaults
+from setsup_cli.parsing.source import assignments, card_command, find_source, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -22,18 +21,21 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 To begin with: `setsup sample --inactive wall_hue`, which needs no download; `setsup sample mnist --root FOLDER
---inactive digit` for published files in a folder; `setsup sample --table photos.csv --inactive subject` for pictures of
-your own. The last line printed is the path of the contact sheet."""
+--inactive digit` for published files in a folder; `setsup sample photos.csv --inactive subject` for images of your own.
+The last line printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
 _PLACES = ("dataset", "table", "root", "index", "option")
-"""Options that say where data lie, which a replay is given anew."""
+"""Options that say where data lie, which a replay takes again."""
+
+_RECORDED = ("benchmark", "table")
+"""Kinds of sources whose options are recorded for replays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options(Source):
-    """Options of the verb."""
+    """Options of the subcommand."""
 
     inactive: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold these factors.")] = None
     active: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold all factors but these.")] = None
@@ -101,11 +103,11 @@ def run(options: Options) -> int:
         raise SamplerError(f"--steps must be 1 or more, not {options.steps}")
     folder = expanded(options.out)
     need_writable(folder / "sheet.png")
-    drawn = _asked(options) if options.replay is None else _replayed(options, expanded(options.replay))
+    drawn = _draw(options) if options.replay is None else _replay(options, expanded(options.replay))
     from setsup_cli.draws import header, lines, write_files
     from setsup_cli.sheets import draw_sheet
 
-    # the picture first: when an image cannot be read, no file is written
+    # the sheet first: when an image cannot be read, no file is written
     sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
     paths = write_files(folder, head, drawn.draws, sheet)
@@ -121,10 +123,10 @@ def run(options: Options) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What was drawn from what; ``table`` tells a later replay how a user's table was read, not where it lies.
+    """Draws and where they come from.
 
-    ``split`` names the part of a data set whose rows were drawn, and ``opened`` has the options that it was opened
-    with, as they were given; None for one that says where data lie. Each of the ``notes`` is a line for the user.
+    ``table`` has how a user's table was read, ``split`` the part of the dataset, and ``opened`` the options of the
+    dataset as words, None for a path: these are kept for replays. Each of the ``notes`` is a line for the user.
     """
 
     dataset: "Dataset"
@@ -136,67 +138,58 @@ class _Drawn:
     notes: list[str]
 
 
-def _asked(options: Options) -> _Drawn:
-    kind = chosen_sampler(options)
-    check_places(options)
-    dataset = open_named(options)
+def _draw(options: Options) -> _Drawn:
+    given = _given(options)
+    kind = choose_sampler(given)
+    check_factor_lists(given)
+    source, of = find_source(options)
+    dataset = open_source(options)
     if kind is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
-            "say what a set holds: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
+            "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
-    named = options.dataset if options.dataset is not None and is_place(options.dataset) else dataset.name
-    card = f"`setsup info {f'--table {options.table}' if options.table else named}`"
+    card = card_command(options)
+    given, notes = fill_defaults(kind, given, dataset.factors, card, own=of != "benchmark")
+    sampler = build_sampler(kind, given, dataset.factors, card)
     table: dict[str, Any] | None = None
-    from setsup_cli.parsing.defaults import suited
-
-    options, notes = suited(kind, options, dataset.factors, card)
-    if options.table is not None:
+    if of == "table":
         table = {"image": options.image, "kinds": assignments(options.kinds or (), "--kinds", "kind")}
-    sampler = build_sampler(kind, options, dataset.factors, card)
-    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, _opened_with(options), notes)
+    opened: dict[str, str | None] = {}
+    if options.option and of in _RECORDED:
+        from setsup.opening import path_options
+
+        opened.update((name, value) for name, _, value in (word.partition("=") for word in options.option))
+        opened |= dict.fromkeys(opened.keys() & path_options(source, of))
+    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, opened, notes)
 
 
-def _opened_with(options: Options) -> dict[str, str | None]:
-    if not options.option:
-        return {}
-    from setsup.datasets.registry import options_of
-    from setsup_cli.parsing.opening import path_options
-
-    given = {name: value for name, _, value in (word.partition("=") for word in options.option)}
-    return dict(given) | dict.fromkeys(given.keys() & path_options(options_of(options.dataset or DEFAULT)))
+def _given(options: Options) -> dict[str, Any]:
+    """Options that have another value than their default."""
+    values = {field.name: (getattr(options, field.name), field.default) for field in fields(Options)}
+    return {name: value for name, (value, default) in values.items() if value != default}
 
 
-def _replayed(options: Options, path: Path) -> _Drawn:
+def _replay(options: Options, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
-    for field in fields(Options):
-        given = getattr(options, field.name) != field.default
-        if given and field.name not in (*_PLACES, "replay", "out", "json"):
-            raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{field.name}")
+    for name in _given(options):
+        if name not in (*_PLACES, "replay", "out", "json"):
+            raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{name}")
     recorded = read_draws(path)
-    recorded.check_source(options.dataset, options.table)
-    table = recorded.table
-    image = None if table is None else table["image"]
-    kinds = () if table is None else [f"{name}={kind}" for name, kind in table["kinds"].items()]
-    name = recorded.head["dataset"] if table is None else None
-    option: Sequence[str] = options.option or ()
-    if options.dataset is not None and is_place(options.dataset):
-        name = options.dataset  # which was written with the options
-    else:
-        option = recorded.opening(option)
-    split = recorded.head.get("split")
-    dataset = open_source(
-        name,
-        options.root,
-        table=options.table,
-        image=image,
-        kinds=kinds,
-        split=split,
-        index=options.index,
-        option=option,
-    )
+    named = options.dataset is not None or options.table is not None
+    source, of = find_source(options) if named else (None, None)
+    recorded.check_source(source, of)
+    table, split = recorded.table, recorded.head.get("split")
+    if not named:
+        options = replace(options, dataset=recorded.head["dataset"])
+    if of is None or of in _RECORDED:  # other sources were written with the options
+        options = replace(options, option=tuple(recorded.opening(options.option or ())))
+    if table is not None and of == "table":
+        kinds = tuple(f"{name}={kind}" for name, kind in table["kinds"].items())
+        options = replace(options, image=table["image"], kinds=kinds)
+    dataset = open_source(replace(options, split=split))
     sampler = recorded.sampler(dataset)
     draws = recorded.draws(sampler)
     notes = [f"the same draws as {path}"] if recorded.steps else []
@@ -204,7 +197,7 @@ def _replayed(options: Options, path: Path) -> _Drawn:
 
 
 def _words(drawn: _Drawn) -> "list[list[SetWords]]":
-    """Say what is held and what varies, for each set of the first steps."""
+    """What is fixed and what varies in each set of the first steps."""
     from setsup.reports import describe, describe_triplets
     from setsup.samplers import TripletSampler
     from setsup_cli.sheets import orbit
@@ -236,7 +229,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     if isinstance(drawn.sampler, TripletSampler):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
     else:
-        heads = ["step", "set", "rows", "held", "varies (distinct values of levels)"]
+        heads = ["step", "set", "rows", "fixed", "varies (distinct values of levels)"]
     show_table(heads, rows, right=heads[:3])
     if steps * sets > len(rows):
         say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")

@@ -11,7 +11,7 @@ from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybeSize, MaybeText, MaybeWords, Source, option
-from setsup_cli.parsing.source import DEFAULT, check_factors, open_named
+from setsup_cli.parsing.source import card_command, check_factors, open_source
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import terminated
 
@@ -143,11 +143,11 @@ def run(options: Options) -> int:
 
 
 def _chosen(options: Options) -> "Dataset":
-    dataset = open_named(options)
+    dataset = open_source(options)
     kind, _, named = options.order.partition(":")
     if kind == "by":
-        card = f"`setsup info {f'--table {options.table}' if options.table else options.dataset or DEFAULT}`"
-        check_factors([name.strip() for name in named.split(",") if name.strip()], dataset.factors, card)
+        factors = [name.strip() for name in named.split(",") if name.strip()]
+        check_factors(factors, dataset.factors, card_command(options))
     if options.where is None:
         return dataset
     dataset = dataset.where(options.where)

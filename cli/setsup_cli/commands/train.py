@@ -14,9 +14,9 @@ from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Json, MaybePath, MaybeText, Opening, Root
 from setsup_cli.parsing.arguments import option as declared
-from setsup_cli.parsing.opening import option_words, path_options
+from setsup_cli.parsing.dataset_options import write_options
 from setsup_cli.parsing.settings import changed, setting_fields, shown
-from setsup_cli.parsing.source import check_root, options_given
+from setsup_cli.parsing.source import check_root, read_source_options
 from setsup_cli.parsing.usage import words_given
 from setsup_cli.runs import CHANGED, number
 
@@ -131,10 +131,12 @@ def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
     if preset.data is None or options.stand_in:
         what = preset.name if preset.data is None else f"the stand-in of {preset.name}"
         raise SetsupError(f"--option is for published data sets; {what} opens none")
-    from setsup.datasets.registry import options_of
+    from setsup.opening import KINDS, find_kind, path_options
 
-    given = options_given(preset.data.name, options.option)
-    for name in given.keys() & path_options(options_of(preset.data.name)):
+    if (kind := find_kind(preset.data.name)) != "benchmark":
+        raise SetsupError(f"--option is for benchmarks; {preset.data.name} is {KINDS[kind]}")
+    given = read_source_options(options.option, preset.data.name)
+    for name in given.keys() & path_options(preset.data.name):
         if isinstance(given[name], str | Path):  # the run goes on, and is opened, from other folders, too
             given[name] = type(given[name])(expanded(given[name]).absolute())
     asked = dict(preset.data.options) | given
@@ -197,7 +199,7 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
 
 
 def _shown(key: str, value: Any) -> str:
-    return shown(option_words(dict(value)) if key == "data.options" else value)
+    return shown(write_options(dict(value)) if key == "data.options" else value)
 
 
 def _devices(options: Any) -> str:

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Union
 
 from tyro.conf import Positional, arg
 
-from setsup_cli.parsing.source import DEFAULT
-
 __all__ = [
+    "DEFAULT",
     "Dataset",
     "Device",
     "Image",
@@ -34,6 +33,9 @@ __all__ = [
     "Table",
     "option",
 ]
+
+DEFAULT = "shapes3d-procedural"
+"""What subcommands work on when no dataset is named: rendered on demand, no download."""
 
 MaybeText = Union[None, str]  # noqa: UP007
 MaybeNumber = Union[None, int]  # noqa: UP007

@@ -1,4 +1,4 @@
-"""What a data set has of its own: methods and attributes beside the protocol."""
+"""Methods and attributes that a dataset has in addition to those of the protocol."""
 
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
@@ -7,14 +7,14 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.files import Manifest
 
-__all__ = ["found_beside"]
+__all__ = ["extra_attributes"]
 
 _KNOWN = ("name", "factors", "modalities", "computes", "prepare")
-"""What every data set has, or has a verb for."""
+"""Attributes that every dataset has, or a subcommand serves."""
 
 
-def found_beside(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:
-    """List what is open to the user of this data set and not of every one."""
+def extra_attributes(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:
+    """Public attributes of this dataset that not every dataset has."""
     from setsup.datasets import Dataset, Selection
 
     whole = dataset.source if isinstance(dataset, Selection) else dataset

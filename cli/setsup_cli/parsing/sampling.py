@@ -1,19 +1,20 @@
-"""From options to a sampler."""
+"""From the options that were given to a sampler."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
-from setsup_cli.parsing.source import assignments, check_factors, is_table, numbers
+from setsup_cli.parsing.source import assignments, check_factors, numbers
 
 if TYPE_CHECKING:
     from setsup.factors import Factor, FactorTable
     from setsup.factors.factor import Level
     from setsup.samplers import Sampler
-    from setsup_cli.commands.sample import Options
 
-__all__ = ["build_sampler", "check_places", "chosen_sampler"]
+__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults"]
+
+Given = Mapping[str, Any]
+"""Options that were given, by name; a sampler has its own defaults for the others."""
 
 _TAKES = {
     "set": ("size", "sets", "unconstrained", "random", "choose", "values", "small", "tolerance", "where", "seed"),
@@ -24,77 +25,103 @@ _TAKES = {
 """Which options go with which sampler."""
 
 _LISTS = ("inactive", "active", "domain", "orbit", "triplets")
-"""Options that name factors."""
+"""Options that name factors, of which each chooses a sampler."""
 
 _SHOWN = {"set": "--inactive, --active", "domain": "--domain", "orbit": "--orbit", "triplets": "--triplets"}
 
+_SIZE = 32
+_SETS = {"domain": 4, "orbit": 8}
+"""Defaults of the samplers; the number of sets must not exceed that of the groups."""
 
-def chosen_sampler(options: "Options") -> str | None:
-    """Name the sampler that options ask for: set, domain, orbit or triplets; None when they ask for none."""
-    asked = [name for name in _LISTS if getattr(options, name) is not None]
-    if len(asked) > 1:
-        raise SamplerError(f"give one of --{' and --'.join(asked)}: each is a way to draw of its own")
-    if not asked:
+
+def choose_sampler(given: Given) -> str | None:
+    """The sampler that options choose: set, domain, orbit or triplets; None when they choose none."""
+    named = [name for name in _LISTS if name in given]
+    if len(named) > 1:
+        raise SamplerError(f"give one of --{' and --'.join(named)}: each chooses another sampler")
+    if not named:
         return None
-    kind = "set" if asked[0] in ("inactive", "active") else asked[0]
-    defaults = {field.name: field.default for field in fields(options)}
+    kind = "set" if named[0] in ("inactive", "active") else named[0]
     for name in dict.fromkeys(option for takes in _TAKES.values() for option in takes):
-        if getattr(options, name) != defaults[name] and name not in _TAKES[kind]:
+        if name in given and name not in _TAKES[kind]:
             goes = ", ".join(_SHOWN[other] for other, takes in _TAKES.items() if name in takes)
-            raise SamplerError(f"--{name} goes with {goes}, not with --{asked[0]}")
+            raise SamplerError(f"--{name} goes with {goes}, not with --{named[0]}")
     return kind
 
 
-def check_places(options: "Options") -> None:
-    """Refuse a data set or a table that stands among the factors of an option."""
-    if options.dataset is not None or options.table is not None:
+def check_factor_lists(given: Given) -> None:
+    """Refuse a dataset or a table among the factors of an option."""
+    if given.keys() & {"dataset", "table"}:
         return
     from setsup.datasets import names
+    from setsup.opening import is_table
 
-    for option, named in zip(_LISTS, _factor_lists(options), strict=True):
-        for name in named or ():
-            others = " ".join(other for other in named or () if other != name) or "FACTOR ..."
-            if is_table(name):
-                right = f"give it as `setsup sample --table {name} --{option} {others}`"
-            elif name in names():
-                right = f"name it before the options: `setsup sample {name} --{option} {others}`"
-            else:
-                continue
-            raise FactorError(f"{name!r} was taken for a factor of --{option}; {right}")
+    for option in _LISTS:
+        for name in given.get(option, ()):
+            if is_table(name) or name in names():
+                others = " ".join(other for other in given[option] if other != name) or "FACTOR ..."
+                raise FactorError(
+                    f"{name!r} was taken for a factor of --{option}; name it before the options: `setsup sample {name} "
+                    f"--{option} {others}`"
+                )
 
 
-def build_sampler(kind: str, options: "Options", table: "FactorTable", card: str) -> "Sampler":
-    """Make the sampler that options ask for."""
+def build_sampler(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler":
+    """Build the sampler that options describe."""
     from setsup.samplers import DomainSampler, OrbitSampler, SetSampler, TripletSampler
 
-    named = next(found for found in _factor_lists(options) if found is not None)
+    option = next(name for name in _LISTS if name in given)
+    named = list(given[option])
     check_factors(named, table, card)
-    given = _given(kind, options)
+    arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
     if kind == "domain":
-        return DomainSampler(table, named, **given)
+        return DomainSampler(table, named, **arguments)
     if kind == "triplets":
-        return TripletSampler(table, named, **{"triplets" if key == "sets" else key: given[key] for key in given})
+        return TripletSampler(
+            table, named, **{"triplets" if key == "sets" else key: arguments[key] for key in arguments}
+        )
     if kind == "orbit":
-        if options.canonical:
-            given["canonical"] = _canonical(options.canonical, table, card)
-        return OrbitSampler(table, named, **given)
-    if options.tolerance:
-        given["tolerance"] = numbers(assignments(options.tolerance, "--tolerance", "number"), "--tolerance")
-        check_factors(given["tolerance"], table, card)
-    if options.inactive is not None:
-        return SetSampler(table, inactive=named, **given)
-    return SetSampler(table, active=named, **given)
+        if "canonical" in arguments:
+            arguments["canonical"] = _canonical(arguments["canonical"], table, card)
+        return OrbitSampler(table, named, **arguments)
+    if "tolerance" in arguments:
+        arguments["tolerance"] = numbers(assignments(arguments["tolerance"], "--tolerance", "number"), "--tolerance")
+        check_factors(arguments["tolerance"], table, card)
+    return SetSampler(table, **{**arguments, option: named})
 
 
-def _factor_lists(options: "Options") -> list[list[str] | None]:
-    """Factors named by each of the options that name some, None for those left out."""
-    return [None if getattr(options, name) is None else list(getattr(options, name)) for name in _LISTS]
+def fill_defaults(
+    kind: str, given: Given, table: "FactorTable", card: str, *, own: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Add the size and the number of sets that suit the data, with notes for the user.
 
-
-def _given(kind: str, options: "Options") -> dict[str, Any]:
-    """Arguments as given; what was left out has the sampler's own default."""
-    plain = [name for name in _TAKES[kind] if name not in ("tolerance", "canonical")]
-    return {name: getattr(options, name) for name in plain if getattr(options, name) is not None}
+    There are at most as many sets as groups. Sets of the user's own data have the size of the smallest group, up to 32.
+    """
+    # a choice for small groups, or for how sets relate, goes with the defaults of the sampler
+    size = own and not given.keys() & {"size", "small"} and kind in ("set", "domain")
+    sets = not given.keys() & {"sets", "values", "domains"} and kind in _SETS
+    if not (size or sets):
+        return dict(given), []
+    least = {**given, **({"size": 1} if size else {}), **({"sets": 1} if sets else {})}
+    sampler = build_sampler(kind, least, table, card)
+    entries = sampler.report().entries
+    found: dict[str, int] = {}
+    notes: list[str] = []
+    if size:
+        together = int(sampler.arguments["sets"]) if given.get("values") == "equal" else 1
+        most = min(entry.smallest for entry in entries) // together
+        if most >= _SIZE:
+            notes.append(f"size {_SIZE}: the default, for which every group has enough rows (--size takes another)")
+        elif most < 2:  # a set of one row fixes nothing: the error of the sampler lists the groups that are too small
+            found["size"] = 2
+        else:
+            found["size"] = most
+            shared = f" for {together} sets" if together > 1 else ""
+            notes.append(f"size {most}: as many rows as every group has{shared} (--size takes another)")
+    if sets and entries[0].drawable < _SETS[kind]:
+        found["sets"] = entries[0].drawable
+        notes.append(f"sets {found['sets']}: as many as there are groups (--sets takes another)")
+    return {**given, **found}, notes
 
 
 def _canonical(words: tuple[str, ...], table: "FactorTable", card: str) -> "str | Mapping[str, Level]":
@@ -110,7 +137,7 @@ def _canonical(words: tuple[str, ...], table: "FactorTable", card: str) -> "str 
 
 
 def _level(factor: "Factor", word: str) -> "Level":
-    """Find the level that a word on the command line means."""
+    """Find the level that a word of the command line names."""
     for level in factor.levels or ():
         if str(level) == word or (not isinstance(level, str) and _same_number(level, word)):
             return level

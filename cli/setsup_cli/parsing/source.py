@@ -1,125 +1,95 @@
-"""Which data set a verb works on: a name, a folder of pictures or of shards, or a table of the user's own."""
+"""Which dataset a subcommand opens: the name of a benchmark, a path, an address, or a table."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setsup.checks import check_choice
 from setsup.errors import DataError, FactorError, near
-from setsup.files.expand_user import expanded
-from setsup.shards.stores.places import is_shards, open_place
+from setsup_cli.parsing.arguments import DEFAULT, Named
+from setsup_cli.parsing.dataset_options import is_readable, read_options
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
-    from setsup_cli.parsing.arguments import Named
+    from setsup.opening import SourceKind
 
 __all__ = [
-    "DEFAULT",
     "assignments",
+    "card_command",
     "check_factors",
     "check_root",
-    "is_place",
-    "is_table",
+    "find_source",
     "numbers",
-    "open_named",
     "open_source",
-    "options_given",
+    "read_source_options",
+    "word_options",
 ]
 
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
 
-_OPENED = ("dataset", "root", "split", "index", "option", "table", "image", "kinds")
+_GO_WITH = {"index": "shards", "image": "a table (--table FILE)", "kinds": "a table (--table FILE)"}
+"""Options of the command line that only some sources take."""
 
-DEFAULT = "shapes3d-procedural"
-"""What the verbs work on when nothing is named: drawn on demand, no download."""
+_KIND = "kind="
+"""Chooses, as a word of ``--option``, among what a folder holds."""
 
 
-def open_source(
-    dataset: str | None = None,
-    root: Path | str | None = None,
-    *,
-    table: Path | None = None,
-    image: str | None = None,
-    kinds: Sequence[str] = (),
-    split: str | None = None,
-    index: str | None = None,
-    option: Sequence[str] = (),
-) -> "Dataset":
-    """Open the data set that options name."""
-    if dataset is not None and is_table(dataset):
-        raise DataError(f"{dataset!r} is a table of your own, not the name of a data set; give it as --table {dataset}")
-    if dataset is not None and dataset.lower().endswith(".tar") and not Path(dataset).is_dir():
-        raise _one_tar(dataset, index)
-    check_root(root)
-    if index is not None and (dataset is None or not is_shards(dataset)):
-        named = "" if dataset is None else f", which {dataset!r} does not"
-        raise DataError(
-            "--index tells where the index of shards lies; name the shards, too, by the folder or address that holds "
-            f"them{named}, before --index {index}"
-        )
+def find_source(options: Named) -> "tuple[str | Path, SourceKind]":
+    """The source that the options of a subcommand name, and its kind."""
+    from setsup.opening import KINDS, find_kind
+
+    table: Path | None = getattr(options, "table", None)
     if table is None:
-        if image is not None or kinds:
-            raise DataError("--image and --kinds describe a table of your own; give it with --table FILE")
-        if dataset is not None and is_shards(dataset):
-            options_given(dataset, option)
-            return open_place(dataset, root, split, index=index)
-        from setsup.datasets import load
-
-        name = dataset or DEFAULT
-        return load(name, root, split, **options_given(name, option))
-    if dataset is not None:
-        raise DataError(f"give a data set or --table, not both: {dataset!r} and {str(table)!r}")
-    if split is not None:
-        raise DataError("--split is for named data sets; choose rows of a --table with --where")
-    if option:
-        raise DataError("--option is for named data sets; a --table takes --image and --kinds")
-    if root is not None:
-        raise DataError("--root is for published files; paths in a --table stand relative to its own folder")
-    from setsup.datasets import open_table
-
-    return open_table(table, image, kinds=assignments(kinds, "--kinds", "kind"))
+        source = options.dataset or DEFAULT
+        chosen = next((word.removeprefix(_KIND) for word in options.option or () if word.startswith(_KIND)), None)
+        if chosen is not None:
+            check_choice(chosen, tuple(KINDS), "--option kind", DataError)
+        return source, next((kind for kind in KINDS if kind == chosen), None) or find_kind(source)
+    if options.dataset is not None:
+        raise DataError(f"give a dataset or --table, not both: {options.dataset!r} and {str(table)!r}")
+    return table, "table"
 
 
-def open_named(options: "Named") -> "Dataset":
-    """Open the data set that the options of a verb name, as :func:`open_source` does."""
-    return open_source(**{name: value for name in _OPENED if (value := getattr(options, name, None)) is not None})
+def open_source(options: Named) -> "Dataset":
+    """Open the source that the options of a subcommand name."""
+    from setsup.opening import KINDS, open, options_of
+
+    source, kind = find_source(options)
+    check_root(options.root)
+    given = read_source_options(options.option or (), source, kind)
+    for name, where in _GO_WITH.items():
+        if (value := getattr(options, name, None)) is None:
+            continue
+        if name not in options_of(source, kind):
+            raise DataError(f"--{name} goes with {where}, and {source} is {KINDS[kind]}")
+        given[name] = assignments(value, "--kinds", "kind") if name == "kinds" else value
+    return open(source, options.root, options.split, kind=kind, **given)
 
 
-def options_given(name: str, words: Sequence[str]) -> dict[str, Any]:
-    """Options of a data set that words such as ``size=64,64`` give, by its name."""
-    if not words:
-        return {}
-    if is_shards(name):
-        raise DataError(f"--option is for published data sets; {name} holds shards, which take none")
-    from setsup.datasets.registry import options_of
-    from setsup_cli.parsing.opening import read_options
-
-    return read_options(words, options_of(name), name)
+def read_source_options(words: Sequence[str], source: str | Path, kind: "SourceKind | None" = None) -> dict[str, Any]:
+    """Read options of a source from words such as ``size=64,64``."""
+    words = [word for word in words if not word.startswith(_KIND)]
+    return read_options(words, word_options(source, kind), str(source)) if words else {}
 
 
-def _one_tar(word: str, index: str | None) -> DataError:
-    folder = word[: word.rfind("/")] if "/" in word.strip("/") else "."
-    first = (
-        ""
-        if index is not None or (Path(folder) / "shards.json").is_file()
-        else f", once `setsup index {folder}` has indexed it"
-    )
-    given = folder if index is None else f"{folder} --index {index}"
-    return DataError(f"{word} is one tar, not a data set; give the folder that holds it: {given}{first}")
+def word_options(source: str | Path, kind: "SourceKind | None" = None) -> dict[str, Parameter]:
+    """Options of a source that ``--option`` takes: words can write them, and no other option of setsup's does."""
+    from setsup.opening import options_of
+
+    known = options_of(source, kind).items()
+    return {name: one for name, one in known if name not in _GO_WITH and is_readable(one)}
 
 
-def is_table(word: str) -> bool:
-    """Whether a word is the name of a file such as ``--table`` takes."""
-    return Path(word).suffix.lower() in (".csv", ".parquet", ".pq")
-
-
-def is_place(word: str) -> bool:
-    """Whether a word says where data lie, and not what they are called: a folder of ``setsup render``, or shards."""
-    return (expanded(word) / "rendered.json").is_file() or is_shards(word)
+def card_command(options: Named) -> str:
+    """The command that lists the factors of the source that options name."""
+    table = getattr(options, "table", None)
+    return f"`setsup info {f'--table {table}' if table else options.dataset or DEFAULT}`"
 
 
 def check_root(root: Path | str | None) -> None:
-    """Refuse a file where a folder, or an archive of one, is asked for."""
+    """Refuse a file where a folder, or an archive of one, is expected."""
     if root is not None and Path(root).is_file() and Path(root).suffix.lower() not in _ARCHIVES:
         raise DataError(
             "--root takes the folder that holds the files or an archive of it (.zip, .tar, .tar.gz), and "
@@ -141,7 +111,7 @@ def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:
 
 
 def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None:
-    """Refuse names that are no factors, and say which command lists those."""
+    """Refuse names that are no factors, and name the command that lists those."""
     for name in names:
         if name in table:
             continue

@@ -1,4 +1,4 @@
-"""``--option``: what a data set's own ``open`` takes, by the types it declares; and what is no path to data."""
+"""``--option``: options of a dataset, read by the types that its ``open`` declares; and paths without data."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
 import setsup as library
-from setsup.datasets.registry import options_of
 from setsup.errors import DataError
-from setsup_cli.parsing.opening import described, option_words, path_options, read_options
+from setsup.opening import options_of, path_options
+from setsup_cli.parsing.dataset_options import describe_options, read_options, write_options
 from tests.true_files import imagenet_100
 
 Run = Callable[..., Any]
@@ -63,7 +63,7 @@ def test_words_are_read_by_declared_types() -> None:
     assert found == {
         "whole": -3, "real": 0.001, "sure": True, "word": "a=b", "size": (64, 32), "maybe": None, "kind": "a"
     }  # fmt: skip
-    assert described(known) == [
+    assert describe_options(known) == [
         "whole=N", "real=NUMBER", "sure=true|false", "word=TEXT", "size=N,N", "maybe=N,N|none", "kind=a"
     ]  # fmt: skip
 
@@ -89,9 +89,9 @@ def test_numbers_come_back_as_they_were_written(whole: int, real: float, several
 )
 def test_words_that_a_shell_reads_are_read_as_they_were(values: dict[str, Any]) -> None:
     known = parameters(whole=int, real=float, sure=bool, word=str, size=tuple[int, int], maybe=tuple[int, int] | None)
-    words = shlex.split(" ".join(option_words(values)))
+    words = shlex.split(" ".join(write_options(values)))
     assert read_options(words, known, "it") == values
-    assert option_words({"size": [64, 64]}) == ["size=64,64"]
+    assert write_options({"size": [64, 64]}) == ["size=64,64"]
 
 
 @pytest.mark.long("large or genuine files")
@@ -115,12 +115,12 @@ def test_all_declared_options_can_be_given() -> None:
 
     names = [name for name in manifest_names() if load_manifest(name).adapter]
     for name in names:
-        for one, words in zip(options_of(name).values(), described(options_of(name)), strict=True):
+        for one, words in zip(options_of(name).values(), describe_options(options_of(name)), strict=True):
             usual = one.default
             if isinstance(usual, str | int | float) or (isinstance(usual, tuple) and usual):
                 text = ",".join(map(str, usual)) if isinstance(usual, tuple) else str(usual)
                 assert read_options([f"{one.name}={text}"], {one.name: one}, name) == {one.name: usual}, words
-    assert path_options(options_of("edges2shoes")) == {"zappos"}
+    assert path_options("edges2shoes") == {"zappos"}
 
 
 # -- verbs -------------------------------------------------------------------------------------------------------------
@@ -138,13 +138,16 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
     again = ["sample", "--root", digits, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
     assert setsup(*again).code == 0
     assert {path.name: path.read_bytes() for path in Path("again").iterdir()} == before
-    refused(setsup(*again, "--option", "copies=2"), "tells how the data set was opened; leave out --option copies=2")
+    refused(setsup(*again, "--option", "copies=2"), "records how the dataset was opened; leave out --option copies=2")
     # shards were written with them
     assert setsup("shard", *words[1:-2], "--out", "shards").code == 0
     shards = setsup("sample", "shards", *again[3:])
     assert (shards.code, shards.err) == (0, "")
     assert Path("again/draws.jsonl").read_bytes() == before["draws.jsonl"]
-    refused(setsup("sample", "shards", *again[3:], "--option", "copies=2"), "shards holds shards, which take none")
+    refused(
+        setsup("sample", "shards", *again[3:], "--option", "copies=2"),
+        "shards has no option 'copies'; it takes size=N,…|none, ",
+    )
     for wrong, said in (({"copies": 2}, "a text for each of the options"), ({"copies": "x"}, "takes copies=N")):
         head, *steps = Path("setsup-samples/draws.jsonl").read_text().splitlines()
         Path("other.jsonl").write_text("\n".join([json.dumps(json.loads(head) | {"options": wrong}), *steps]))
@@ -160,7 +163,7 @@ def test_what_says_where_data_lie_is_given_anew(setsup: Run, synsets: Path) -> N
     assert head["options"] == {"synsets": None, "size": "32,32"}
     assert str(synsets) not in Path("setsup-samples/draws.jsonl").read_text()
     replay = ["sample", *root, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
-    refused(setsup(*replay), "was drawn with --option synsets=…, which says where data lie: give it, too")
+    refused(setsup(*replay), "was drawn with --option synsets=…, a path: give it again")
     refused(setsup(*replay, *opened[:2], opened[1]), "--option names 'synsets' twice")
     assert setsup(*replay, *opened[:2]).code == 0
     assert Path("again/sheet.png").read_bytes() == Path("setsup-samples/sheet.png").read_bytes()
@@ -173,12 +176,12 @@ def test_all_verbs_that_open_by_name_take_them(setsup: Run, digits: Path, monkey
     rows = len(library.load("affine-mnist", digits, copies=1))
     found = setsup("info", *opened)
     assert f"{rows:,} samples" in found.out
-    assert "options: copies=N, order=TEXT,…, seed=N; as in load(" in found.out
+    assert "options: copies=N, order=TEXT,…, seed=N; as in setsup.open(" in found.out
     assert setsup("info", *opened, "--json").json["samples"] == rows
     assert setsup("info", *opened, "--json").json["options"] == ["copies=N", "order=TEXT,…", "seed=N"]
     closed = setsup("info", "affine-mnist")  # which needs no file
     assert "not opened: " in closed.out
-    assert "options: copies=N, order=TEXT,…, seed=N; as in load(" in closed.out
+    assert "options: copies=N, order=TEXT,…, seed=N; as in setsup.open(" in closed.out
     assert setsup("bench", *opened, "--json").code == 0
     assert setsup("shard", *opened, "--out", "out", "--json").json["rows"] == rows
     other = setsup("shard", *opened[:-1], "copies=2", "--out", "out")
@@ -223,7 +226,10 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
         (["info", "cars196", "--option", "seed=1", "seed=1"], "--option names 'seed' twice"),
         (["info", "cars196", "--option"], "nothing stands behind --option: give it as `--option NAME=VALUE ...`"),
         (["info", "nowhere", "--option", "a=1"], "there is no dataset 'nowhere'"),
-        (["info", "--table", "photos.csv", "--option", "a=1"], "--option is for named data sets"),
+        (["info", "--table", "photos.csv", "--option", "a=1"], "photos.csv has no option 'a'; it takes size=N,N|none"),
+        (["info", "photos.csv", "--option", "image=path"], "photos.csv has no option 'image'; it takes size=N,N|none"),
+        (["info", "photos.csv", "--option", "kind=film"], "--option kind must be one of benchmark, rendered, shards"),
+        (["info", "photos.csv", "--option", "kind=shards"], "photos.csv is a file; give the folder or the address"),
         (["prepare", "mnist", "--option", "a=1"], "`setsup prepare mnist` has no option 'a'; it takes none"),
     ],
 )
@@ -232,10 +238,13 @@ def test_what_is_refused(setsup: Run, words: list[str], sentence: str) -> None:
     refused(setsup(*words), sentence)
 
 
-def test_shards_take_none(setsup: Run) -> None:
+def test_options_of_shards(setsup: Run) -> None:
     rows = "scale == 1.25 and shape == 'cube' and floor_hue == 0.0 and wall_hue == 0.0 and object_hue == 0.0"
     assert setsup("shard", "--where", rows, "--out", "out").code == 0
-    refused(setsup("info", "out", "--option", "a=1"), "--option is for published data sets; out holds shards")
+    refused(setsup("info", "out", "--option", "a=1"), "--option a=1: out has no option 'a'; it takes size=N,…|none, ")
+    small = setsup("info", "out", "--option", "size=8,16", "--json")
+    assert small.json["modalities"][0]["shape"] == [8, 16, 3]
+    assert small.json["options"] == ["size=N,…|none", "upright=true|false", "cache=N"]
 
 
 # -- where data lie ----------------------------------------------------------------------------------------------------
@@ -288,7 +297,7 @@ def test_a_pipe_in_a_folder_of_shards_is_not_waited_for(setsup: Run, name: str) 
 def test_a_pipe_in_the_place_of_a_render_is_not_waited_for(setsup: Run) -> None:
     Path("out").mkdir()
     os.mkfifo("out/rendered.json")
-    refused(setsup("info", "out"), "holds no set of shards (shards.json) and no render (rendered.json)")
+    refused(setsup("info", "out"), "holds no rendered dataset (rendered.json), no shards (shards.json)")
 
 
 @pytest.mark.parametrize(

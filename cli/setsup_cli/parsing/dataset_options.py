@@ -1,17 +1,16 @@
-"""Options that a data set's own ``open`` takes, as words such as ``size=64,64``, read by the types it declares."""
+"""Options of a dataset as words such as ``size=64,64``, read by the types that its ``open`` declares."""
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from inspect import Parameter
 from math import isfinite
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from setsup.errors import DataError
-from setsup_cli.parsing.usage import alternatives
 
-__all__ = ["described", "option_words", "path_options", "read_options"]
+__all__ = ["describe_options", "is_readable", "read_options", "write_options"]
 
 _WORDS = {bool: "true|false", int: "N", float: "NUMBER", str: "TEXT", Path: "PATH"}
 _MANY = (tuple, list, Sequence, Collection, Iterable)
@@ -26,7 +25,7 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
         if not (option and equals):
             raise DataError(f"--option takes NAME=VALUE, such as {_example(known)}, not {word!r}")
         if option not in known:
-            there = ", ".join(described(known)) or "none"
+            there = ", ".join(describe_options(known)) or "none"
             raise DataError(f"--option {word}: {name} has no option {option!r}; it takes {there}")
         if option in found:
             raise DataError(f"--option names {option!r} twice")
@@ -37,23 +36,23 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
     return found
 
 
-def option_words(options: Mapping[str, Any]) -> list[str]:
+def write_options(options: Mapping[str, Any]) -> list[str]:
     """Words from which :func:`read_options` reads these values, as a shell takes them."""
     return [shlex.quote(f"{name}={_written(value)}") for name, value in options.items()]
 
 
-def described(known: Mapping[str, Parameter]) -> list[str]:
-    """Each option with what it takes, such as ``"size=N,N"``."""
+def describe_options(known: Mapping[str, Parameter]) -> list[str]:
+    """Options with what they take, such as ``"size=N,N"``."""
     return [_shown(one) for one in known.values()]
 
 
-def path_options(known: Mapping[str, Parameter]) -> set[str]:
-    """Names of those options that may say where data lie."""
-    return {name for name, one in known.items() if Path in alternatives(_type(one))}
+def is_readable(one: Parameter) -> bool:
+    """Whether words can write the values of an option: numbers, booleans, texts, paths, and several of these."""
+    return _readable(_type(one))
 
 
 def _example(known: Mapping[str, Parameter]) -> str:
-    return next(iter(described(known)), "size=64,64")
+    return next(iter(describe_options(known)), "size=64,64")
 
 
 def _shown(one: Parameter) -> str:
@@ -67,12 +66,19 @@ def _type(one: Parameter) -> Any:
     return str if one.default in (None, Parameter.empty) else type(one.default)
 
 
+def _readable(kind: Any) -> bool:
+    if (parts := _parts(kind)) is not None:
+        return all(map(_readable, parts))
+    kinds = _alternatives(kind)
+    return all(map(_readable, kinds)) if len(kinds) > 1 else get_origin(kind) is Literal or kind in (*_WORDS, NoneType)
+
+
 def _words(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return "|".join(map(str, get_args(kind)))
     if (parts := _parts(kind)) is not None:
         return ",".join(map(_words, parts)) if _counted(kind) else f"{_words(parts[0])},…"
-    kinds = alternatives(kind)
+    kinds = _alternatives(kind)
     if len(kinds) == 1:
         return _WORDS.get(kind, "TEXT")
     one_of = [one for one in kinds if one is not NoneType and not (one is str and Path in kinds)]
@@ -81,8 +87,8 @@ def _words(kind: Any) -> str:
 
 def _value(word: str, kind: Any) -> Any:
     """What a word means; ValueError where it is not of the type."""
-    if len(alternatives(kind)) > 1:
-        return _any_of(word, alternatives(kind))
+    if len(_alternatives(kind)) > 1:
+        return _any_of(word, _alternatives(kind))
     if get_origin(kind) is Literal:
         return next(one for one in get_args(kind) if str(one) == word) if word in map(str, get_args(kind)) else _no()
     if (parts := _parts(kind)) is not None:
@@ -125,6 +131,11 @@ def _parts(kind: Any) -> tuple[Any, ...] | None:
     if get_origin(kind) in _MANY:
         return tuple(part for part in get_args(kind) if part is not Ellipsis) or (str,)
     return None
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    """Types in a union; any other type alone."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
 def _counted(kind: Any) -> bool:

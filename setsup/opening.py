@@ -1,0 +1,234 @@
+"""Open any source of data: the one place that decides what a source is, and which options it takes.
+
+A string is an address, else the name of a benchmark, else a path; a :class:`~pathlib.Path` is always a path.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from inspect import Parameter
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from setsup.checks import check_arguments
+from setsup.datasets import Dataset, from_huggingface, load, names, open_images, open_table
+from setsup.datasets.adapters.splits import open_split
+from setsup.datasets.own.image_folder import ENDINGS
+from setsup.datasets.registry import check_options, find_opener, opener_options
+from setsup.errors import DataError, near
+from setsup.files.expand_user import expanded
+
+__all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
+
+SourceKind = Literal["benchmark", "rendered", "shards", "table", "images", "huggingface"]
+
+KINDS: dict[SourceKind, str] = {
+    "benchmark": "a benchmark",
+    "rendered": "a rendered dataset",
+    "shards": "a set of shards",
+    "table": "a table",
+    "images": "a folder of images",
+    "huggingface": "a saved Hugging Face dataset",
+}
+"""What each kind of source is called in messages."""
+
+_MARKS: dict[str, SourceKind] = {
+    "rendered.json": "rendered",
+    "shards.json": "shards",
+    ".setsup": "shards",  # which are not finished
+    "dataset_info.json": "huggingface",
+    "dataset_dict.json": "huggingface",
+}
+"""Files by which the content of a folder is recognized."""
+
+_TABLES = (".csv", ".parquet", ".pq")
+_LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
+
+
+def open(
+    source: Path | str,
+    root: Path | str | None = None,
+    split: str | None = None,
+    where: str | None = None,
+    *,
+    kind: SourceKind | None = None,
+    **options: Any,
+) -> Dataset:
+    r"""Open a dataset, whatever holds it; nothing is ever downloaded.
+
+    Parameters
+    ----------
+    source : Path or str
+        One of:
+
+        - the address of shards: ``"s3://bucket/shapes"``;
+        - the name of a benchmark, one of :func:`setsup.names`;
+        - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
+        - a CSV or Parquet file;
+        - a folder of images, as :func:`setsup.datasets.open_images` takes it;
+        - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote.
+
+        A string that is both a name and a path is the name: write ``"./mnist"`` or ``Path("mnist")`` for the path.
+    root : Path or str, optional
+        Folder of a benchmark's published files, as for :func:`setsup.load`.
+    split : str, optional
+        A split or one part of it, such as ``"train"``; only its rows are kept, and renumbered.
+    where : str, optional
+        Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
+        renumbered.
+    kind : {"benchmark", "rendered", "shards", "table", "images", "huggingface"}, optional
+        What the source is, where that is not to be found out.
+    **options
+        Options of what opens the source: those of a benchmark, of :func:`setsup.open_shards`,
+        :func:`setsup.open_table`, :func:`setsup.datasets.open_images` or :func:`setsup.from_huggingface`.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        When the source does not exist, could be of two kinds, or does not take an option; when its files are missing
+        or damaged.
+    FactorError
+        When ``where`` is no expression over the dataset's factors.
+
+    Examples
+    --------
+    >>> import setsup, tempfile
+    >>> from PIL import Image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name, grey in [("a.png", 10), ("b.png", 200)]:
+    ...     Image.new("L", (4, 3), grey).save(folder / name)
+    >>> _ = (folder / "photos.csv").write_text("image,subject\na.png,ann\nb.png,bob\n")
+    >>> setsup.open(folder / "photos.csv", where="subject == 'bob'", size=(2, 2)).fetch(0)["image"].shape
+    (2, 2, 1)
+    >>> len(setsup.open("shapes3d-procedural"))
+    480000
+
+    """
+    check_arguments(open, locals(), DataError)
+    kind = kind or find_kind(source)
+    if kind == "benchmark":
+        return load(str(source), root, split, where, **options)
+    if root is not None:
+        raise DataError(f"{source} is {KINDS[kind]}, which needs no other files; leave out the root {root}")
+    opener = _find_opener(source, kind)
+    check_options(str(source), opener, options)
+    dataset: Dataset = opener(source, **options)
+    if split is not None:
+        dataset = open_split(dataset, split)
+    return dataset if where is None else dataset.where(where)
+
+
+def find_kind(source: Path | str) -> SourceKind:
+    """Decide what a source is, by its form and the names of files; none of them is read."""
+    from setsup.shards.stores.store import meant
+
+    path = expanded(source)
+    if path.suffix.lower() == ".tar" and not path.is_dir():
+        raise _one_tar(str(source))
+    if isinstance(source, str):
+        if "://" in source or meant(source) is not None:
+            return "shards"
+        if source in names():
+            return "benchmark"
+    if is_table(path):
+        return "table"
+    # a catalogue of shards that is no file is reported by what reads it
+    found = {
+        kind: mark
+        for mark, kind in _MARKS.items()
+        if (path / mark).is_file() or (kind == "shards" and (path / mark).exists())
+    }
+    if len(found) > 1:
+        content = " and ".join(f"{KINDS[kind]} ({mark})" for kind, mark in found.items())
+        choices = " or ".join(f"kind={kind!r}" for kind in found)
+        raise DataError(f"{source} holds {content}; choose with {choices}")
+    if found:
+        return next(iter(found))
+    if any(any(path.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):
+        return "shards"  # not indexed yet
+    if _holds_images(path):
+        return "images"
+    raise _unknown(source)
+
+
+def is_table(path: Path | str) -> bool:
+    """Whether a path has the ending of a CSV or Parquet file, and is no folder."""
+    return Path(path).suffix.lower() in _TABLES and not os.path.isdir(path)
+
+
+def options_of(source: Path | str, kind: SourceKind | None = None) -> dict[str, Parameter]:
+    """Options that :func:`open` takes for a source; no file of the dataset is read."""
+    return opener_options(_find_opener(source, kind or find_kind(source)))
+
+
+def path_options(source: Path | str, kind: SourceKind | None = None) -> set[str]:
+    """Options of a source that may be paths, which differ between machines."""
+    known = options_of(source, kind).items()
+    return {name for name, one in known if Path in (one.annotation, *get_args(one.annotation))}
+
+
+def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
+    # rendered datasets and shards are imported where they are opened, since they load much more than the others
+    if kind == "benchmark":
+        return find_opener(str(source))
+    if kind == "rendered":
+        from setsup.rendered.folder import open_rendered
+
+        return open_rendered
+    if kind == "shards":
+        from setsup.shards import open_shards
+
+        return open_shards
+    if kind == "table":
+        return open_table
+    if kind == "images":
+        return open_images
+    return from_huggingface
+
+
+def _holds_images(folder: Path) -> bool:
+    """Whether there are images among the first files of a folder and of the folders within it."""
+    found = (islice(folder.glob(pattern), _LOOKED_AT) for pattern in ("*", "*/*", "*/*/*"))
+    return any(path.suffix.lower() in ENDINGS for path in chain.from_iterable(found))
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def _one_tar(source: str) -> DataError:
+    folder = source.rpartition("/")[0] or "."
+    return DataError(
+        f"{source} is one tar, not a dataset; give the folder that holds it, {folder} (`setsup index {folder}` indexes "
+        "tars that others wrote)"
+    )
+
+
+def _unknown(source: Path | str) -> DataError:
+    """Say what a source is that is no dataset, and which names are close to it."""
+    path = expanded(source)
+    if os.path.isdir(path):
+        return DataError(
+            f"{source} is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json), no "
+            "Hugging Face dataset (dataset_info.json) and no images; for the files of a benchmark give its name, and "
+            "the folder as the root"
+        )
+    close = list(_neighbours(str(source)))
+    if isinstance(source, Path) or "/" in source or os.path.exists(path):
+        state = "is a file" if os.path.exists(path) else "does not exist"
+        others = "; give a folder, a CSV or Parquet file, or the name of a dataset (`setsup datasets` lists them)"
+        return DataError(f"{source} {state}{near(source, close) if close else others}")
+    return DataError(f"there is no dataset {source!r}{near(source, [*close, *names()])} (`setsup datasets` lists them)")
+
+
+def _neighbours(source: str) -> Iterator[str]:
+    """Folders that hold datasets in the same folder, written as the source is."""
+    place, slash, _ = source.rstrip("/").rpartition("/")
+    with suppress(OSError), os.scandir(expanded(place + slash)) as entries:
+        for entry in islice(entries, _LOOKED_AT):
+            if any(os.path.isfile(Path(entry.path, mark)) for mark in _MARKS):
+                yield place + slash + entry.name
