@@ -27,8 +27,7 @@ from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
 from setsup.files.expand_user import expanded
-from setsup.files.manifests.manifest import load_manifest, manifest_names
-from setsup.files.manifests.packages import find_manifest, foreign_entries
+from setsup.files.manifests.packages import find_manifest, foreign_entries, load_manifest, manifest_names
 
 __all__ = ["check_options", "find_opener", "load", "names", "opener_options"]
 
