@@ -46,7 +46,7 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
 def _own(name: str, folder: Path) -> "Preset | None":
     """The preset of the run in a folder, if a file of presets has it."""
     from setsup.experiments import find_preset
-    from setsup.experiments.registry import split_file_name
+    from setsup.experiments.registry import import_file, split_file_name
 
     if (named := split_file_name(name)) is None:
         return None
