@@ -76,7 +76,7 @@ def test_partners_lead_back(views: RenderedPairs) -> None:
 
 
 def test_what_is_on_disk_serves_as_the_scenes_do(views: RenderedPairs, folder: Path) -> None:
-    kept = setsup.load(str(folder))
+    kept = setsup.open(folder)
     assert set(kept.modalities) == set(views.modalities)
     assert kept.pair_factors == ("view_pair",)
     for name in ("partners", "status"):
@@ -88,7 +88,7 @@ def test_what_is_on_disk_serves_as_the_scenes_do(views: RenderedPairs, folder: P
 
 
 def test_windows_of_what_is_on_disk(views: RenderedPairs, folder: Path) -> None:
-    kept = setsup.load(str(folder))
+    kept = setsup.open(folder)
     rows = [[0, 1], [3, 2], [4, 5]]
     windows = [[[2, 3], [5, 1]], [[0, 0], [12, 8]], [[7, 7], [7, 7]]]
     found = [
@@ -110,7 +110,7 @@ def test_windows_must_lie_in_the_views(views: RenderedPairs, match: Match) -> No
 
 def test_some_pairs_of_a_table(views: RenderedPairs, folder: Path, tmp_path: Path) -> None:
     some = render(views.where("view_pair != 1"), tmp_path / "some")
-    kept = setsup.load(str(folder))
+    kept = setsup.open(folder)
     for name, array in some.fetch(np.arange(4)).items():
         np.testing.assert_array_equal(array, kept.fetch([0, 1, 4, 5], [name])[name])
     later = kept.where("view_pair == 2")
@@ -121,7 +121,7 @@ def test_some_pairs_of_a_table(views: RenderedPairs, folder: Path, tmp_path: Pat
 
 
 def test_what_cannot_be_found_is_said(views: RenderedPairs, folder: Path, tmp_path: Path) -> None:
-    kept = setsup.load(str(folder))
+    kept = setsup.open(folder)
     with pytest.raises(SetsupError, match=r"no scenes to trace; .* give match=stored"):
         view_pairs(kept, [[0, 1]], KEYS[:1])
     with pytest.raises(SetsupError, match="does not know the cameras of its rows"):
@@ -132,7 +132,7 @@ def test_what_cannot_be_found_is_said(views: RenderedPairs, folder: Path, tmp_pa
 
 
 def test_points_in_space_are_where_depth_says(folder: Path) -> None:
-    kept = setsup.load(str(folder))
+    kept = setsup.open(folder)
     pairs = stored(kept, 0, 1, kept.camera(0), kept.camera(1), 1.0, 0)
     pixels, _ = kept.camera(1).project(pairs.xyz[pairs.visible])
     # depth is kept in float32
@@ -160,7 +160,7 @@ def test_what_is_no_pair_is_refused(views: RenderedPairs, folder: Path) -> None:
     codes["scale"][1] = (codes["scale"][1] + 1) % 8
     with pytest.raises(DataError, match="two views of a pair differ in 'scale', so that they show different scenes"):
         RenderedPairs(RECIPE, FactorTable(table.factors, codes), "embree")
-    kept = setsup.load(str(folder))
+    kept = setsup.open(folder)
     with pytest.raises(SetsupError, match="rows 0 and 2 of rendered shapes3d are not the two views of a pair"):
         stored(kept, 0, 2, kept.camera(0), kept.camera(2), 1.0, 0)
     twice = kept.select([0, 1, 0])
