@@ -155,7 +155,8 @@ def check_path(value: Any, what: str, error: Error) -> Path:
 
 def check_image_size(value: Any, what: str, error: Error, high: int | None = None) -> tuple[int, int]:
     """A (height, width) of integers from 1 on."""
-    sides = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else []
+    row = (isinstance(value, Sequence) and not isinstance(value, str)) or getattr(value, "shape", None) == (2,)
+    sides = list(value) if row else []
     if len(sides) != 2 or not all(is_integer(side) and 1 <= side <= (high or side) for side in sides):
         span = "from 1 on" if high is None else f"from 1 to {high:,}"
         raise error(f"{what} must be (height, width), two integers {span}, not {_shown(value)}")
