@@ -177,7 +177,7 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
         raise
     except UnidentifiedImageError as error:
         known = ", ".join(_FORMATS)
-        raise DataError(f"{label} is not a readable image; supported formats: {known}; replace it, or remove it") from error
+        raise DataError(f"{label} is not a readable image; supported formats: {known}; replace or remove it") from error
     except Exception as error:
         # Pillow's readers raise whatever they stumble over in a damaged file, a struct.error as well as a TypeError
         raise _unreadable(error, label) from error

@@ -57,7 +57,8 @@ MaybeDataset = Annotated[
     str | None,
     option(
         "[DATASET]",
-        "A name of `setsup datasets`, a folder of `setsup render`, or a folder or address of shards.",
+        "A name of `setsup datasets`; a CSV or Parquet file; a folder of images, of `setsup render` or of a Hugging "
+        "Face dataset; or a folder or address of shards.",
         DEFAULT,
         completer=_names,
     ),

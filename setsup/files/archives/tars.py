@@ -209,7 +209,7 @@ def walk(
             stored = int(block[124:136].rstrip(b"\0"), 8) if block[156] in _FILES else -1
         except (ValueError, IndexError):
             stored = -1
-        if stored < 0 or own or shared:
+        if stored < 0 or own or shared or len(block) < BLOCK:
             if not block.strip(b"\0") and len(block) == BLOCK:
                 break
             if open_end and at == size > 0 and not own:

@@ -1,3 +1,4 @@
+import gzip
 import io
 import os
 import shutil
@@ -8,6 +9,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import open_members
+from setsup.files.archives.streams import stream_tar
 from tests.files.archives.release_files import LONG_AGO, entry, settle, tar_of
 from tests.fuzzing import survives
 
@@ -269,3 +271,14 @@ class TestBad:
             return read_all(path)
 
         assert survives(healthy, read, rounds=200, head=len(healthy)) > 30
+
+
+@pytest.mark.parametrize("end", [1, 156, 157, 300, 511])
+def test_a_gzipped_tar_that_ends_within_a_header_is_refused(tmp_path, end) -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name in ("first", "second"):
+            tar.addfile(tarfile.TarInfo(name))
+    (tmp_path / "two.tgz").write_bytes(gzip.compress(packed.getvalue()[: 512 + end]))
+    with pytest.raises(DataError, match=r"two\.tgz is cut off or damaged: the header at byte 512"):
+        list(stream_tar(tmp_path / "two.tgz", lambda name: 10))
