@@ -431,10 +431,10 @@ def test_a_seed_out_of_range() -> None:
     ("row", "match"),
     [
         ({"pair": 0, "side": 0}, "'room'"),
-        ({"room": 2, "pair": 0, "side": 0}, "room must be an integer, 0 … 1, not 2"),
+        ({"room": 2, "pair": 0, "side": 0}, "room must be an integer from 0 to 1, not 2"),
         ({"room": 0.5, "pair": 0, "side": 0}, "room must be an integer"),
         ({"room": 0, "pair": -1, "side": 0}, "pair must be"),
-        ({"room": 0, "pair": 0, "side": 2}, "side must be an integer, 0 … 1"),
+        ({"room": 0, "pair": 0, "side": 2}, "side must be an integer from 0 to 1"),
         ({"room": 0, "pair": 0}, "'side'"),
         ({"room": "0", "pair": 0, "side": 0}, "room must be"),
         ({"room": 0, "pair": np.nan, "side": 0}, "pair must be"),
