@@ -216,7 +216,7 @@ def test_a_second_iterator_resumes_and_the_first_one_says_so(workers: Any) -> No
     with pytest.raises(SetsupError, match=r"to another position") as held:
         next(second)
     assert held.traceback  # whose frames keep no stream alive
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     assert next(iter(loader))["step"] == 7
 
 
@@ -286,7 +286,7 @@ def test_an_abandoned_stream_leaves_nothing_behind(workers: Any) -> None:
     batches = iter(setsup.loader(Pictures(), sets(), workers=workers, to="numpy"))
     next(batches)
     batches.close()
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     assert not children()
 
 
@@ -315,7 +315,7 @@ def test_a_stream_may_be_found_by_the_garbage_collector_in_its_own_thread() -> N
     end = time.monotonic() + 20
     while threading.active_count() > threads and time.monotonic() < end:
         time.sleep(0.01)
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
 
 
 @pytest.mark.long("large or genuine files")
