@@ -1,4 +1,4 @@
-"""Pages of data sets, made of their manifests."""
+"""Pages of datasets, made of their manifests."""
 
 from pathlib import Path
 
@@ -20,12 +20,12 @@ _API = Path(__file__).resolve().parents[1] / "api" / "benchmarks.md"
 
 
 def names() -> list[str]:
-    """Data sets that get a page."""
+    """Datasets that get a page."""
     return [name for name in manifest_names() if name != _OWN]
 
 
 def index() -> str:
-    """Table of all data sets."""
+    """Table of all datasets."""
     rows = [
         "| name | what it is | samples | factors | to fetch | licence |",
         "|---|---|--:|---|--:|---|",
@@ -44,7 +44,7 @@ def index() -> str:
 
 
 def page(name: str) -> str:
-    """Page of one data set."""
+    """Page of one dataset."""
     manifest = load_manifest(name)
     parts = [
         f"# {name}",

@@ -1,4 +1,4 @@
-"""What the build adds to the pages: cards of data sets, pictures, help texts and tables, so that none can be outdated.
+"""What the build adds to the pages: cards of datasets, pictures, help texts and tables, so that none can be outdated.
 
 A line ``<!-- setsup: NAME words -->`` in a page is replaced by what ``BLOCKS[NAME]`` makes of the words.
 """
@@ -37,10 +37,10 @@ _MARK = re.compile(r"^<!-- setsup: (\w+) ?(.*?) -->$", re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
-    """List a page for every manifest, behind the index of the data sets."""
+    """List a page for every manifest, behind the index of the datasets."""
     for entry in config.nav:
         for title, pages in entry.items():
-            if title == "Data sets":
+            if title == "Datasets":
                 pages[1:1] = [{name: f"datasets/{name}.md"} for name in cards.names()]
     return config
 

@@ -22,14 +22,14 @@ FEW = (
     "scale == 1.25 and orientation == 0.0 and wall_hue == 0.1 and floor_hue == 0.6 "
     "and object_hue in (0.0, 0.3, 0.5, 0.7)"
 )
-"""16 rows of the data set."""
+"""16 rows of the dataset."""
 ONE = "scale == 1.25 and orientation == 0.0 and wall_hue == 0.6 and floor_hue == 0.3 and object_hue == 0.0"
 """Four rows, one of each shape."""
 
 
 @cache
 def shapes() -> Dataset:
-    """The data set that all pictures show."""
+    """The dataset that all pictures show."""
     return setsup.load(NAME)
 
 
@@ -161,7 +161,7 @@ def joined(one: np.ndarray, two: np.ndarray, pixels: np.ndarray, partners: np.nd
 
 
 def of_shapes(sheet: Callable[[Dataset], Image.Image]) -> Image.Image:
-    """A sheet of the data set that all pictures show."""
+    """A sheet of the dataset that all pictures show."""
     return sheet(shapes())
 
 

@@ -143,7 +143,7 @@ SHEETS: dict[str, Callable[[Dataset], Image.Image]] = {
     "recipes-cmc": cmc,
     "recipes-oxels": oxels,
 }
-"""What makes the sheet of each name of the data set of the other pictures."""
+"""What makes the sheet of each name of the dataset of the other pictures."""
 
 
 def picture(shapes: Dataset, shape: str, **levels: float) -> np.ndarray:
