@@ -116,14 +116,14 @@ class TestInfo:
         found = setsup("info", "pascal3d", "--root", releases("pascal3d"))
         lines = found.out.splitlines()
         assert (
-            "also has: cad_model(category, index), cameras(rows), photo(row); "
+            "also has: cad_model(category, index), cameras(rows), paths(indices), photo(row); "
             "see setsup.datasets.benchmarks.pascal3d" in lines
         )
         words = "options: size=N,N, margin=NUMBER, jitter=NUMBER, seed=N; "
         assert words + 'as in setsup.open("pascal3d", size=...), or --option size=N,N' in lines
         assert any(line.startswith("split abc, parts car and chair: ") for line in lines)
         part = setsup("info", "pascal3d", "--root", releases("pascal3d"), "--split", "abc-car", "--json").json
-        assert part["beside"] == ["cad_model(category, index)", "cameras(rows)", "photo(row)"]
+        assert part["beside"] == ["cad_model(category, index)", "cameras(rows)", "paths(indices)", "photo(row)"]
 
     def test_modalities_with_what_they_mean(self, setsup: Run) -> None:
         found = setsup("info", "pascal3d")

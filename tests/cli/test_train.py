@@ -84,7 +84,7 @@ class TestListing:
 class TestItsFile:
     """A method of the user's own, in a file that changes after the run was trained."""
 
-    CHANGED = "FILE CHANGED: the file that holds its preset is another than it was trained with"
+    CHANGED = "FILE CHANGED: the file of its preset has changed since the training"
     RUN = "runs/own/mean/seed-0"
 
     @pytest.fixture
@@ -219,7 +219,7 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
         assert (found.code, found.out) == (2, "")
         assert said in found.err
     found = setsup("train", "abc/figS3", "--smoke", "--option", "a=1")
-    assert (found.code, "--option is for published datasets; abc/figS3 has no options" in found.err) == (2, True)
+    assert (found.code, "--option is for benchmarks; abc/figS3 has no options" in found.err) == (2, True)
 
 
 def test_options_are_kept_so_that_they_can_be_given_again() -> None:
