@@ -158,9 +158,9 @@ def test_a_folder_of_renderings(setsup: Run, tmp_path: Path) -> None:
     assert (found.json["cameras"], found.json["left_out"]) == ("KEY.camera.json", [])
     few = setsup("shard", "drawn", "--where", "shape != 'cube'", "--out", "few")
     assert "members: KEY.png, KEY.depth.npy, KEY.camera.json, KEY.json" in few.out.splitlines()
-    said = "left out, since --size changes the pictures: cameras, names of instances"
+    said = "left out, since --size changes the images: cameras, names of instances"
     assert said in setsup("shard", "drawn", "--size", 4, 4, "--out", "small").out.splitlines()
-    shards, drawn = open_shards("out"), library.load("drawn")
+    shards, drawn = open_shards("out"), library.open("drawn")
     for name, array in drawn.fetch(np.arange(12)).items():
         np.testing.assert_array_equal(shards.fetch(np.arange(12))[name], array)
     assert [shards.camera(row) for row in range(12)] == [drawn.camera(row) for row in range(12)]
@@ -370,7 +370,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 1,000 shards; run the same command to resume"
     assert "Traceback" not in err
     refused(
-        setsup("sample", "out", "--inactive", "digit"), "is not finished: give the same `setsup shard` command again"
+        setsup("sample", "out", "--inactive", "digit"), "is not finished: run the same `setsup shard` command again"
     )
 
 
