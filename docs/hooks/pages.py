@@ -60,4 +60,4 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _included(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8").replace("](docs/", "](")  # links of the repository's root
