@@ -11,13 +11,13 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help sample test test-all smoke lint style types units docs bench bench-check clean
 
 help:
-	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
+	@echo "make sample   draw two sets of procedural Shapes3D images with a fixed wall hue"
 	@echo "make test     linters, types, layers, tests, doctests: 5 minutes on two cores, once installed"
 	@echo "make test-all also the long tests (fuzzing, kills, trainings, wheels, clusters), documentation, benchmarks shrunk"
 	@echo "make smoke    every experiment, shrunk to seconds; and subcommands killed 50 times each: 40 minutes"
-	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
+	@echo "make bench    measure speed against peers and hardware limits, in an environment of its own"
 	@echo "make bench-check   that each benchmark runs: all of them shrunk to seconds"
-	@echo "make clean    remove the environments and what tools left"
+	@echo "make clean    remove the environments and tool output"
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("setsup needs Python 3.11 or newer, not " + sys.version.split()[0] + ": make $(MAKECMDGOALS) PYTHON=python3.11")'

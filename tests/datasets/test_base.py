@@ -63,6 +63,14 @@ def test_what_is_wrong_is_said():
         dataset.fetch([0], ["imag"])
     with pytest.raises(DataError, match=r"out\['image'\] has the shape \(2, 4, 3\), for rows of the shape \(3,\)"):
         dataset.fetch_into([0, 1, 2], {"image": np.zeros((2, 4, 3), np.uint8)})
+    for buffer, said in (
+        (np.zeros((3, 4, 3, 1), np.uint8), r"must have the shape \(3, 4, 3\), not \(3, 4, 3, 1\)"),
+        (np.zeros((3, 4, 4), np.uint8), r"must have the shape \(3, 4, 3\), not \(3, 4, 4\)"),
+        (np.zeros((3, 4, 3), np.int8), "is int8, which does not hold all values of uint8"),
+        (np.zeros((3, 4, 3)).tolist(), "must be a numpy array, not list"),
+    ):
+        with pytest.raises(DataError, match=rf"out\['image'\] {said}"):
+            dataset.fetch_into([0, 1, 2], {"image": buffer})
     assert not dataset.calls
 
 

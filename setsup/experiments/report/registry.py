@@ -70,7 +70,7 @@ def find_report(name: str) -> Report:
     if file is None:
         known, named = reports(), name
         if named not in known and named not in presets():
-            close = near(named, [*known, *presets()])
+            close = near(named, sorted({*known, *presets()}))
             raise SetsupError(f"there is no report {named!r}{close} (`setsup report` lists them)")
     else:
         path, named = file

@@ -74,7 +74,7 @@ def test_genuine_models(genuine):
         ("C:\\textures\\wood.jpg", "leads out"),
         ("../../../secret.jpg", "leads out"),
         ("../images/gone ü #1.jpg", "'../images/gone ü #1.jpg' is not there"),
-        ("car.obj", "no image that can be read"),
+        ("car.obj", "not a readable image"),
     ],
 )
 def test_textures_that_cannot_be_had_are_named_and_do_no_harm(tmp_path, caplog, path, message):
