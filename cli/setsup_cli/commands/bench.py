@@ -46,11 +46,12 @@ def run(options: Options) -> int:
     dataset = open_source(options)
     held = list(options.inactive) if options.inactive is not None else _first(dataset)
     check_factors(held, dataset.factors, card_command(options))
-    sampler = SetSampler(dataset.factors, inactive=held, size=32, sets=2, small="drop")
+    size = min(32, int(dataset.factors.group_by(held).sizes.max(initial=1)))
+    sampler = SetSampler(dataset.factors, inactive=held, size=size, sets=2, small="drop")
     rates = _measured(dataset, sampler)
     if options.json:
         measured = [{"what": what, "unit": unit, "rate": rate} for what, (unit, rate) in rates.items()]
-        show_json({"dataset": dataset.name, "inactive": held, "size": 32, "sets": 2, "rates": measured})
+        show_json({"dataset": dataset.name, "inactive": held, "size": size, "sets": 2, "rates": measured})
         return 0
     heads = [f"{dataset.name}, {', '.join(held) or 'nothing'} fixed", "rate", ""]
     show_table(heads, [[what, f"{rate:,.0f}", unit] for what, (unit, rate) in rates.items()], right=("rate",))

@@ -85,7 +85,7 @@ def test_bad_files(tmp_path, release):
     place = tmp_path / "x" / "imagenet-a" / "n01443537" / "0.000116_digital clock _ digital clock_0.865662.jpg"
     place.parent.mkdir(parents=True)
     place.write_bytes(b"no image")
-    with pytest.raises(DataError, match=r"digital clock_0\.865662\.jpg .row 0. is no image"):
+    with pytest.raises(DataError, match=r"digital clock_0\.865662\.jpg .row 0. is not a readable image"):
         setsup.load("imagenet-a", tmp_path / "x")
 
 
