@@ -84,7 +84,7 @@ def run(options: Any) -> int:
         dataset = RenderedPairs(recipe, views, options.renderer)
     before = 0
 
-    def begun(layout: "Layout", there: int) -> None:
+    def on_start(layout: "Layout", there: int) -> None:
         # not earlier: the lock may have been waited for while another process rendered
         nonlocal before
         before = there
@@ -100,7 +100,7 @@ def run(options: Any) -> int:
                 processes=options.processes,
                 on=on,
                 skip_broken=options.skip_broken,
-                on_start=begun,
+                on_start=on_start,
             )
     except KeyboardInterrupt:
         done, total = rendered_rows(options.out)

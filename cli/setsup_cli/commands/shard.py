@@ -100,7 +100,7 @@ def run(options: Options) -> int:
     plan: ShardPlan | None = None
     before = 0
 
-    def begun(found: "ShardPlan", there: int) -> None:
+    def on_start(found: "ShardPlan", there: int) -> None:
         # not earlier: the lock may have been waited for while another job wrote
         nonlocal plan, before
         plan, before = found, there
@@ -120,7 +120,7 @@ def run(options: Options) -> int:
                 seed=options.seed,
                 processes=options.processes,
                 on=on,
-                on_start=begun,
+                on_start=on_start,
             )
     except DataError as error:
         asked, there = options.size, set() if plan is not None else _sizes(url)
