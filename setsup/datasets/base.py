@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, check_out, fetch_request
-from setsup.errors import DataError
+from setsup.datasets.dataset import Dataset, check_out, fetch_request
 
 __all__ = ["Array", "BaseDataset", "Rows"]
 
@@ -62,9 +61,7 @@ class BaseDataset(Dataset):
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
         """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
         rows, names = fetch_request(self, indices, tuple(out))
-        check_out(out, rows)
-        for name in names:
-            _check_fits(name, out[name], rows, self.modalities[name])
+        check_out(self, out, rows)
         direct = {name: _flat(out[name], rows, self.modalities[name].dtype) for name in names}
         buffers = {name: self._empty(name, rows.size) if array is None else array for name, array in direct.items()}
         for name, found in self._read_all(rows.reshape(-1), buffers).items():
@@ -89,17 +86,6 @@ class BaseDataset(Dataset):
         """Show the class, the name or where the files are, and the number of rows."""
         what = self.name if self._source is None else str(self._source)
         return f"{type(self).__name__}({what!r}, {len(self):,} rows)"
-
-
-def _check_fits(name: str, array: Array, rows: Rows, modality: Modality) -> None:
-    """Refuse a buffer of another shape, or of a dtype that would lose values."""
-    if not isinstance(array, np.ndarray):
-        raise DataError(f"out[{name!r}] must be a numpy array, not {type(array).__name__}")
-    shape = (*rows.shape, *modality.shape)
-    if array.ndim != len(shape) or any(side not in (None, own) for side, own in zip(shape, array.shape, strict=True)):
-        raise DataError(f"out[{name!r}] must have the shape {shape}, not {array.shape}")
-    if not np.can_cast(modality.dtype, array.dtype):
-        raise DataError(f"out[{name!r}] is {array.dtype}, which does not hold all values of {modality.dtype}")
 
 
 def _flat(array: Array, rows: Rows, dtype: str) -> Array | None:

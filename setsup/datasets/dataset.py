@@ -242,7 +242,7 @@ class Selection(Dataset):
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
         """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
         index, _ = fetch_request(self, indices, tuple(check_mapping(out, "out", DataError)))
-        check_out(out, index)
+        check_out(self, out, index)
         self.source.fetch_into(self.rows[index], out)
 
     def __getattr__(self, name: str) -> Any:
@@ -328,11 +328,19 @@ def fetch_request(
     return rows, names
 
 
-def check_out(out: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> None:
-    """Check that the first axes of arrays to write into are those of the rows."""
+def check_out(dataset: Dataset, out: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> None:
+    """Refuse arrays to write into that have another shape than the rows, or a dtype that would lose values."""
     for name, array in out.items():
-        if np.shape(array)[: rows.ndim] != rows.shape:
-            raise DataError(f"out[{name!r}] has the shape {np.shape(array)}, for rows of the shape {rows.shape}")
+        if not isinstance(array, np.ndarray):
+            raise DataError(f"out[{name!r}] must be a numpy array, not {type(array).__name__}")
+        modality = dataset.modalities[name]
+        shape = (*rows.shape, *modality.shape)
+        if array.ndim != len(shape) or any(
+            side not in (None, own) for side, own in zip(shape, array.shape, strict=True)
+        ):
+            raise DataError(f"out[{name!r}] must have the shape {shape}, not {array.shape}")
+        if not np.can_cast(modality.dtype, array.dtype):
+            raise DataError(f"out[{name!r}] is {array.dtype}, which does not hold all values of {modality.dtype}")
 
 
 def gather(array: Array, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:

@@ -61,7 +61,7 @@ def test_what_is_wrong_is_said():
         dataset.fetch([0, 5])
     with pytest.raises(DataError, match="arrays has no modality 'imag'; did you mean 'image'"):
         dataset.fetch([0], ["imag"])
-    with pytest.raises(DataError, match=r"out\['image'\] has the shape \(2, 4, 3\), for rows of the shape \(3,\)"):
+    with pytest.raises(DataError, match=r"out\['image'\] must have the shape \(3, 4, 3\), not \(2, 4, 3\)"):
         dataset.fetch_into([0, 1, 2], {"image": np.zeros((2, 4, 3), np.uint8)})
     for buffer, said in (
         (np.zeros((3, 4, 3, 1), np.uint8), r"must have the shape \(3, 4, 3\), not \(3, 4, 3, 1\)"),
