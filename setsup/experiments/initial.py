@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from lightning.pytorch import LightningModule
 
 from setsup.errors import DataError, SetsupError
+from setsup.experiments.checkpoint import open_checkpoint
 from setsup.experiments.preset import Preset
-from setsup.experiments.registry import find_named
-from setsup.experiments.run_folder import default_folder, open_run
+from setsup.experiments.run_folder import default_folder, read_description
 from setsup.experiments.weights import misfit
 from setsup.files.expand_user import expanded
 from setsup.methods.networks.files import load_weights_file
@@ -32,16 +32,7 @@ def read_initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> I
     if preset.initial_run is None:
         return None
     path = _find(preset, preset.initial_run, folder, seed, substitute)
-    if path.is_dir():
-        run = _open(preset, path)
-        if not run.finished:
-            steps, asked = run.progress().steps, run.preset.steps
-            raise SetsupError(
-                f"{preset.name} starts from {path}, which is at step {steps:,} of {asked:,}: finish that run first"
-            )
-        weights = run.weights()[1]
-    else:
-        weights = _tensors(path)
+    weights = _of_run(preset, path) if path.is_dir() else _tensors(path)
     return InitialWeights(path, weights, _digest(weights))
 
 
@@ -76,28 +67,32 @@ def _find(preset: Preset, name: str, folder: Path, seed: int, substitute: bool) 
     path = expanded(name)
     if path.exists():
         return path.absolute()
-    if (other := find_named(name)) is None:
-        raise DataError(
-            f"{preset.name} starts from {name!r}, which is neither a preset nor a run folder or file of weights: give "
-            "--initial-run FOLDER"
-        )
     below = default_folder(preset.name, seed, substitute, preset.shrunk)
-    beside = default_folder(other.name, seed, substitute, preset.shrunk)
+    beside = default_folder(name, seed, substitute, preset.shrunk)
     parts = folder.absolute().parts
     top = Path(*parts[: -len(below.parts)]) if parts[-len(below.parts) :] == below.parts else Path.cwd() / "runs"
     if not (top / beside).exists():
         raise DataError(
-            f"{preset.name} starts from a run of {name} with seed {seed}, and {top / beside} is not there: train it "
-            f"first, `setsup train {name}`, or give --initial-run FOLDER"
+            f"{preset.name} starts from a run of {name!r} with seed {seed}, and {top / beside} is not there: train "
+            "that preset first, or give --initial-run the folder of a run or a file of weights"
         )
     return top / beside
 
 
-def _open(preset: Preset, folder: Path) -> Any:
+def _of_run(preset: Preset, folder: Path) -> dict[str, torch.Tensor]:
+    """Weights of a finished run, whose preset need not be known here."""
     try:
-        return open_run(folder)
-    except SetsupError as error:
-        raise type(error)(f"{preset.name} cannot start from {folder}: {error}") from None
+        asked = read_description(folder)["settings"].get("steps")
+        found = open_checkpoint(folder, checked=True)[1]
+    except DataError as error:
+        raise DataError(f"{preset.name} cannot start from {folder}: {error}") from None
+    steps = found["global_step"]
+    if not isinstance(asked, int) or steps < asked:
+        raise SetsupError(
+            f"{preset.name} starts from {folder}, which is at step {steps:,} of {asked:,}: finish that run first"
+        )
+    weights: dict[str, torch.Tensor] = found["state_dict"]
+    return weights
 
 
 def _tensors(path: Path) -> dict[str, torch.Tensor]:

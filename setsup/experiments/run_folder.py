@@ -15,7 +15,7 @@ from setsup.experiments.run import DIGEST, Run, is_trained, read_json, write_jso
 from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
 from setsup.files.expand_user import expanded
 
-__all__ = ["begin", "default_folder", "open_run"]
+__all__ = ["begin", "default_folder", "open_run", "read_description"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
 _DESCRIPTION = "run.json"
@@ -63,7 +63,7 @@ def begin(
     if initial is not None:
         description[_INITIAL] = initial
     if is_trained(folder):
-        there = _read_description(folder / _DESCRIPTION)
+        there = read_description(folder)
         old = there | {"settings": fill_defaults(preset, there["settings"])}
         if initial is None and preset.initial_run is not None:
             description[_INITIAL] = there.get(_INITIAL, "those of another run")
@@ -108,12 +108,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
     """
     check_arguments(open_run, locals(), DataError)
     folder = Path(folder)
-    path = folder / _DESCRIPTION
-    if not path.exists():
-        below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
-        hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
-        raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
-    description = _read_description(path)
+    description = read_description(folder)
     name, seed, settings = description["preset"], description["seed"], description["settings"]
     if preset is None or preset.name != name:
         if (preset := find_named(name)) is None:
@@ -135,8 +130,13 @@ def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
     return asked | training_settings(description["settings"], description["substitute"]) | session | initial
 
 
-def _read_description(path: Path) -> dict[str, Any]:
-    """Read and check `run.json`, with names of earlier versions replaced."""
+def read_description(folder: Path) -> dict[str, Any]:
+    """Read and check `run.json` of a folder, with names of earlier versions replaced."""
+    path = folder / _DESCRIPTION
+    if not path.exists():
+        below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
+        hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
+        raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
     found = _rename(read_json(path))
     kinds = {"preset": str, "seed": int, "substitute": bool, "settings": dict, "config": dict}
     wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]

@@ -29,7 +29,6 @@ pytestmark = pytest.mark.long("trainings")
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {preset.name: preset for preset in (*PRESETS, FIRST, SECOND)}
-    monkeypatch.setattr("setsup.experiments.initial.find_named", known.get)
     monkeypatch.setattr("setsup.experiments.run_folder.find_named", known.get)
 
 
@@ -83,10 +82,10 @@ def test_a_run_resumes_where_its_initial_weights_are_gone_and_not_from_others(
 
 def test_initial_weights_that_cannot_be_had(tmp_path: Path) -> None:
     folder = tmp_path / default_folder("small/second", 0, False, False)
-    with pytest.raises(DataError, match=r"starts from a run of small/first with seed 0, and .*small/first/seed-0 is n"):
+    with pytest.raises(DataError, match=r"starts from a run of 'small/first' with seed 0, and .*/first/seed-0 is not"):
         train(SECOND, folder, config=HERE)
     assert not folder.exists(), "what is refused leaves no folder"
-    with pytest.raises(DataError, match="starts from 'nowhere', which is neither a preset nor a run folder or file"):
+    with pytest.raises(DataError, match="starts from a run of 'nowhere' with seed 0, and"):
         train(replace(SECOND, initial_run="nowhere"), folder, config=HERE)
     torch.save({"encoder.0.weight": torch.zeros(2)}, tmp_path / "some.pt")
     with pytest.raises(SetsupError, match=r"^ABC cannot start from .*some.pt \(encoder.1.weight is missing\): name a"):
