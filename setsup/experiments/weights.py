@@ -50,7 +50,8 @@ def load_trained(
         return TrainedRun(preset.name, LightningModule(), run.seed, run.folder, device=device)
     root = root or run.description.get("root")
     run.state()  # says what is missing before anything is opened
-    method = build_method(preset.method, run.factors(root), run.seed)
+    table = run.factors(root)
+    method = build_method(preset.method, table, run.seed)
     load_weights(method, run)
     return TrainedRun(
         preset.name,
@@ -64,6 +65,7 @@ def load_trained(
         device=device,
         precision=run.description["config"]["precision"],
         transform=build_eval_transform(preset.eval_transform, preset.augmentation, run.seed),
+        table=table,
     )
 
 

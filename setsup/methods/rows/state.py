@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
@@ -12,9 +13,26 @@ from setsup.errors import RowError, SetsupError
 from setsup.methods.rows.exchange import Route, add_up, all_rows, ranks
 from setsup.methods.rows.products import Products
 
-__all__ = ["Initial", "RowState", "UnseenRows"]
+__all__ = ["Initial", "RowState", "UnseenRows", "saving_without_rows"]
 
 Initial = Tensor | Callable[[Tensor], Tensor] | float | None
+
+_left_out: ContextVar[bool] = ContextVar("_left_out", default=False)
+
+
+@contextmanager
+def saving_without_rows() -> Iterator[None]:
+    """Let ``state_dict()`` of a method leave out state by row for a while, so that it is not collective."""
+    token = _left_out.set(True)
+    try:
+        yield
+    finally:
+        _left_out.reset(token)
+
+
+def is_left_out() -> bool:
+    """Whether ``state_dict()`` leaves out state by row now."""
+    return _left_out.get()
 
 
 class UnseenRows(RowError):
@@ -320,6 +338,8 @@ class RowState(nn.Module):
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """All rows once, on the first rank."""
+        if is_left_out():
+            return
         values = self._values()
         destination[f"{prefix}values"] = all_rows(values, self.rows)
         destination[f"{prefix}seen"] = all_rows(self._written, self.rows)
