@@ -157,6 +157,23 @@ class TrainedRun:
             self._embedded[key] = found
         return found
 
+    def embed_vectors(
+        self,
+        dataset: "Dataset | None" = None,
+        rows: npt.NDArray[np.int64] | None = None,
+        name: str | None = None,
+    ) -> Reals:
+        """Embed as :meth:`embed` does, (n, d): SetsupError where a method gives maps, for measurements of vectors."""
+        found = self.embed(dataset, rows, name)
+        if found.ndim != 2:
+            form = " × ".join(map(str, found.shape[1:]))
+            raise SetsupError(
+                f"{type(self.method).__name__}.embed gives {f'{name!r} as ' if name else ''}{form} numbers for an "
+                "image, and this measures one vector each: let it give their mean over places by another name, and "
+                "set embedding= to that"
+            )
+        return found
+
     def embed_batches(
         self,
         dataset: "Dataset | None" = None,

@@ -162,7 +162,7 @@ LOOKUPS = {
 @pytest.mark.parametrize("give", LOOKUPS.values(), ids=LOOKUPS)
 def test_a_method_that_looks_up_rows_of_other_data_is_one_sentence(give: Any) -> None:
     some = trained(Given(give), Numbered(700))
-    with pytest.raises(SetsupError, match="^Given.embed looks up batch.*-1 for images of other data") as caught:
+    with pytest.raises(SetsupError, match=r"^Given.embed looks up batch.*-1 for images of other data") as caught:
         some.embed(Numbered(300, seed=1))
     assert "\n" not in str(caught.value)
     some.embed(rows=np.arange(2))  # of which it has something
@@ -197,8 +197,9 @@ def test_codes_of_rows_that_were_never_trained_on_are_one_sentence() -> None:
     some = trained(Learned(), Numbered(700))
     assert some.embed(rows=np.array([4, 698])).shape == (2, 2)
     for dataset, rows, said in (
-        (None, [4, 3, 5], "no values for 2 of 3 rows: 2 were never seen in training"),
-        (Numbered(700, seed=1), [4, 3, 5], "no values for 3 of 3 rows: 3 are not rows of the training data"),
+        (None, [4, 3, 5], "no values for 2 of 3 rows (never seen in training: 2)"),
+        (Numbered(700, seed=1), [4, 3, 5], "no values for 3 of 3 rows (not of the training data: 3)"),
     ):
-        with pytest.raises(SetsupError, match=f"^Learned has {said}; embed rows that it was trained on$"):
+        with pytest.raises(SetsupError) as caught:
             some.embed(dataset, np.array(rows))
+        assert str(caught.value) == f"Learned has {said}; embed rows that it was trained on"

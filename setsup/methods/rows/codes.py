@@ -55,7 +55,7 @@ class RowCodes(nn.Module):
     >>> codes(torch.tensor([4, 999]))
     Traceback (most recent call last):
         ...
-    setsup.methods.rows.state.UnseenRows: no values for 1 of 2 rows: 1 were never seen in training
+    setsup.methods.rows.state.UnseenRows: no values for 1 of 2 rows (never seen in training: 1)
 
     """
 

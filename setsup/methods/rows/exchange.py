@@ -97,7 +97,7 @@ def gather_queries(queries: Tensor) -> tuple[Tensor, int]:
 
 
 def return_sums(parts: Tensor, most: int, count: int) -> Tensor:
-    """Sums over ranks of what each has for the queries of all, (W · most, d): those of this rank's queries (count, d)."""
+    """Sums over ranks of what each has for all queries, (W · most, d): those of this rank's queries, (count, d)."""
     _, world = ranks()
     if world == 1:
         return parts

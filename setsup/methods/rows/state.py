@@ -252,9 +252,9 @@ class RowState(nn.Module):
         counts = torch.stack([(~exists).sum(), (~good).sum(), torch.as_tensor(len(exists), device=good.device)])
         other, unseen, count = add_up(counts).tolist()
         if other or unseen:
-            kinds = [f"{unseen:,} were never seen in training"] if unseen else []
-            kinds += [f"{other:,} are not rows of the training data"] if other else []
-            raise UnseenRows(f"no values for {other + unseen:,} of {count:,} rows: {' and '.join(kinds)}")
+            kinds = {"never seen in training": unseen, "not of the training data": other}
+            listed = ", ".join(f"{kind}: {number:,}" for kind, number in kinds.items() if number)
+            raise UnseenRows(f"no values for {other + unseen:,} of {count:,} rows ({listed})")
 
     def _write(self, places: Tensor, values: Tensor) -> None:
         """Write values at places of this rank, each once."""

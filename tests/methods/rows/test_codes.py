@@ -97,7 +97,9 @@ def test_only_codes_that_were_trained_are_read_in_evaluation_mode(world: int) ->
         codes.step()
         codes.eval()
         assert not codes(torch.tensor([rank])).requires_grad
-        with pytest.raises(UnseenRows, match=f"no values for {world} of {2 * world} rows: {world} were never seen"):
+        with pytest.raises(
+            UnseenRows, match=rf"no values for {world} of {2 * world} rows \(never seen in training: {world}\)"
+        ):
             codes(torch.tensor([rank, 20]))
         codes.codes.mark_seen()
         return codes(torch.tensor([20]))

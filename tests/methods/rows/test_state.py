@@ -114,7 +114,7 @@ def test_rows_that_were_never_written_are_not_read(world: int) -> None:
         return seen.tolist(), str(first.value), str(second.value)
 
     count = 5 + 2 * (world - 1)
-    said = f"no values for 4 of {count} rows: 2 were never seen in training and 2 are not rows of the training data"
+    said = f"no values for 4 of {count} rows (never seen in training: 2, not of the training data: 2)"
     for seen, *errors in on_ranks(world, work):
         assert seen == [[True, True], [False, False]]
         assert errors == [said, said]
@@ -134,6 +134,42 @@ def test_initial_values_are_read_and_rows_of_other_data_are_not(world: int) -> N
     first, *others = on_ranks(world, work)
     assert first.tolist() == list(range(ROWS)), "what was refused has written nothing"
     assert all(other.shape == (0,) for other in others)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_memory_banks_of_cmc_have_the_values_of_its_code(world: int) -> None:
+    """Values of the authors' own code, for two samples, which several ranks share out."""
+
+    def unit(values: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.normalize(values, dim=-1)
+
+    n, d, i = torch.arange(8.0)[:, None], torch.arange(4.0), torch.arange(2.0)[:, None]
+    banks = {"L": unit(torch.sin(1 + 3 * n + 7 * d)), "ab": unit(torch.cos(2 + 5 * n + d))}
+    features = {"L": unit(torch.sin(0.5 + 2 * i + d)), "ab": unit(torch.cos(0.3 + 3 * i + d))}
+    table, size, negatives = torch.tensor([[2, 0, 1, 7], [5, 3, 2, 6]]), 8, 3
+
+    def work(rank: int) -> Any:
+        own = slice(rank, None, world)
+        states = {name: RowState(size, 4, initial=bank) for name, bank in banks.items()}
+        found = {}
+        for name, other in ("L", "ab"), ("ab", "L"):
+            found[name] = states[other].scores(features[name][own], table[own]).div(0.07).exp()
+        for name, state in states.items():
+            rows = table[own, 0]
+            state.update(rows, unit(0.5 * state.gather(rows) + 0.5 * features[name][own]))
+        return found, states["L"].gather(torch.tensor([2]))[0]
+
+    done = on_ranks(world, work)
+    for name, total, loss in (("L", 1556058.9, 4.798501), ("ab", 3937.445, 9.547661)):
+        exponentials = torch.cat([found[name] for found, _ in done]).double()
+        expected = size * exponentials.mean()
+        assert float(expected) == pytest.approx(total, rel=1e-5)
+        share, noise = exponentials / expected, negatives / size
+        positive = (share[:, 0] / (share[:, 0] + noise + 1e-7)).log()
+        negative = (noise / (share[:, 1:] + noise + 1e-7)).log().sum(1)
+        assert float(-(positive + negative).mean()) == pytest.approx(loss, rel=1e-5)
+    for _, row in done:
+        torch.testing.assert_close(row, torch.tensor([0.417903, 0.738404, 0.527431, -0.043957]), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("before", WORLDS)
