@@ -94,7 +94,7 @@ def embed(
 
     """
     check_arguments(embed, locals())
-    options = {"device": device, "precision": precision, "transform": transform, "training_rows": training_rows}
+    options: Any = {"device": device, "precision": precision, "transform": transform, "training_rows": training_rows}
     count = len(dataset) if rows is None else len(rows)
     if out is not None and (len(out) != count or out.dtype != np.float32 or not out.flags.writeable):
         raise SetsupError(f"out must be a writable float32 array of {count:,} rows, not {out.dtype} {out.shape}")

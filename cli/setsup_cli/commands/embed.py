@@ -108,8 +108,8 @@ def run(options: Options) -> int:
         about |= {"dataset": dataset.name, "split": split, "rows": len(numbers), "dimensions": sizes.get(None, sizes)}
         show_json({**about, "files": {key: str(path) for key, path in files.items()}})
         return 0
-    for name, shape in shapes.items():
-        dimensions = f"{' × '.join(map(str, shape[1:]))} dimensions{f' of {name}' if name else ''}"
+    for title, shape in shapes.items():
+        dimensions = f"{' × '.join(map(str, shape[1:]))} dimensions{f' of {title}' if title else ''}"
         say(f"{_named(dataset, split)}: {len(numbers):,} rows, {dimensions}")
     for path in files.values():
         say(str(path))

@@ -10,7 +10,7 @@ from torch.nn.modules.batchnorm import _NormBase
 
 from setsup.errors import SetsupError
 from setsup.methods.rows import RowState
-from setsup.methods.rows.state import saving_without_rows
+from setsup.methods.rows.saving import saving_without_rows
 
 __all__ = [
     "need_equal_state",

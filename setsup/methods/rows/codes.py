@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from setsup.errors import SetsupError
 from setsup.methods.rows.exchange import Route, add_up, ranks
-from setsup.methods.rows.state import Initial, RowState, is_left_out
+from setsup.methods.rows.saving import is_left_out
+from setsup.methods.rows.state import Initial, RowState
 
 __all__ = ["RowCodes"]
 
@@ -98,7 +99,7 @@ class RowCodes(nn.Module):
         if not (self.training and torch.is_grad_enabled()):
             with torch.no_grad():
                 return self.codes._read(rows, strict=not self.training)
-        unique, inverse = rows.unique(return_inverse=True)
+        unique, inverse = torch.unique(rows, return_inverse=True)
         with torch.no_grad():
             leaf = self.codes._read(unique, strict=False)
         self._used.append((unique, leaf.requires_grad_()))
@@ -149,7 +150,7 @@ class RowCodes(nn.Module):
                 f"gradients of {prefix.rstrip('.') or 'the codes'} were never applied: call its step() in the hook "
                 "on_before_optimizer_step of the method, or after manual_backward"
             )
-        super()._save_to_state_dict(destination, prefix, keep_vars)  # type: ignore[no-untyped-call]
+        super()._save_to_state_dict(destination, prefix, keep_vars)
 
     def compile(self, *args: Any, **options: Any) -> None:
         """Nothing: what ranks send each other is not compiled."""
@@ -157,6 +158,6 @@ class RowCodes(nn.Module):
 
 def _summed(rows: Tensor, gradients: Tensor) -> tuple[Tensor, Tensor]:
     """Rows without repeats, and the sums of their gradients."""
-    unique, inverse = rows.unique(return_inverse=True)
+    unique, inverse = torch.unique(rows, return_inverse=True)
     sums = gradients.new_zeros(len(unique), *gradients.shape[1:])
     return unique, sums.index_add_(0, inverse, gradients)

@@ -7,9 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-__all__ = ["Route", "add_up", "all_rows", "gather_queries", "ranks", "return_sums"]
-
-_BLOCK = 1 << 26  # bytes that ranks send at a time for a checkpoint
+__all__ = ["Route", "add_up", "gather_first", "gather_queries", "ranks", "return_sums"]
 
 
 def ranks() -> tuple[int, int]:
@@ -106,25 +104,10 @@ def return_sums(parts: Tensor, most: int, count: int) -> Tensor:
     return found.view(world, most, -1).sum(0)[:count]
 
 
-def all_rows(own: Tensor, rows: int) -> Tensor:
-    """All rows, on the first rank of several in the CPU's memory; none on the others."""
+def gather_first(values: Tensor) -> list[Tensor]:
+    """Values of all ranks, which have one shape, on the first of them; none on the others."""
     rank, world = ranks()
-    own = own.detach()
-    if world == 1:
-        return own
-    found = own.new_empty((rows if rank == 0 else 0, *own.shape[1:]), device="cpu")
-    most = -(-rows // world)
-    bytes_of_row = max(1, own[:1].numel() * own.element_size())
-    block = max(1, _BLOCK // (bytes_of_row * world))
-    for start in range(0, most, block):
-        count = min(block, most - start)
-        part = own.new_zeros((count, *own.shape[1:]))
-        some = own[start : start + count]
-        part[: len(some)] = some
-        part = part.view(count, -1).view(torch.uint8)
-        parts = [torch.empty_like(part) for _ in range(world)] if rank == 0 else None
-        dist.gather(part, parts)
-        for number, sent in enumerate(parts or []):
-            there = found[number::world][start : start + count]
-            there.copy_(sent.view(own.dtype).view(count, *own.shape[1:])[: len(there)])
-    return found
+    block = values.reshape(len(values), -1).contiguous().view(torch.uint8)
+    parts = [torch.empty_like(block) for _ in range(world)] if rank == 0 else None
+    dist.gather(block, parts)
+    return [part.view(values.dtype).view(values.shape) for part in parts or []]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from setsup.methods.rows.exchange import Route, gather_queries, return_sums
 
@@ -29,15 +30,17 @@ class Products(torch.autograd.Function):
         everyone, most = gather_queries(queries)
         number = torch.arange(count, device=rows.device).repeat_interleave(many)
         table = _Table(route, route.send(number), most)
-        ctx.state, ctx.moment, ctx.route, ctx.table = state, state._reading(), route, table
+        ctx.state, ctx.moment, ctx.route, ctx.table = state, state._history.now(), route, table
         ctx.shape, ctx.most = (count, many), most
         return route.answer(table.take(_dots(state._values(), table.places, everyone))).view(count, many)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *weights: Tensor) -> tuple[Tensor, None, None]:
         """Send weights of products to the ranks of their rows, and weighted sums of rows back."""
         found = ctx.table.put(ctx.route.send(weights[0].reshape(-1)))
-        with ctx.state._as_of(ctx.moment) as values:
+        values = ctx.state._values()
+        with ctx.state._history.as_of(ctx.moment, values):
             sums = _weighted(values, ctx.table.places, found)
         return return_sums(sums, ctx.most, ctx.shape[0]), None, None
 

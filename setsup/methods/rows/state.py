@@ -1,38 +1,20 @@
 """An array with an entry for each row of the training data, divided among ranks."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
-from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
 
 from setsup.errors import RowError, SetsupError
-from setsup.methods.rows.exchange import Route, add_up, all_rows, ranks
+from setsup.methods.rows.exchange import Route, add_up, ranks
+from setsup.methods.rows.history import History
 from setsup.methods.rows.products import Products
+from setsup.methods.rows.saving import all_rows, is_left_out
 
-__all__ = ["Initial", "RowState", "UnseenRows", "saving_without_rows"]
+__all__ = ["Initial", "RowState", "UnseenRows"]
 
 Initial = Tensor | Callable[[Tensor], Tensor] | float | None
-
-_left_out: ContextVar[bool] = ContextVar("_left_out", default=False)
-
-
-@contextmanager
-def saving_without_rows() -> Iterator[None]:
-    """Let ``state_dict()`` of a method leave out state by row for a while, so that it is not collective."""
-    token = _left_out.set(True)
-    try:
-        yield
-    finally:
-        _left_out.reset(token)
-
-
-def is_left_out() -> bool:
-    """Whether ``state_dict()`` leaves out state by row now."""
-    return _left_out.get()
 
 
 class UnseenRows(RowError):
@@ -105,12 +87,11 @@ class RowState(nn.Module):
         self.rows, self.shape, self.dtype = rows, shape, dtype
         self._prefilled = initial is not None if seen is None else seen
         self.has_initial = initial is not None
-        self._initial: Initial = 0.0 if initial is None else initial
+        self._initial: Tensor | Callable[[Tensor], Tensor] | float = 0.0 if initial is None else initial
         self._device = torch.device("cpu")
         self._share: tuple[int, int] | None = None  # rank and world that the values are of
         self._held, self._written = torch.empty(0), torch.empty(0)
-        self._log: list[tuple[Tensor, Tensor]] = []  # places that were written while products wait for a backward
-        self._moments: WeakSet[_Moment] = WeakSet()
+        self._history = History()
 
     @torch.no_grad()
     def gather(self, rows: Tensor) -> Tensor:
@@ -174,7 +155,7 @@ class RowState(nn.Module):
             raise RowError(f"{wrong} rows to write are not among the {self.rows:,} rows of the training data")
         route = Route(asked)
         arrived = route.send(values.detach().to(self._device, self.dtype).reshape(-1, *self.shape))
-        places, inverse = route.places.unique(return_inverse=True)
+        places, inverse = torch.unique(route.places, return_inverse=True)
         position = torch.arange(len(inverse), device=inverse.device)
         last = torch.zeros_like(places).scatter_reduce_(0, inverse, position, "amax")
         self._write(places, arrived[last])
@@ -229,7 +210,7 @@ class RowState(nn.Module):
         rows = _integers(rows)
         exists, asked = self._existing(rows)
         # without other ranks, the same row read twice costs less than finding that it is the same
-        asked, inverse = (asked, None) if ranks()[1] == 1 else asked.unique(return_inverse=True)
+        asked, inverse = (asked, None) if ranks()[1] == 1 else torch.unique(asked, return_inverse=True)
         route, held = Route(asked), self._values()
         good = route.answer(self._written[route.places]) if strict else torch.ones_like(asked, dtype=torch.bool)
         self._need(exists, good if inverse is None else good[inverse])
@@ -259,31 +240,9 @@ class RowState(nn.Module):
     def _write(self, places: Tensor, values: Tensor) -> None:
         """Write values at places of this rank, each once."""
         held = self._values()
-        if self._moments:
-            self._log.append((places, held[places]))
+        self._history.record(held, places)
         held[places] = values.to(held.dtype)
         self._written[places] = True
-
-    def _reading(self) -> "_Moment":
-        """A moment whose values :meth:`_as_of` can find again, as long as it is kept."""
-        if not self._moments:
-            self._log.clear()
-        moment = _Moment(len(self._log))
-        self._moments.add(moment)
-        return moment
-
-    @contextmanager
-    def _as_of(self, moment: "_Moment") -> Iterator[Tensor]:
-        """The values of a moment, in place of those of now."""
-        held, since = self._values(), self._log[moment.number :]
-        now = [(places, held[places]) for places, _ in since]
-        for places, before in reversed(since):
-            held[places] = before
-        try:
-            yield held
-        finally:
-            for places, value in now:
-                held[places] = value
 
     @torch.no_grad()
     def _values(self) -> Tensor:
@@ -322,12 +281,12 @@ class RowState(nn.Module):
         with torch.inference_mode(False):
             self._held = values.to(self._device, self.dtype, copy=True, memory_format=torch.contiguous_format)
             self._written = written.to(self._device, copy=True)
-        self._share, self._initial = ranks(), None
-        self._log.clear()
+        self._share, self._initial = ranks(), 0.0  # initial values are not needed again
+        self._history.clear()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RowState":
         """Move with the module, and keep the dtype."""
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         device = fn(torch.empty(0, device=self._device)).device
         if device != self._device and device.type != "meta":
             self._device = device
@@ -370,13 +329,6 @@ class RowState(nn.Module):
     def extra_repr(self) -> str:
         """Rows and shape."""
         return ", ".join(map(str, (self.rows, *self.shape)))
-
-
-class _Moment:
-    """How many entries the log of a state had."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
 
 
 def _integers(rows: Tensor) -> Tensor:

@@ -199,7 +199,7 @@ def test_a_checkpoint_restores_with_any_number_of_ranks(before: int, after: int)
 
 @pytest.mark.parametrize("block", [1, 100])
 def test_a_checkpoint_is_sent_in_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setsup.methods.rows.exchange._BLOCK", block)
+    monkeypatch.setattr("setsup.methods.rows.saving._BLOCK", block)
     first = numbers(ROWS, 3)
     found = on_ranks(3, lambda rank: RowState(ROWS, 3, initial=first).state_dict())
     assert torch.equal(found[0]["values"], first)
