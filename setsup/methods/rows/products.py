@@ -1,15 +1,13 @@
 """Dot products of queries with rows where these live: only queries and products travel."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from setsup.methods.rows.exchange import Route, gather_queries, return_sums
-
-if TYPE_CHECKING:
-    from setsup.methods.rows.state import RowState
+from setsup.methods.rows.history import History
 
 __all__ = ["Products"]
 
@@ -17,32 +15,33 @@ _BLOCK = 1 << 22  # numbers of rows that are copied at a time
 
 
 class Products(torch.autograd.Function):
-    """Products (n, m) of queries (n, d) with rows (n, m) of a state, differentiable in the queries.
+    """Products (n, m) of queries (n, d) with rows (n, m), of which `values` are those of this rank.
 
-    The gradient is that of the values that were read, whatever has been written to the state since.
+    They are differentiable in the queries. The gradient is that of the values that were read, whatever has been written
+    since.
     """
 
     @staticmethod
-    def forward(ctx: Any, queries: Tensor, rows: Tensor, state: "RowState") -> Tensor:
+    def forward(ctx: Any, queries: Tensor, rows: Tensor, values: Tensor, history: History) -> Tensor:
         """Send queries to all ranks, and products back."""
         count, many = rows.shape
         route = Route(rows.reshape(-1))
         everyone, most = gather_queries(queries)
         number = torch.arange(count, device=rows.device).repeat_interleave(many)
         table = _Table(route, route.send(number), most)
-        ctx.state, ctx.moment, ctx.route, ctx.table = state, state._history.now(), route, table
+        ctx.values, ctx.history, ctx.moment = values, history, history.now()
+        ctx.route, ctx.table = route, table
         ctx.shape, ctx.most = (count, many), most
-        return route.answer(table.take(_dots(state._values(), table.places, everyone))).view(count, many)
+        return route.answer(table.take(_dots(values, table.places, everyone))).view(count, many)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *weights: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *weights: Tensor) -> tuple[Tensor, None, None, None]:
         """Send weights of products to the ranks of their rows, and weighted sums of rows back."""
         found = ctx.table.put(ctx.route.send(weights[0].reshape(-1)))
-        values = ctx.state._values()
-        with ctx.state._history.as_of(ctx.moment, values):
-            sums = _weighted(values, ctx.table.places, found)
-        return return_sums(sums, ctx.most, ctx.shape[0]), None, None
+        with ctx.history.as_of(ctx.moment, ctx.values):
+            sums = _weighted(ctx.values, ctx.table.places, found)
+        return return_sums(sums, ctx.most, ctx.shape[0]), None, None, None
 
 
 class _Table:

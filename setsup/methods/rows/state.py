@@ -193,7 +193,7 @@ class RowState(nn.Module):
         with torch.no_grad():
             self._check(rows)
         queries = queries.to(torch.promote_types(queries.dtype, torch.float32))
-        return Products.apply(queries, rows, self)  # type: ignore[no-any-return,no-untyped-call]
+        return Products.apply(queries, rows, self._values(), self._history)  # type: ignore[no-any-return,no-untyped-call]
 
     def mark_seen(self) -> None:
         """Let all initial values be read like written ones."""
