@@ -85,7 +85,8 @@ class Banks(lightning.LightningModule):
         self.log("loss", loss)
         rows = batch["indices"]
         for name, z in self.embed(batch).items():
-            self.banks[name].update(rows, nn.functional.normalize(0.5 * self.banks[name].gather(rows) + 0.5 * z, dim=-1))
+            moved = (self.banks[name].gather(rows) + z.detach()) / 2  # momentum 0.5
+            self.banks[name].update(rows, nn.functional.normalize(moved, dim=-1))
         self.updates += 1
         return loss
 

@@ -45,7 +45,9 @@ class Lord(lightning.LightningModule):
 
     def training_step(self, batch: Any, number: int) -> Tensor:
         codes = self.embed(batch)
-        given = torch.cat([codes + self.sigma * torch.randn_like(codes), self.classes(batch["factors"][CLASS].long())], -1)
+        given = torch.cat(
+            [codes + self.sigma * torch.randn_like(codes), self.classes(batch["factors"][CLASS].long())], -1
+        )
         small = nn.functional.avg_pool2d(batch["image"].flatten(0, 1).float() / 255, 8).flatten(1)
         loss = (self.generator(given).flatten(0, 1) - small).abs().mean() + self.decay * codes.square().mean()
         self.log("loss", loss)
