@@ -1,6 +1,6 @@
 """Embeddings of rows of a dataset by a method."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,6 +42,7 @@ def embed(
     precision: str = "float32",
     transform: Transform | None = None,
     training_rows: RowNumbers | None = None,
+    modalities: Sequence[str] | None = None,
 ) -> Reals:
     """Embed rows of a dataset, in their order, with the method in evaluation mode.
 
@@ -68,6 +69,8 @@ def embed(
         Gives the rows of the training data, (n,) int64, that rows of a dataset are, -1 for images of other data: they
         are ``batch["indices"]``, for methods that keep something for each row they were trained on. By default the
         rows themselves, as for the training data.
+    modalities : sequence of str, optional
+        What to fetch of the dataset; everything by default.
 
     Returns
     -------
@@ -95,6 +98,7 @@ def embed(
     """
     check_arguments(embed, locals())
     options: Any = {"device": device, "precision": precision, "transform": transform, "training_rows": training_rows}
+    options["modalities"] = modalities
     count = len(dataset) if rows is None else len(rows)
     if out is not None and (len(out) != count or out.dtype != np.float32 or not out.flags.writeable):
         raise SetsupError(f"out must be a writable float32 array of {count:,} rows, not {out.dtype} {out.shape}")
@@ -125,10 +129,11 @@ def embed_batches(
     precision: str = "float32",
     transform: Transform | None = None,
     training_rows: RowNumbers | None = None,
+    modalities: Sequence[str] | None = None,
 ) -> Iterator[Reals]:
     """Embed as :func:`embed` does, and yield (k, …) float32 for some rows after the others: for maps of many rows."""
     check_arguments(embed_batches, locals())
-    for found in _batches(method, dataset, rows, device, precision, transform, training_rows):
+    for found in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
         yield found[_chosen(method, name, found)]
 
 
@@ -142,11 +147,12 @@ def embed_all(
     precision: str = "float32",
     transform: Transform | None = None,
     training_rows: RowNumbers | None = None,
+    modalities: Sequence[str] | None = None,
 ) -> dict[str | None, Reals]:
     """Embed all that a method gives, by name, or None for the only one, into arrays that `allocate` makes."""
     count, at = len(dataset) if rows is None else len(rows), 0
     arrays: dict[str | None, Reals] = {}
-    for found in _batches(method, dataset, rows, device, precision, transform, training_rows):
+    for found in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
         for name, part in found.items():
             if name not in arrays:
                 arrays[name] = allocate(name, (count, *part.shape[1:]))
@@ -163,10 +169,12 @@ def _batches(
     precision: str,
     transform: Transform | None,
     training_rows: RowNumbers | None,
+    modalities: Sequence[str] | None,
 ) -> Iterator[dict[str | None, Reals]]:
     once = _Rows(dataset, np.arange(len(dataset)) if rows is None else rows)
     numbers = once.rows if training_rows is None else training_rows(dataset, once.rows)
-    loader = Loader(dataset, once, transform=transform, to="torch" if device == "cpu" else device)
+    to = "torch" if device == "cpu" else device
+    loader = Loader(dataset, once, modalities=modalities, transform=transform, to=to)
     kind, unchecked = torch.device(device).type, bool((numbers < 0).any())
     with _evaluating(method), progress(len(once.rows), "embedding", "images") as advance:
         for batch in loader:

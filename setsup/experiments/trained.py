@@ -117,7 +117,13 @@ class TrainedRun:
     def embedding(self, dataset: "Dataset") -> dict[str, Any]:
         """Options of :func:`embed` for this run and a dataset."""
         found = {"device": self.device, "precision": self.precision, "transform": self.transform(dataset)}
-        return {**found, "training_rows": self.training_rows}
+        return {**found, "training_rows": self.training_rows, "modalities": self._modalities(dataset)}
+
+    def _modalities(self, dataset: "Dataset") -> tuple[str, ...] | None:
+        """Modalities of the training that a dataset has, which may be another one; None for all."""
+        if self.data is None or self.data.modalities is None:
+            return None
+        return tuple(name for name in self.data.modalities if name in dataset.modalities)
 
     @cached_property
     def untrained(self) -> "LightningModule":

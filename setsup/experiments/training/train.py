@@ -150,7 +150,9 @@ def build_batches(
 ) -> LightningBatches:
     """Build the batches that a preset trains on."""
     transform = build_transform(preset.augmentation, dataset, seed)
-    return LightningBatches(dataset, sampler.build(dataset, seed), transform=transform, workers=config.workers)
+    modalities = None if preset.data is None else preset.data.modalities
+    options = {"modalities": modalities, "transform": transform, "workers": config.workers}
+    return LightningBatches(dataset, sampler.build(dataset, seed), **options)
 
 
 def _initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> InitialWeights | None:

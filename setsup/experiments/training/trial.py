@@ -41,7 +41,9 @@ def _try(
     preset: Preset, config: SamplerConfig, build: Callable[[], LightningModule], dataset: Dataset, seed: int
 ) -> None:
     sampler, transform = config.build(dataset, seed), build_transform(preset.augmentation, dataset, seed)
-    batch = next(iter(Loader(dataset, sampler, transform=transform, workers=0)), None)
+    modalities = None if preset.data is None else preset.data.modalities
+    options: Any = {"modalities": modalities, "workers": 0}
+    batch = next(iter(Loader(dataset, sampler, transform=transform, **options)), None)
     if batch is None:
         return
     method: Any = build().eval()
@@ -62,7 +64,7 @@ def _try(
             break
         if preset.evaluations:
             transform = build_eval_transform(preset.eval_transform, preset.augmentation, dataset, seed)
-            _try_embedding(method, Loader(dataset, sampler, transform=transform, workers=0))
+            _try_embedding(method, Loader(dataset, sampler, transform=transform, **options))
 
 
 def _try_embedding(method: Any, batches: Loader) -> None:
