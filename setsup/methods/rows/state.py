@@ -16,6 +16,8 @@ __all__ = ["Initial", "RowState", "UnseenRows"]
 
 Initial = Tensor | Callable[[Tensor], Tensor] | float | None
 
+_BLOCK = 1 << 16  # rows that are made at a time
+
 
 class UnseenRows(RowError):
     """Values were read of rows that training never wrote, or that are no rows of the training data."""
@@ -38,7 +40,7 @@ class RowState(nn.Module):
         Of the values, such as ``torch.float16`` for half the memory; ``.half()`` and the like do not change it.
     initial : (rows, *shape) tensor, callable or float, optional
         Initial values. A callable gets row numbers, (n,) int64, and returns their values, (n, *shape): each rank calls
-        it with its own rows, so it should be a function of these alone. 0 by default.
+        it with its own rows, some at a time, so it should be a function of these alone. 0 by default.
     seen : bool, optional
         Whether initial values may be read like written ones; by default if `initial` is given.
 
@@ -203,7 +205,7 @@ class RowState(nn.Module):
     @torch.no_grad()
     def finite(self) -> Tensor:
         """Whether all values of this rank are finite, () bool; not collective."""
-        return self._values().isfinite().all()
+        return torch.stack(torch.aminmax(self._values())).isfinite().all()  # without an array of its size
 
     def _read(self, rows: Tensor, strict: bool) -> Tensor:
         """Values of rows; with `strict` after a check that all were written."""
@@ -214,7 +216,7 @@ class RowState(nn.Module):
         route, held = Route(asked), self._values()
         good = route.answer(self._written[route.places]) if strict else torch.ones_like(asked, dtype=torch.bool)
         self._need(exists, good if inverse is None else good[inverse])
-        found = route.answer(held[route.places])
+        found = route.answer(held.index_select(0, route.places))
         return (found if inverse is None else found[inverse]).view(*rows.shape, *self.shape)
 
     def _check(self, rows: Tensor) -> None:
@@ -227,7 +229,7 @@ class RowState(nn.Module):
         """Which row numbers are of the training data (k,), and these on the device of the values."""
         flat = rows.reshape(-1).to(self._device)
         exists = (flat >= 0) & (flat < self.rows)
-        return exists, flat[exists]
+        return exists, flat if bool(exists.all()) else flat[exists]
 
     def _need(self, exists: Tensor, good: Tensor) -> None:
         counts = torch.stack([(~exists).sum(), (~good).sum(), torch.as_tensor(len(exists), device=good.device)])
@@ -259,30 +261,40 @@ class RowState(nn.Module):
         with torch.inference_mode(False):
             if self._share is None:
                 own = torch.arange(rank, self.rows, world)
-                self._hold(self._made(own), torch.full((len(own),), self._prefilled))
+                self._hold(self._make(own), torch.full((len(own),), self._prefilled, device=self._device))
             else:
-                self._hold(self._held[rank::world], self._written[rank::world])
+                held, written = self._held[rank::world], self._written[rank::world]
+                self._hold(self._copied(held, self.dtype), self._copied(written, torch.bool))
         return self._held
 
-    def _made(self, own: Tensor) -> Tensor:
-        """Initial values of rows."""
-        initial, shape = self._initial, (len(own), *self.shape)
-        if isinstance(initial, Tensor):
-            return initial.detach()[own.to(initial.device)]
-        if not callable(initial):
-            return torch.full(shape, initial, dtype=self.dtype)
-        made = initial(own)
+    def _make(self, own: Tensor) -> Tensor:
+        """Initial values of rows, some at a time: there is no second array of the size."""
+        found = torch.empty((len(own), *self.shape), dtype=self.dtype, device=self._device)
+        for start in range(0, len(own), _BLOCK):
+            rows = own[start : start + _BLOCK]
+            found[start : start + _BLOCK] = self._initial_of(rows)
+        return found
+
+    def _initial_of(self, rows: Tensor) -> Tensor | float:
+        if isinstance(self._initial, Tensor):
+            return self._initial.detach()[rows.to(self._initial.device)]
+        if not callable(self._initial):
+            return self._initial
+        made, shape = self._initial(rows), (len(rows), *self.shape)
         if tuple(made.shape) != shape:
-            raise SetsupError(f"initial values of {len(own):,} rows are {shape}, not {tuple(made.shape)}")
+            raise SetsupError(f"initial values of {len(rows):,} rows are {shape}, not {tuple(made.shape)}")
         return made.detach()
 
     def _hold(self, values: Tensor, written: Tensor) -> None:
-        """Keep the values of this rank's rows."""
-        with torch.inference_mode(False):
-            self._held = values.to(self._device, self.dtype, copy=True, memory_format=torch.contiguous_format)
-            self._written = written.to(self._device, copy=True)
+        """Keep the values of this rank's rows, which nothing else holds."""
+        self._held, self._written = values, written
         self._share, self._initial = ranks(), 0.0  # initial values are not needed again
         self._history.clear()
+
+    def _copied(self, values: Tensor, dtype: torch.dtype) -> Tensor:
+        """Copy of values on the device, which a whole checkpoint does not stay in memory for."""
+        with torch.inference_mode(False):
+            return values.detach().to(self._device, dtype, copy=True, memory_format=torch.contiguous_format)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RowState":
         """Move with the module, and keep the dtype."""
@@ -292,7 +304,7 @@ class RowState(nn.Module):
             self._device = device
             if self._share is not None:
                 self._values()
-                self._hold(self._held, self._written)
+                self._hold(self._held.to(device), self._written.to(device))
         return self
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
@@ -321,7 +333,8 @@ class RowState(nn.Module):
         error_msgs += [f"{name} is {tuple(state_dict[name].shape)}, not {shapes[name]}" for name in wrong]
         if not missing and not wrong:
             rank, world = ranks()
-            self._hold(*(state_dict[name][rank::world] for name in shapes))
+            values, seen = (state_dict[name][rank::world] for name in shapes)
+            self._hold(self._copied(values, self.dtype), self._copied(seen, torch.bool))
 
     def compile(self, *args: Any, **options: Any) -> None:
         """Nothing: what ranks send each other is not compiled."""
