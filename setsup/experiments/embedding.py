@@ -49,8 +49,8 @@ def embed(
         Which rows; they may repeat. All of them by default.
     device : str
         Where the method is.
-    precision : {"float32", "bf16"}
-        Of convolutions and products.
+    precision : {"float32", "bf16", "fp16"}
+        Of convolutions and products; on a CPU float32 takes the place of ``fp16``.
     transform : callable of a batch, optional
         Applied to batches first, without randomness; a preset has it as ``eval_transform``.
 
@@ -72,7 +72,7 @@ def embed(
     kind = torch.device(device).type
     with _evaluating(method), progress(len(once.rows), "embedding", "images") as advance, torch.inference_mode():
         for batch in loader:
-            with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"), explain_missing_key(method, batch):
+            with _autocast(kind, precision), explain_missing_key(method, batch):
                 embedded = method.embed(batch)
             mask = batch["mask"]
             if embedded.ndim != 3 or embedded.shape[:2] != mask.shape:
@@ -84,6 +84,12 @@ def embed(
             found.append(kept.cpu().numpy())
             advance(len(kept))
     return np.concatenate(found)
+
+
+def _autocast(kind: str, precision: str) -> torch.autocast:
+    """The precision of a training, on a kind of device; many operators have no float16 on a CPU."""
+    dtype = torch.float16 if precision == "fp16" else torch.bfloat16
+    return torch.autocast(kind, dtype, enabled=precision == "bf16" or (precision == "fp16" and kind != "cpu"))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ A preset says *what* is trained; devices, precision and seed are chosen when it 
 settings of the user's own kind: any frozen dataclass with the one method required below.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
@@ -78,11 +79,17 @@ class Preset:
         default the recipe of the augmentation; with an augmentation of your own, or none, images are embedded as they
         are.
     steps : int
-        Optimiser steps.
+        Steps of the training; a method with several optimisers may step each of them in one.
     seeds : int
         Number of runs, with seeds 0, 1, 2 …, that the paper averages.
     checkpoint_every : int
         Maximum number of steps lost when a run is killed.
+    accumulate : int
+        Draws per step of each device, whose gradients are averaged before the optimiser steps.
+    clip_norm : float, optional
+        Largest norm of the gradient of each optimiser's parameters together; a longer one is scaled down.
+    clip_value : float, optional
+        Largest absolute value of each number of the gradient; larger ones are clipped. Not with `clip_norm`.
     evaluations : mapping of str to Evaluation
         What ``setsup eval`` measures, by names that are valid in Python and on the command line.
     shrunk : bool
@@ -102,6 +109,9 @@ class Preset:
     steps: int = 0
     seeds: int = 1
     checkpoint_every: int = 100
+    accumulate: int = 1
+    clip_norm: float | None = None
+    clip_value: float | None = None
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict, metadata=_NO_SETTING)
     shrunk: bool = field(default=False, metadata=_NO_SETTING)
     digest: str | None = field(default=None, metadata=_NO_SETTING)
@@ -117,12 +127,25 @@ class Preset:
         if bool(self.steps) is bool(missing):
             words = "1 or more with a method" if self.steps == 0 else "0 without a method"
             raise SetsupError(f"{self.name}: steps are {words}, not {self.steps}")
+        _need_optimisation(self)
         for name in self.evaluations:
             if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:
                 raise SetsupError(
                     f"{self.name} cannot name an evaluation {name!r}: names are made of letters, digits and _, and "
                     f"are neither keywords of Python nor {', '.join(_OPTIONS)}"
                 )
+
+
+def _need_optimisation(preset: Preset) -> None:
+    """Check how gradients are accumulated and clipped."""
+    if preset.accumulate < 1:
+        raise SetsupError(f"{preset.name}: a step has 1 draw or more, so accumulate cannot be {preset.accumulate}")
+    given = {name: value for name in ("clip_norm", "clip_value") if (value := getattr(preset, name)) is not None}
+    for name, value in given.items():
+        if not (math.isfinite(value) and value > 0):
+            raise SetsupError(f"{preset.name}: {name} is above 0, or None for gradients as they are, not {value}")
+    if len(given) > 1:
+        raise SetsupError(f"{preset.name}: gradients are clipped by norm or by value: give clip_norm or clip_value")
 
 
 def smoke(preset: Preset) -> Preset:
