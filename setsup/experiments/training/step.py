@@ -13,7 +13,8 @@ def find_loss(trainer: Trainer, outputs: Any) -> torch.Tensor | None:
     """Loss of a step: what the step returned, or logged under that name; None if it did neither."""
     found = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
     if isinstance(found, torch.Tensor):
-        return found.detach() * trainer.accumulate_grad_batches  # by which Lightning divided it
+        divided = trainer.accumulate_grad_batches  # by Lightning
+        return found.detach() if divided == 1 else found.detach() * divided
     found = trainer.callback_metrics.get("loss")
     return None if found is None else found.detach()
 

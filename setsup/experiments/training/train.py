@@ -180,6 +180,7 @@ def _quiet() -> Iterator[None]:
     levels = [log.level for log in logs]
     with warnings.catch_warnings():
         known = "num_workers|isinstance.treespec|GPU available but not used|functional.all_gather is deprecated|Keeper"
+        known += "|AMP with fp16 is not supported"
         warnings.filterwarnings("ignore", message=f".*({known}).*")
         for log in logs:
             log.setLevel(logging.ERROR)
