@@ -45,7 +45,7 @@ class Adversarial(LightningModule):
         if self.fails_at == batch_idx + 1:
             raise ConnectionError("the machine goes down")
         # the reader twice for each step of the encoder: Lightning counts three steps of optimisers, or one
-        turns = ("reader", "encoder", "reader") if batch_idx % 2 else ("reader",)
+        turns = ("reader",) if batch_idx % 2 else ("reader", "encoder", "reader")
         optimisers = dict(zip(("reader", "encoder"), self.optimizers(), strict=True))
         for turn in turns:
             loss = dict(zip(("reader", "encoder"), self.losses(batch), strict=True))[turn]

@@ -35,6 +35,11 @@ TWO = replace(PLAIN, name="small/adversarial", method=AdversarialSettings(), ste
 THREE = replace(ACCUMULATED, steps=5, checkpoint_every=2)
 
 
+def long(value: Any) -> Any:
+    """A value whose test takes long."""
+    return pytest.param(value, marks=pytest.mark.long("trainings"))
+
+
 def lines(run: Run) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
 
@@ -62,15 +67,14 @@ def test_a_step_is_a_draw_whatever_the_optimisers_do(two: Run) -> None:
     assert two.progress().images == 7 * 8
     np.testing.assert_array_equal(Adversarial.seen, SETS.block(0, 7).indices)
     assert [line["step"] for line in lines(two)] == [1, 2, 3, 4, 5, 6, 7]
-    assert ["encoder" in line for line in lines(two)] == [False, True] * 3 + [False]
-    assert two.state()["global_step"] == 4 * 1 + 3 * 3, "Lightning's count is another one"
+    assert ["encoder" in line for line in lines(two)] == [True, False] * 3 + [True]
+    assert two.state()["global_step"] == 4 * 3 + 3 * 1, "Lightning's count is another one"
     reader, encoder = two.state()["optimizer_states"]
-    assert [state["step"] for state in reader["state"].values() if "step" in state] == []
-    assert {int(state["step"]) for state in encoder["state"].values()} == {3}
+    assert {int(state["step"]) for state in encoder["state"].values()} == {4}
     assert reader["param_groups"][0]["lr"] == pytest.approx(0.1 / 4)  # after steps 3 and 6
 
 
-@pytest.mark.parametrize("fails_at", [1, 3, 4, 6, 7])
+@pytest.mark.parametrize("fails_at", [*map(long, (1, 3, 4, 6)), 5, long(7)])
 def test_a_method_with_two_optimisers_resumes_exactly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: Run, fails_at: int
 ) -> None:
@@ -81,7 +85,7 @@ def test_a_method_with_two_optimisers_resumes_exactly(
     monkeypatch.setattr(Adversarial, "seen", [])
     assert_same(train(TWO, tmp_path, config=HERE), two)
     kept = (fails_at - 1) // 3 * 3
-    np.testing.assert_array_equal(Adversarial.seen, SETS.block(kept, 7 - kept).indices)
+    np.testing.assert_array_equal(Adversarial.seen, SETS.block(kept, 7).indices)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +121,7 @@ def test_schedules_and_noise_of_accumulated_steps(three: Run, monkeypatch: pytes
     assert len(set(states)) == 6
 
 
-@pytest.mark.parametrize("fails_at", [2, 6, 7, 8, 9, 13, 15])
+@pytest.mark.parametrize("fails_at", [*map(long, (2, 6, 7, 9, 13, 15)), 8])
 def test_accumulated_steps_resume_exactly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, three: Run, fails_at: int
 ) -> None:
@@ -135,10 +139,10 @@ def test_accumulated_steps_resume_exactly(
         train(THREE, tmp_path, config=HERE)
     assert_same(train(THREE, tmp_path, config=HERE), three)
     kept = (fails_at - 1) // 6 * 6  # a checkpoint every two steps
-    np.testing.assert_array_equal(seen[fails_at:], SETS.block(kept, 15 - kept).indices)
+    np.testing.assert_array_equal(seen[fails_at:], SETS.block(kept, 15).indices)
 
 
-@pytest.mark.parametrize("draw", [7, 8, 9])
+@pytest.mark.parametrize("draw", [long(7), 8, long(9)])
 def test_a_signal_lets_the_accumulated_step_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, three: Run, draw: int
 ) -> None:
@@ -199,11 +203,11 @@ def test_draws_that_end_within_a_step(tmp_path: Path, monkeypatch: pytest.Monkey
         "setsup.experiments.sets.SetSampler",
         lambda table, **options: setsup.EpochSampler(table, 4, epochs=1, seed=0),
     )
-    data = replace(PLAIN.data, where=f"{FEW} and wall_hue == 0 and floor_hue == 0 and object_hue <= 3")
+    data = replace(PLAIN.data, where=f"{FEW} and wall_hue == 0 and floor_hue == 0")  # 40 rows
     preset = replace(PLAIN, data=data, method=Tiny(objective="augmentation"), augmentation="abc-shapes3d", accumulate=3)
-    with pytest.raises(SetsupError, match="the draws of small/plain end after 1 of 2 steps"):
-        train(replace(preset, steps=2), tmp_path / "two", config=HERE)  # of four draws
-    assert train(replace(preset, steps=1), tmp_path / "one", config=HERE).finished
+    with pytest.raises(SetsupError, match="the draws of small/plain end after 3 of 4 steps"):
+        train(replace(preset, steps=4), tmp_path / "four", config=HERE)
+    assert train(replace(preset, steps=3), tmp_path / "three", config=HERE).finished
 
 
 def old(run: Run, optimisers: int) -> None:
@@ -260,7 +264,7 @@ class Counting(Callback):
         self.bright = list(state_dict["bright"])
 
 
-@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("accumulate", [long(1), long(2)])
 def test_callbacks_of_a_method_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accumulate: int) -> None:
     def configured(self: LightningModule) -> list[Callback]:
         return [EMAWeightAveraging(decay=0.7), Counting()]
@@ -276,11 +280,11 @@ def test_callbacks_of_a_method_resume(tmp_path: Path, monkeypatch: pytest.Monkey
     # the averaged weights are those that are evaluated, as Lightning has it
     torch.testing.assert_close(state["current_model_state"], expected["current_model_state"], rtol=0, atol=0)
     encoder = build_method(preset.method, SHAPES.factors, 0).encoder
-    averaged = [weight.detach().clone() for weight in encoder.parameters()]
+    averaged: list[torch.Tensor] = []
 
     def average(network: nn.Module) -> None:
-        for mean, weight in zip(averaged, network.parameters(), strict=True):
-            mean.lerp_(weight.detach(), 0.3)
+        weights = [weight.detach().clone() for weight in network.parameters()]
+        averaged[:] = [mean.lerp(weight, 0.3) for mean, weight in zip(averaged or weights, weights, strict=True)]
 
     looped(encoder, draws(SHAPES, SETS), 6, ranks=accumulate, after=average)
     trained = load_trained(run, device="cpu").method.encoder
