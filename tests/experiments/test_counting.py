@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -210,9 +210,9 @@ def test_draws_that_end_within_a_step(tmp_path: Path, monkeypatch: pytest.Monkey
     assert train(replace(preset, steps=3), tmp_path / "three", config=HERE).finished
 
 
-def old(run: Run, optimisers: int) -> None:
+def old(run: Run, optimisers: int, steps: int = 4) -> None:
     """Make a checkpoint one of an earlier version."""
-    state = torch.load(run.folder / "last.ckpt", weights_only=True)
+    state = torch.load(run.folder / "last.ckpt", weights_only=True) | {"global_step": steps}
     del state["callbacks"]["StepCounter"]
     assert len(state["optimizer_states"]) == optimisers
     torch.save(state, run.folder / "last.ckpt")
@@ -226,7 +226,7 @@ def test_checkpoints_of_earlier_versions(tmp_path: Path, two: Run) -> None:
     assert run.progress().steps == 4
     assert_same(train(preset, run.folder, config=HERE), whole)
     other = interrupted(TWO, tmp_path / "two")
-    old(other, 2)
+    old(other, 2, steps=5)
     with pytest.raises(SetsupError, match="counts the steps of each of its optimisers: train again in another folder"):
         train(TWO, other.folder, config=HERE)
 
@@ -290,3 +290,32 @@ def test_callbacks_of_a_method_resume(tmp_path: Path, monkeypatch: pytest.Monkey
     trained = load_trained(run, device="cpu").method.encoder
     for weight, mean in zip(trained.parameters(), averaged, strict=True):
         torch.testing.assert_close(weight, mean, rtol=1e-5, atol=1e-6)
+
+
+class Momentum(ABC):
+    """Averages its weights at the very end of a draw, in its own hook, and logs there."""
+
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+        self.teacher.lerp_(self.encoder[1].weight.detach(), 0.3)
+        self.log("spread", self.teacher.std(), on_step=True)
+
+
+@dataclass(frozen=True)
+class MomentumSettings:
+    """Of :class:`Momentum`."""
+
+    def build(self, table: Any, generator: torch.Generator) -> Momentum:
+        method = Momentum(Tiny().build(table, generator).encoder, rate=1e-3)
+        method.register_buffer("teacher", method.encoder[1].weight.detach().clone())
+        return method
+
+
+def test_what_a_method_changes_at_the_end_of_a_step_is_in_the_checkpoint(tmp_path: Path) -> None:
+    preset = replace(PLAIN, name="small/momentum", method=MomentumSettings(), steps=6, checkpoint_every=2)
+    whole = train(preset, tmp_path / "whole", config=HERE)
+    assert_same(train(preset, interrupted(preset, tmp_path / "run").folder, config=HERE), whole)
+    assert [line.keys() for line in lines(whole)] == [{"step", "loss", "spread"}] * 6
+    encoder = build_method(preset.method, SHAPES.factors, 0).encoder
+    teacher = encoder[1].weight.detach().clone()
+    looped(encoder, draws(SHAPES, SETS), 6, after=lambda network: teacher.lerp_(network[1].weight.detach(), 0.3))
+    torch.testing.assert_close(whole.state()["state_dict"]["teacher"], teacher, rtol=1e-5, atol=1e-6)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from setsup.errors import SetsupError
@@ -27,10 +26,11 @@ _FLUSH = 50  # steps whose metrics are buffered: reading one of a GPU waits for 
 _WAIT = 10.0  # seconds after which they are written in any case
 
 
-class CheckpointCallback(Checkpoint):
+class CheckpointCallback(Callback):
     """Writes a line of metrics per step, a checkpoint every so many steps, and one more when the run is stopped.
 
-    As a ``Checkpoint`` it comes last among callbacks, also after those of the method, and so has what they changed.
+    It does so after all hooks of the end of a step, so that checkpoints have what other callbacks and the method change
+    there.
     Metrics are everything that the method logs; loggers get the same, for the same steps. A signal to stop (Ctrl-C,
     SIGTERM) lets the step end first; a second one does not wait. When the run resumes, lines of steps that no
     checkpoint holds are dropped: these steps are trained again. The checkpoint before the last one is kept until the
@@ -51,7 +51,7 @@ class CheckpointCallback(Checkpoint):
         self._seconds, self._images, self._since, self._saved = 0.0, 0, 0.0, 0
         self._written = 0.0
         self._good: Path | None = None
-        self._compare = self._ending = False
+        self._ending = False
         self.stopped: int | None = None
 
     @property
@@ -62,6 +62,16 @@ class CheckpointCallback(Checkpoint):
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Find the state in checkpoints of earlier versions too."""
         checkpoint["callbacks"][CALLBACK] = callback_state(checkpoint)
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Come after the method's own hook, which Lightning calls after those of all callbacks."""
+        own = pl_module.on_train_batch_end
+
+        def on_train_batch_end(outputs: Any, batch: Any, batch_idx: int) -> None:
+            own(outputs, batch, batch_idx)
+            self._end_draw(trainer, outputs, batch, first=batch_idx == 0)
+
+        pl_module.on_train_batch_end = on_train_batch_end  # type: ignore[method-assign]
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse what would be lost, drop metrics that no checkpoint holds, and handle signals."""
@@ -83,21 +93,12 @@ class CheckpointCallback(Checkpoint):
         self._since, self._saved = time.perf_counter(), self._counter.steps
         self._written = self._since
 
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Compare the state of ranks once more, before DDP overwrites it with that of the first.
-
-        Changes that a method makes at the very end of a step, after this callback's turn, are visible only here.
-        """
-        if self._compare:
-            need_equal_state(trainer, pl_module)
-            self._compare = False
-
-    def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
+    def _end_draw(self, trainer: Trainer, outputs: Any, batch: Any, *, first: bool) -> None:
         """Buffer the metrics of a draw; at the end of a step write a checkpoint when it is due, and end the training."""
-        need_step_metrics(trainer, pl_module)
+        need_step_metrics(trainer, trainer.lightning_module)
         self._collect(trainer, outputs, batch)
+        if first:
+            need_equal_state(trainer, trainer.lightning_module)  # before DDP overwrites it with that of the first rank
         if self._counter.within_step:
             self._ending, trainer.should_stop = self._ending or trainer.should_stop, False  # asked by another callback
             return
@@ -117,7 +118,6 @@ class CheckpointCallback(Checkpoint):
             self._save(trainer, last=last)
         elif due:
             self._write(trainer)
-        self._compare |= batch_idx == 0 or save
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to continue without draws, which Lightning would do for ever."""

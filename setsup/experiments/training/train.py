@@ -115,7 +115,7 @@ def train(
         counter = StepCounter(preset.accumulate)
         checkpoints = CheckpointCallback(preset, folder, counter, allow_nonfinite=config.allow_nonfinite)
         shown = ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)
-        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), *shown, checkpoints]
+        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), checkpoints, *shown]
         if preset.clip_norm is not None or preset.clip_value is not None:
             callbacks.append(ClipCallback(preset))
         trainer = build_trainer(preset, folder, config, callbacks)

@@ -56,7 +56,7 @@ def build_trainer(preset: Preset, folder: Path, config: RunConfig, callbacks: li
             logger=False,
             default_root_dir=folder,
             log_every_n_steps=0,  # CheckpointCallback logs what it writes to metrics.jsonl
-            enable_checkpointing=True,  # by CheckpointCallback
+            enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
         )

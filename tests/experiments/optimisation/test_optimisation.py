@@ -40,7 +40,9 @@ def followed(optimiser: Any, schedule: Any, steps: int) -> Seen:
     found = []
     for _ in range(steps):
         groups = optimiser.param_groups
-        found.append(tuple((group["lr"], group["betas"][0] if "betas" in group else group["momentum"]) for group in groups))
+        found.append(
+            tuple((group["lr"], group["betas"][0] if "betas" in group else group["momentum"]) for group in groups)
+        )
         optimiser.step()
         schedule.step()
     return found
@@ -161,7 +163,9 @@ def test_a_run_of_few_steps(total: int) -> None:
 
 
 def test_only_some_schedules_need_the_number_of_steps() -> None:
-    needs = {type(one).__name__: one.needs_total for one in (Constant(), StepDecay(every=1), WarmupCosine(), OneCycle())}
+    needs = {
+        type(one).__name__: one.needs_total for one in (Constant(), StepDecay(every=1), WarmupCosine(), OneCycle())
+    }
     assert needs == {"Constant": False, "StepDecay": False, "WarmupCosine": True, "OneCycle": True}
     assert optimise(weights(), Adam(), StepDecay(every=1))["lr_scheduler"]["interval"] == "step"
     assert optimise(weights(), Adam()).keys() == optimise(weights(), Adam(), Constant()).keys() == {"optimizer"}
