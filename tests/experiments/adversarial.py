@@ -69,10 +69,10 @@ class Adversarial(LightningModule):
 class AdversarialSettings:
     """An optimiser and a schedule for each network."""
 
-    reader: SGD = SGD(rate=0.1, momentum=0.9)
-    encoder: Adam = Adam(rate=1e-2)
-    decay: StepDecay = StepDecay(factor=0.5, every=3)
-    cycle: OneCycle = OneCycle()
+    reader: SGD = SGD(rate=0.1, momentum=0.9)  # noqa: RUF009
+    encoder: Adam = Adam(rate=1e-2)  # noqa: RUF009
+    decay: StepDecay = StepDecay(factor=0.5, every=3)  # noqa: RUF009
+    cycle: OneCycle = OneCycle()  # noqa: RUF009
 
     def build(self, table: Any, generator: torch.Generator) -> Adversarial:
         return Adversarial(self)

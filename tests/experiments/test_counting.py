@@ -100,7 +100,8 @@ def test_accumulated_gradients_are_those_of_the_mean_loss_of_the_draws(tmp_path:
     found = looped(encoder, draws(SHAPES, SETS), 6, ranks=3)
     assert [line["step"] for line in lines(run)] == [1, 2, 3, 4, 5, 6]
     np.testing.assert_allclose([line["loss"] for line in lines(run)], found, rtol=2e-6)
-    for weight, expected in zip(load_trained(run, device="cpu").method.encoder.parameters(), encoder.parameters()):
+    trained = load_trained(run, device="cpu").method.encoder
+    for weight, expected in zip(trained.parameters(), encoder.parameters(), strict=True):
         torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
     assert run.progress().images == 6 * 3 * 8
 

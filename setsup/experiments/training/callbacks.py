@@ -1,4 +1,4 @@
-"""Callbacks of a training besides checkpoints: random seeds, clipped gradients, settings for loggers, a progress bar."""
+"""Callbacks of a training besides checkpoints: random seeds, clipped gradients, settings for loggers, a bar."""
 
 import time
 from collections import deque

@@ -94,7 +94,7 @@ class CheckpointCallback(Callback):
         self._written = self._since
 
     def _end_draw(self, trainer: Trainer, outputs: Any, batch: Any, *, first: bool) -> None:
-        """Buffer the metrics of a draw; at the end of a step write a checkpoint when it is due, and end the training."""
+        """Buffer the metrics of a draw; at the end of a step write a checkpoint when it is due, and end the run."""
         need_step_metrics(trainer, trainer.lightning_module)
         self._collect(trainer, outputs, batch)
         if first:
