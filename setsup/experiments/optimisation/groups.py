@@ -85,18 +85,17 @@ def optimise(
     """
     from setsup.experiments.optimisation.scheduler import GroupScheduler
 
-    groups = [
-        group._replace(optimiser=group.optimiser or optimiser, schedule=group.schedule or schedule or Constant())
-        for group in _as_groups(parameters)
-    ]
-    kinds = {type(group.optimiser).__name__ for group in groups}
-    if len({type(group.optimiser) for group in groups} | {type(optimiser)}) > 1:
+    groups = _as_groups(parameters)
+    optimisers = [group.optimiser or optimiser for group in groups]
+    schedules = [group.schedule or schedule or Constant() for group in groups]
+    if other := next((type(one).__name__ for one in optimisers if type(one) is not type(optimiser)), None):
         raise SetsupError(
-            f"one optimiser has parameter groups of one class, not of {' and '.join(sorted(kinds))}: give all groups "
-            f"the class {type(optimiser).__name__}, or the method several optimisers"
+            f"a parameter group of {type(optimiser).__name__} cannot have a {other}: give all groups the same class, "
+            "or the method several optimisers"
         )
-    built = optimiser.build([{"params": list(group.parameters), **group.optimiser.options()} for group in groups])
-    schedules = [group.schedule for group in groups]
+    built = optimiser.build(
+        [{"params": list(group.parameters), **one.options()} for group, one in zip(groups, optimisers, strict=True)]
+    )
     if all(isinstance(one, Constant) for one in schedules):
         return {"optimizer": built}
     total = _need_total(schedules, steps)

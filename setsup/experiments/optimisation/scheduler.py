@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
@@ -25,9 +26,9 @@ class GroupScheduler(LRScheduler):
                 )
         super().__init__(optimiser)
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> list[float | Tensor]:
         """Rates of this step; momenta are set at once, as torch's OneCycleLR does."""
-        rates = []
+        rates: list[float | Tensor] = []
         for schedule, base, group in zip(self._schedules, self.base_lrs, self.optimizer.param_groups, strict=True):
             rates.append(base * schedule.scale_at(self.last_epoch, self._total))
             momentum = schedule.momentum_at(self.last_epoch, self._total)

@@ -1,5 +1,6 @@
 """Lightning's Trainer for a preset, and the ways of running one that it does not have."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
@@ -16,7 +17,11 @@ __all__ = ["build_trainer"]
 
 _PRECISION = {"float32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
 _STRATEGY = {"auto": "auto", "ddp": "ddp", "ddp-unused": "ddp_find_unused_parameters_true"}
-_PROFILER = {"simple": SimpleProfiler, "advanced": AdvancedProfiler, "pytorch": PyTorchProfiler}
+_PROFILER: dict[str, Callable[..., Profiler]] = {
+    "simple": SimpleProfiler,
+    "advanced": AdvancedProfiler,
+    "pytorch": PyTorchProfiler,
+}
 
 
 class _Trainer(Trainer):
