@@ -151,13 +151,14 @@ def _need_optimisation(preset: Preset) -> None:
 def smoke(preset: Preset) -> Preset:
     """Shrink a preset to seconds on a CPU, to test that it runs; results are meaningless.
 
-    It has four steps; settings and evaluations with a method ``shrunk()`` are replaced by what that returns.
+    It has four steps of at most two draws; settings and evaluations with a method ``shrunk()`` are replaced by what that returns.
     """
     check_arguments(smoke, locals())
     return replace(
         preset,
         steps=min(4, preset.steps),
         checkpoint_every=2,
+        accumulate=min(2, preset.accumulate),
         sampler=_shrunk(preset.sampler),
         method=_shrunk(preset.method),
         augmentation=_shrunk(preset.augmentation),

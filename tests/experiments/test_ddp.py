@@ -67,6 +67,10 @@ if __name__ == "__main__":
     unused = replace(two, strategy="ddp-unused")
     adversarial = replace(PLAIN, name="small/adversarial", method=AdversarialSettings(), steps=5, clip_norm=0.1)
     train(adversarial, folder / "adversarial", config=unused)
+    try:
+        train(adversarial, folder / "used", config=two)
+    except SetsupError as error:
+        (folder / f"unused {{rank}}").write_text(str(error))
     for preset in BANKED:
         try:
             train(preset, folder / preset.name, config=two)
@@ -126,6 +130,10 @@ def test_two_processes_that_accumulate_two_draws_step_on_the_clipped_mean_of_fou
 def test_two_processes_train_two_optimisers(trained: Path) -> None:
     lines = (trained / "adversarial" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4, 5]
+    for rank in range(2):
+        said = (trained / f"unused {rank}").read_text()
+        assert said.startswith("some parameters of Adversarial got no gradient in a step")
+        assert said.endswith("train with --strategy ddp-unused, or on one device")
 
 
 def test_all_processes_stop_at_one_step_and_one_goes_on_with_the_next_draw(

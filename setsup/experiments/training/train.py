@@ -139,6 +139,13 @@ def train(
             if isinstance(end.__context__, KeyboardInterrupt):  # Lightning's answer to a second Ctrl-C
                 raise KeyboardInterrupt from None
             raise
+        except RuntimeError as error:
+            if "find_unused_parameters" not in str(error):
+                raise
+            raise SetsupError(
+                f"some parameters of {type(method).__name__} got no gradient in a step, for which the devices wait: "
+                "train with --strategy ddp-unused, or on one device"
+            ) from error
     if checkpoints.stopped is not None and not run.finished:
         raise KeyboardInterrupt(signal.Signals(checkpoints.stopped).name)
     return run
