@@ -79,7 +79,7 @@ class Preset:
         default the recipe of the augmentation; with an augmentation of your own, or none, images are embedded as they
         are.
     steps : int
-        Steps of the training; a method with several optimisers may step each of them in one.
+        Optimiser steps.
     seeds : int
         Number of runs, with seeds 0, 1, 2 …, that the paper averages.
     checkpoint_every : int

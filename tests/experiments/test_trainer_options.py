@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
+from setsup.experiments import Preset, RunConfig, open_run, smoke, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.callbacks import ClipCallback  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
@@ -174,6 +174,10 @@ def test_gradients_are_clipped_after_they_are_unscaled(manual: bool) -> None:
 def test_optimisation_that_there_is_not(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SetsupError, match=sentence):
         replace(PLAIN, **changed)
+
+
+def test_a_shrunk_preset_accumulates_two_draws() -> None:
+    assert [smoke(replace(PLAIN, accumulate=draws)).accumulate for draws in (1, 2, 64)] == [1, 2, 2]
 
 
 def test_a_run_of_an_earlier_version_has_the_defaults(tmp_path: Path) -> None:
