@@ -171,6 +171,7 @@ class Stopping(Callback):
             trainer.should_stop = True
 
 
+@pytest.mark.long("trainings")
 def test_a_callback_of_the_method_that_stops_lets_the_step_end_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, three: Run
 ) -> None:
@@ -199,6 +200,7 @@ def test_a_frequency_that_lightning_counts_in_draws(tmp_path: Path, monkeypatch:
         train(THREE, tmp_path, config=HERE)
 
 
+@pytest.mark.long("trainings")
 def test_draws_that_end_within_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "setsup.experiments.sets.SetSampler",
