@@ -61,8 +61,8 @@ def embed(
         Where to write them, such as an ``np.memmap`` for maps that do not fit in memory.
     device : str
         Where the method is.
-    precision : {"float32", "bf16"}
-        Of convolutions and products.
+    precision : {"float32", "bf16", "fp16"}
+        Of convolutions and products; on a CPU float32 takes the place of ``fp16``.
     transform : callable of a batch, optional
         Applied to batches first, without randomness; a preset has it as ``eval_transform``.
     training_rows : callable of (dataset, rows), optional
@@ -181,7 +181,7 @@ def _batches(
             if numbers is not once.rows:
                 here = once.of_step(numbers, int(batch["step"]))
                 batch["indices"] = torch.from_numpy(here).to(batch["indices"].device)
-            with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"):
+            with torch.inference_mode(), _autocast(kind, precision):
                 embedded = embed_batch(method, batch)
                 if unchecked and (batch["indices"] < 0).any():
                     need_no_lookup(method, batch, embedded)
@@ -189,6 +189,12 @@ def _batches(
                 kept = {name: value.float()[batch["mask"]].cpu().numpy() for name, value in embedded.items()}
             yield kept
             advance(len(next(iter(kept.values()))))
+
+
+def _autocast(kind: str, precision: str) -> torch.autocast:
+    """The precision of a training, on a kind of device; many operators have no float16 on a CPU."""
+    dtype = torch.float16 if precision == "fp16" else torch.bfloat16
+    return torch.autocast(kind, dtype, enabled=precision == "bf16" or (precision == "fp16" and kind != "cpu"))
 
 
 def _chosen(method: Any, name: str | None, found: dict[str | None, Reals]) -> str | None:

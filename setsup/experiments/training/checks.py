@@ -21,8 +21,13 @@ __all__ = [
 ]
 
 
-def need_runnable(method: LightningModule) -> None:
-    """Raise SetsupError if a method has hooks that are never called."""
+def need_runnable(method: LightningModule, accumulate: int = 1) -> None:
+    """Raise SetsupError if a method has hooks that are never called, or settings that it would not follow."""
+    if accumulate > 1 and not method.automatic_optimization:
+        raise SetsupError(
+            f"{type(method).__name__} steps its optimisers itself (automatic_optimization = False), so gradients of "
+            f"{accumulate} draws cannot be accumulated for it: train with --accumulate 1, and more sets per draw"
+        )
     if is_overridden("validation_step", method):
         raise SetsupError(
             f"{type(method).__name__} has a validation_step, which setsup does not run: remove it, and "
@@ -35,6 +40,12 @@ def need_step_schedules(trainer: Trainer, method: LightningModule) -> None:
     if not method.automatic_optimization:
         return  # the method steps its schedulers itself
     for config in trainer.lr_scheduler_configs:
+        if config.frequency > 1 and trainer.accumulate_grad_batches > 1:
+            raise SetsupError(
+                f"the scheduler {type(config.scheduler).__name__} of {type(method).__name__} would step at other times "
+                f"with --accumulate: Lightning counts its frequency {config.frequency} in draws; return it with "
+                "frequency 1, with its lengths in steps"
+            )
         if config.interval != "step":
             raise SetsupError(
                 f"the scheduler {type(config.scheduler).__name__} of {type(method).__name__} would never step: its "
