@@ -162,8 +162,8 @@ def _need_optimisation(preset: Preset) -> None:
 def smoke(preset: Preset) -> Preset:
     """Shrink a preset to seconds on a CPU, to test that it runs; results are meaningless.
 
-    It has four steps of at most two draws; settings and evaluations with a method ``shrunk()`` are replaced by what that
-    returns.
+    It has four steps of at most two draws; settings and evaluations with a method ``shrunk()`` are replaced by what
+    that returns.
     """
     check_arguments(smoke, locals())
     return replace(

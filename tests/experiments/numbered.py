@@ -63,6 +63,7 @@ class Held:
 
     whole: Dataset
     opened: list[Any] = field(default_factory=list)
+    modalities: tuple[str, ...] | None = None
 
     def open(self, root: Any = None, *, substitute: bool = False, split: str | None = None) -> Dataset:
         self.opened.append((root, substitute, split))
