@@ -16,7 +16,7 @@ from setsup.errors import DataError, SetsupError, brief, imported
 from setsup.evaluation.held_out import assign_folds, held_out
 from setsup.evaluation.inputs import check_embeddings, check_labels
 
-__all__ = ["Classified", "Regressed", "logistic_probe", "ridge_probe"]
+__all__ = ["Classified", "Regressed", "logistic_probe", "probe_accuracy", "ridge_probe"]
 
 Reals = npt.NDArray[np.float64]
 
@@ -226,3 +226,21 @@ def _fit_ridge(reals: Reals, values: Reals, penalty: float) -> Any:
 def _fit(model: Any, reals: Reals, wanted: npt.NDArray[Any]) -> Any:
     scaler = imported("sklearn.preprocessing", "train").StandardScaler()
     return imported("sklearn.pipeline", "train").make_pipeline(scaler, model).fit(reals, wanted)
+
+
+def probe_accuracy(
+    fit: npt.ArrayLike, labels: npt.ArrayLike, test: npt.ArrayLike, wanted: npt.ArrayLike, penalty: float = 1e-4
+) -> float:
+    """Accuracy on other rows of the classifier of :func:`logistic_probe`, fitted to all of the first ones.
+
+    Rows of unknown label (-1) take no part. NaN without a row to test; a label that the fit does not know is not found.
+    """
+    reals, others = check_embeddings(fit), check_embeddings(test, "embeddings to test")
+    classes, right = check_labels(labels, len(reals)), check_labels(wanted, len(others), "labels to test")
+    names, dense = np.unique(classes[classes >= 0], return_inverse=True)
+    if not (right >= 0).any() or not len(names):
+        return math.nan
+    if len(names) == 1:
+        return float((right[right >= 0] == names[0]).mean())
+    model = _fit_logistic(reals[classes >= 0], np.asarray(dense, dtype=np.int64), _penalty(penalty, above=True))
+    return float((names[model.predict(others[right >= 0])] == right[right >= 0]).mean())

@@ -14,6 +14,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
 from setsup.experiments.data import Data
 from setsup.experiments.trained import TrainedRun
+from setsup.experiments.validation import Validation
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -83,6 +84,8 @@ class Preset:
         Number of runs, with seeds 0, 1, 2 …, that the paper averages.
     checkpoint_every : int
         Maximum number of steps lost when a run is killed.
+    validation : Validation
+        What is measured on held-out data during training; nothing by default.
     evaluations : mapping of str to Evaluation
         What ``setsup eval`` measures, by names that are valid in Python and on the command line.
     shrunk : bool
@@ -102,6 +105,7 @@ class Preset:
     steps: int = 0
     seeds: int = 1
     checkpoint_every: int = 100
+    validation: Validation = field(default_factory=Validation)
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict, metadata=_NO_SETTING)
     shrunk: bool = field(default=False, metadata=_NO_SETTING)
     digest: str | None = field(default=None, metadata=_NO_SETTING)
@@ -139,6 +143,7 @@ def smoke(preset: Preset) -> Preset:
         method=_shrunk(preset.method),
         augmentation=_shrunk(preset.augmentation),
         eval_transform=_shrunk(preset.eval_transform),
+        validation=_shrunk(preset.validation),
         evaluations={name: _shrunk(evaluation) for name, evaluation in preset.evaluations.items()},
         shrunk=True,
     )

@@ -9,7 +9,7 @@ from setsup.errors import DataError, SetsupError, near
 
 __all__ = ["check", "describe", "difference", "fill_defaults", "flatten", "put", "training_settings"]
 
-_IDLE = ("seeds", "checkpoint_every", "eval_transform")
+_IDLE = ("seeds", "checkpoint_every", "eval_transform", "validation")
 """Settings of a preset that do not affect the weights of a run; nor do settings within them."""
 
 

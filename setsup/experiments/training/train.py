@@ -29,6 +29,7 @@ from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.loggers import build_logger, end_run, need_logger, run_identity
 from setsup.experiments.training.trial import try_first_draw
+from setsup.experiments.training.validation import build_validation
 from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
 from setsup.loading.lightning import LightningBatches
@@ -101,6 +102,9 @@ def train(
         try_first_draw(preset, preset.sampler, preset.method, dataset, seed)
     method = build_method(preset.method, dataset.factors, seed)
     need_runnable(method)
+    validation = build_validation(
+        preset, preset.sampler, method, dataset, seed, root=root, substitute=substitute, precision=config.precision
+    )
     if config.compile:
         for network in method.children():
             network.compile()
@@ -112,7 +116,8 @@ def train(
         identity = run_identity(folder, about | training_settings(flatten(preset), substitute))
         checkpoints = CheckpointCallback(preset, folder, allow_nonfinite=config.allow_nonfinite)
         shown = ProgressCallback(preset.steps), SettingsCallback(settings)
-        trainer = _build_trainer(preset, folder, config, [NoiseScaleCallback(seed), checkpoints, *shown])
+        measured = [] if validation is None else [validation]  # before the step is saved
+        trainer = _build_trainer(preset, folder, config, [NoiseScaleCallback(seed), *measured, checkpoints, *shown])
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
