@@ -377,7 +377,7 @@ def test_without_a_terminal_there_is_a_line_a_minute(
     [
         ({"precision": "fp16"}, "^the setting precision takes 'float32' or 'bf16', not 'fp16'$"),
         ({"accelerator": "tpu"}, "^the setting accelerator takes 'auto' or 'cpu' or 'gpu', not 'tpu'$"),
-        ({"log": ("mlflow",)}, r"^the setting log takes .* not \('mlflow',\)$"),
+        ({"log": ("csv",)}, r"^the setting log takes .* not \('csv',\)$"),
         ({"devices": 0}, "^at least one device on one node trains, not 0 on 1$"),
         ({"nodes": -1}, "^at least one device on one node trains, not 1 on -1$"),
         ({"devices": "auto"}, "^the setting devices takes int, not 'auto'$"),

@@ -26,7 +26,7 @@ class RunConfig:
         Compile the method's networks with ``torch.compile``.
     workers : int or str
         As for :func:`setsup.loader`.
-    log : tuple of {"tensorboard", "wandb"}
+    log : tuple of {"tensorboard", "wandb", "mlflow"}
         Loggers of metrics, in addition to the files of the run folder.
     allow_nonfinite : bool
         Continue when the loss or the weights are no longer finite; otherwise a run stops there.
@@ -39,7 +39,7 @@ class RunConfig:
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     compile: bool = False
     workers: int | str = "auto"
-    log: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    log: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
     allow_nonfinite: bool = False
 
     def __post_init__(self) -> None:

@@ -27,6 +27,7 @@ from setsup.experiments.training.callbacks import NoiseScaleCallback, ProgressCa
 from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
+from setsup.experiments.training.first_batch import FirstBatchCallback
 from setsup.experiments.training.loggers import build_logger, end_run, need_logger, run_identity
 from setsup.experiments.training.trial import try_first_draw
 from setsup.experiments.training.validation import build_validation
@@ -115,7 +116,7 @@ def train(
         settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
         identity = run_identity(folder, about | training_settings(flatten(preset), substitute))
         checkpoints = CheckpointCallback(preset, folder, allow_nonfinite=config.allow_nonfinite)
-        shown = ProgressCallback(preset.steps), SettingsCallback(settings)
+        shown = FirstBatchCallback(folder), ProgressCallback(preset.steps), SettingsCallback(settings)
         measured = [] if validation is None else [validation]  # before the step is saved
         trainer = _build_trainer(preset, folder, config, [NoiseScaleCallback(seed), *measured, checkpoints, *shown])
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
@@ -131,7 +132,8 @@ def train(
         # Lightning loads the weights once more, but explains less if they do not fit
         resumed = str(load_weights(method, run)) if has_checkpoint(folder) else None
         title, at = f"{preset.name} seed {seed}", run.progress().steps
-        trainer.loggers = [build_logger(name, title, folder, identity, at) for name in config.log]
+        log = config.log if trainer.is_global_zero else ()  # two processes cannot create one MLflow database
+        trainer.loggers = [build_logger(name, title, folder, identity, at) for name in log]
         try:
             trainer.fit(method, datamodule=batches, ckpt_path=resumed, weights_only=True)
         except SystemExit as end:
