@@ -21,6 +21,7 @@ __all__ = ["Classified", "Regressed", "logistic_probe", "probe_accuracy", "ridge
 Reals = npt.NDArray[np.float64]
 
 _STILL = 1e-8  # gradient, in nats for a standardised embedding, that ends a descent
+_COARSE = 1e-4  # likewise, for an accuracy that is measured again and again
 _STEPS = 10_000
 _LEAST = 1e-300  # scikit-learn refuses the infinite penalty that a large one times the rows may be
 
@@ -207,13 +208,13 @@ def _penalty(penalty: float, above: bool) -> float:
     return float(penalty)
 
 
-def _fit_logistic(reals: Reals, classes: npt.NDArray[np.int64], penalty: float) -> Any:
+def _fit_logistic(reals: Reals, classes: npt.NDArray[np.int64], penalty: float, still: float = _STILL) -> Any:
     """A logistic regression of standardised embeddings."""
     strength = penalty * len(reals)
     if classes.max() == 1:  # of two classes scikit-learn fits the difference of the two rows of W
         strength /= 2
     linear = imported("sklearn.linear_model", "train")
-    return _fit(linear.LogisticRegression(C=max(1 / strength, _LEAST), tol=_STILL, max_iter=_STEPS), reals, classes)
+    return _fit(linear.LogisticRegression(C=max(1 / strength, _LEAST), tol=still, max_iter=_STEPS), reals, classes)
 
 
 def _fit_ridge(reals: Reals, values: Reals, penalty: float) -> Any:
@@ -242,5 +243,7 @@ def probe_accuracy(
         return math.nan
     if len(names) == 1:
         return float((right[right >= 0] == names[0]).mean())
-    model = _fit_logistic(reals[classes >= 0], np.asarray(dense, dtype=np.int64), _penalty(penalty, above=True))
+    model = _fit_logistic(
+        reals[classes >= 0], np.asarray(dense, dtype=np.int64), _penalty(penalty, above=True), _COARSE
+    )
     return float((names[model.predict(others[right >= 0])] == right[right >= 0]).mean())

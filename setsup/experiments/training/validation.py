@@ -47,7 +47,7 @@ class _HeldOut:
 
     trained: Dataset
     dataset: Dataset
-    sampler: Sampler
+    sampler: Sampler | None
     transform: Transform | None
     eval_transform: Transform | None
     training_rows: Rows
@@ -90,7 +90,7 @@ def build_validation(
     found = _HeldOut(
         dataset,
         held_out,
-        sampler.build(held_out.factors, _SEED),
+        _build_sampler(sampler, held_out) if asked.draws else None,
         build_transform(preset.augmentation, _SEED),
         build_eval_transform(preset.eval_transform, preset.augmentation, seed),
         training_rows,
@@ -98,6 +98,16 @@ def build_validation(
         test,
     )
     return ValidationCallback(asked, found, precision)
+
+
+def _build_sampler(sampler: SamplerConfig, held_out: Dataset) -> Sampler:
+    try:
+        return sampler.build(held_out.factors, _SEED)
+    except SetsupError as error:
+        raise SetsupError(
+            f"validation cannot draw from its rows as the training does ({error}): choose others, or measure knn or "
+            "probe alone with --validation.draws 0"
+        ) from error
 
 
 class ValidationCallback(Callback):
@@ -133,16 +143,17 @@ class ValidationCallback(Callback):
         device = trainer.strategy.root_device
         with _undisturbed(method, device) as logged:
             found = {}
-            if self._asked.draws:
+            if self._held_out.sampler is not None:
+                batches = self._batches(self._held_out.sampler, device)
                 with torch.no_grad(), trainer.precision_plugin.val_step_context():
-                    losses = [_loss(method, batch, number) for number, batch in enumerate(self._batches(device))]
+                    losses = [_loss(method, batch, number) for number, batch in enumerate(batches)]
                 # what the method logs in its loss, with a mean over the draws that logged it
                 found = {name: _mean(values) for name, values in logged.items()} | {"loss": _mean(losses)}
             if self._asked.knn or self._asked.probe:
                 found |= self._accuracies(method, str(device))
         return found
 
-    def _batches(self, device: torch.device) -> Iterator[dict[str, Any]]:
+    def _batches(self, sampler: Sampler, device: torch.device) -> Iterator[dict[str, Any]]:
         """The draws, always the same; indices are rows of the training data, -1 for images that are not among them."""
         held_out = self._held_out
 
@@ -152,7 +163,7 @@ class ValidationCallback(Callback):
             return batch if held_out.transform is None else held_out.transform(batch)
 
         to = "torch" if device.type == "cpu" else str(device)
-        loader = Loader(held_out.dataset, held_out.sampler, transform=prepare, workers="thread", to=to)
+        loader = Loader(held_out.dataset, sampler, transform=prepare, workers="thread", to=to)
         return islice(iter(loader), self._asked.draws)
 
     def _accuracies(self, method: LightningModule, device: str) -> dict[str, float]:
