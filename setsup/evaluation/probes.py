@@ -16,12 +16,11 @@ from setsup.errors import DataError, SetsupError, brief, imported
 from setsup.evaluation.held_out import assign_folds, held_out
 from setsup.evaluation.inputs import check_embeddings, check_labels
 
-__all__ = ["Classified", "Regressed", "logistic_probe", "probe_accuracy", "ridge_probe"]
+__all__ = ["Classified", "Regressed", "logistic_probe", "ridge_probe"]
 
 Reals = npt.NDArray[np.float64]
 
 _STILL = 1e-8  # gradient, in nats for a standardised embedding, that ends a descent
-_COARSE = 1e-4  # likewise, for an accuracy that is measured again and again
 _STEPS = 10_000
 _LEAST = 1e-300  # scikit-learn refuses the infinite penalty that a large one times the rows may be
 
@@ -208,13 +207,13 @@ def _penalty(penalty: float, above: bool) -> float:
     return float(penalty)
 
 
-def _fit_logistic(reals: Reals, classes: npt.NDArray[np.int64], penalty: float, still: float = _STILL) -> Any:
+def _fit_logistic(reals: Reals, classes: npt.NDArray[np.int64], penalty: float) -> Any:
     """A logistic regression of standardised embeddings."""
     strength = penalty * len(reals)
     if classes.max() == 1:  # of two classes scikit-learn fits the difference of the two rows of W
         strength /= 2
     linear = imported("sklearn.linear_model", "train")
-    return _fit(linear.LogisticRegression(C=max(1 / strength, _LEAST), tol=still, max_iter=_STEPS), reals, classes)
+    return _fit(linear.LogisticRegression(C=max(1 / strength, _LEAST), tol=_STILL, max_iter=_STEPS), reals, classes)
 
 
 def _fit_ridge(reals: Reals, values: Reals, penalty: float) -> Any:
@@ -227,23 +226,3 @@ def _fit_ridge(reals: Reals, values: Reals, penalty: float) -> Any:
 def _fit(model: Any, reals: Reals, wanted: npt.NDArray[Any]) -> Any:
     scaler = imported("sklearn.preprocessing", "train").StandardScaler()
     return imported("sklearn.pipeline", "train").make_pipeline(scaler, model).fit(reals, wanted)
-
-
-def probe_accuracy(
-    fit: npt.ArrayLike, labels: npt.ArrayLike, test: npt.ArrayLike, wanted: npt.ArrayLike, penalty: float = 1e-4
-) -> float:
-    """Accuracy on other rows of the classifier of :func:`logistic_probe`, fitted to all of the first ones.
-
-    Rows of unknown label (-1) take no part. NaN without a row to test; a label that the fit does not know is not found.
-    """
-    reals, others = check_embeddings(fit), check_embeddings(test, "embeddings to test")
-    classes, right = check_labels(labels, len(reals)), check_labels(wanted, len(others), "labels to test")
-    names, dense = np.unique(classes[classes >= 0], return_inverse=True)
-    if not (right >= 0).any() or not len(names):
-        return math.nan
-    if len(names) == 1:
-        return float((right[right >= 0] == names[0]).mean())
-    model = _fit_logistic(
-        reals[classes >= 0], np.asarray(dense, dtype=np.int64), _penalty(penalty, above=True), _COARSE
-    )
-    return float((names[model.predict(others[right >= 0])] == right[right >= 0]).mean())
