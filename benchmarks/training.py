@@ -46,7 +46,7 @@ def _step(root: Path) -> Iterator[Row]:
 
     preset = find_preset("abc/mnist")
     dataset = preset.data.open(root)
-    batches = iter(Loader(dataset, preset.sampler.build(dataset.factors, 0), workers=0))
+    batches = iter(Loader(dataset, preset.sampler.build(dataset, 0), workers=0))
     method: Any = build_method(preset.method, dataset.factors, 0)
     adam = method.configure_optimizers()
     embeddings = [method.embed(next(batches)).detach().requires_grad_() for _ in range(4)]

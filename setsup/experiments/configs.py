@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import torch
     from lightning.pytorch import LightningModule
 
+    from setsup.datasets import Dataset
     from setsup.factors import FactorTable
     from setsup.loading.batch import Transform
     from setsup.samplers import Sampler
@@ -29,8 +30,8 @@ __all__ = [
 class SamplerConfig(Protocol):
     """How sets are drawn: settings of a sampler."""
 
-    def build(self, table: "FactorTable", seed: int) -> "Sampler":
-        """Build the sampler of a run."""
+    def build(self, dataset: "Dataset", seed: int) -> "Sampler":
+        """Build the sampler of a run, for the table of its dataset, ``dataset.factors``."""
 
 
 class MethodConfig(Protocol):
@@ -52,8 +53,11 @@ class MethodConfig(Protocol):
 class Augmentation(Protocol):
     """What is done to batches: settings of a transform."""
 
-    def build(self, seed: int) -> "Transform":
-        """Build the transform of a run, as ``transform=`` of :func:`setsup.loader` takes it."""
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform of a run, as ``transform=`` of :func:`setsup.loader` takes it.
+
+        The dataset is what batches are drawn from: that of the training, or what is embedded.
+        """
 
 
 def build_method(config: MethodConfig, table: "FactorTable", seed: int) -> "LightningModule":
@@ -69,22 +73,25 @@ def build_method(config: MethodConfig, table: "FactorTable", seed: int) -> "Ligh
     return method
 
 
-def build_transform(augmentation: str | Augmentation | None, seed: int) -> "Transform | None":
+def build_transform(augmentation: str | Augmentation | None, dataset: "Dataset", seed: int) -> "Transform | None":
     """Build the transform of training batches, of a recipe where it is named."""
     if isinstance(augmentation, str):
         from setsup.loading.transforms import recipe
 
         return recipe(augmentation, seed=seed)
-    return None if augmentation is None else augmentation.build(seed)
+    return None if augmentation is None else augmentation.build(dataset, seed)
 
 
 def build_eval_transform(
-    eval_transform: str | Augmentation | None, augmentation: str | Augmentation | None, seed: int
+    eval_transform: str | Augmentation | None,
+    augmentation: str | Augmentation | None,
+    dataset: "Dataset",
+    seed: int,
 ) -> "Transform | None":
-    """Build the transform of batches that are embedded; by default that of the recipe of the augmentation."""
+    """Build the transform of batches of a dataset that are embedded; by default the recipe of the augmentation."""
     config = augmentation if eval_transform is None else eval_transform
     if isinstance(config, str):
         from setsup.loading.transforms import evaluation_transform
 
         return evaluation_transform(config)
-    return None if eval_transform is None or config is None else config.build(seed)
+    return None if eval_transform is None or config is None else config.build(dataset, seed)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from setsup.errors import SetsupError
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ class Data:
     options : tuple of (str, value)
         Options of the benchmark's own ``open``, such as ``(("size", (64, 64)),)``; not for the substitute, nor for
         folders and shards, which were written with them.
+    modalities : tuple of str, optional
+        Names of the arrays that batches have, such as ``("image", "depth")``; all of the dataset by default.
 
     """
 
@@ -37,6 +41,7 @@ class Data:
     substitute: str | None = None
     where: str | None = None
     options: tuple[tuple[str, Any], ...] = ()
+    modalities: tuple[str, ...] | None = None
 
     def open(self, root: Path | str | None = None, *, substitute: bool = False, split: str | None = None) -> "Dataset":
         """Open it.
@@ -53,17 +58,22 @@ class Data:
         Raises
         ------
         DataError
-            When files are missing or damaged; the message says how to get them.
+            When files are missing or damaged; the message says how to get them. When it has no such modality.
         SetsupError
             When there is no substitute.
 
         """
         from setsup import opening
+        from setsup.datasets import Selection
 
-        if not substitute:
+        if substitute and self.substitute is None:
+            raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
+        if substitute and self.substitute is not None:
+            found = opening.open(self.substitute, None, split or self.split, self.where)
+        else:
             kind = opening.find_kind(self.name)
             options = dict(self.options) if kind == "benchmark" else {}
-            return opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
-        if self.substitute is None:
-            raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
-        return opening.open(self.substitute, None, split or self.split, self.where)
+            found = opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
+        if self.modalities is None:
+            return found
+        return Selection(found, np.arange(len(found)), found.factors, self.modalities)

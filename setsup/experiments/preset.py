@@ -84,6 +84,12 @@ class Preset:
         Number of runs, with seeds 0, 1, 2 …, that the paper averages.
     checkpoint_every : int
         Maximum number of steps lost when a run is killed.
+    initial_run : str, optional
+        Weights that training starts from, as the second stage of a method: the folder of a finished run, a file of
+        weights, or the name of a preset, whose run of the same seed is then looked for next to this one's. A method
+        takes them by ``load_initial(weights)``, or else by ``load_state_dict``.
+    datasets : mapping of str to Data
+        Further datasets, by names of your choice such as ``"gallery"``, for evaluations: ``trained.open("gallery")``.
     validation : Validation
         What is measured on held-out data during training; nothing by default.
     evaluations : mapping of str to Evaluation
@@ -105,6 +111,8 @@ class Preset:
     steps: int = 0
     seeds: int = 1
     checkpoint_every: int = 100
+    initial_run: str | None = None
+    datasets: Mapping[str, Data] = field(default_factory=dict)
     validation: Validation = field(default_factory=Validation)
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict, metadata=_NO_SETTING)
     shrunk: bool = field(default=False, metadata=_NO_SETTING)
@@ -121,12 +129,15 @@ class Preset:
         if bool(self.steps) is bool(missing):
             words = "1 or more with a method" if self.steps == 0 else "0 without a method"
             raise SetsupError(f"{self.name}: steps are {words}, not {self.steps}")
-        for name in self.evaluations:
-            if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:
-                raise SetsupError(
-                    f"{self.name} cannot name an evaluation {name!r}: names are made of letters, digits and _, and "
-                    f"are neither keywords of Python nor {', '.join(_OPTIONS)}"
-                )
+        if self.initial_run is not None and missing:
+            raise SetsupError(f"{self.name} trains nothing, so that it has no initial run: leave it out")
+        for what, names in (("an evaluation", self.evaluations), ("a dataset", self.datasets)):
+            for name in names:
+                if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:
+                    raise SetsupError(
+                        f"{self.name} cannot name {what} {name!r}: names are made of letters, digits and _, and "
+                        f"are neither keywords of Python nor {', '.join(_OPTIONS)}"
+                    )
 
 
 def smoke(preset: Preset) -> Preset:

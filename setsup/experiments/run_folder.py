@@ -15,10 +15,11 @@ from setsup.experiments.run import DIGEST, Run, is_trained, read_json, write_jso
 from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
 from setsup.files.expand_user import expanded
 
-__all__ = ["begin", "open_run"]
+__all__ = ["begin", "default_folder", "open_run", "read_description"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
 _DESCRIPTION = "run.json"
+_INITIAL = "initial_weights_sha256"
 _FORMER = {
     "how": "config",
     "stand_in": "substitute",
@@ -37,12 +38,14 @@ def begin(
     root: Path | str | None = None,
     substitute: bool = False,
     config: Mapping[str, Any],
+    initial: str | None = None,
 ) -> Run:
     """Create a run folder, or open an existing one to resume it.
 
     A folder without a trained step is overwritten. In another, the root given last is kept, and a session with another
     configuration, other versions or another file of presets is appended to ``later``: if the settings are equal, a
-    corrected comment in that file is no reason to refuse.
+    corrected comment in that file is no reason to refuse. `initial` is the digest of the weights it starts from, None
+    where that is not known: the weights of a run that has begun need not be there any more.
     """
     folder = Path(folder)
     description = {
@@ -57,9 +60,13 @@ def begin(
     }
     if preset.digest is not None:
         description[DIGEST] = preset.digest
+    if initial is not None:
+        description[_INITIAL] = initial
     if is_trained(folder):
-        there = _read_description(folder / _DESCRIPTION)
+        there = read_description(folder)
         old = there | {"settings": fill_defaults(preset, there["settings"])}
+        if initial is None and preset.initial_run is not None:
+            description[_INITIAL] = there.get(_INITIAL, "those of another run")
         if differing := difference(_identity(old), _identity(description)):
             listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
             raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
@@ -74,6 +81,11 @@ def begin(
             return Run(folder, preset, seed, there)
     write_json(folder / _DESCRIPTION, description)
     return Run(folder, preset, seed, description)
+
+
+def default_folder(name: str, seed: int, substitute: bool, shrunk: bool) -> Path:
+    """Where the run of a preset's name is, below the folder of all runs."""
+    return Path(f"{name}{'-substitute' * substitute}{'-smoke' * shrunk}", f"seed-{seed}")
 
 
 def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
@@ -96,12 +108,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
     """
     check_arguments(open_run, locals(), DataError)
     folder = Path(folder)
-    path = folder / _DESCRIPTION
-    if not path.exists():
-        below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
-        hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
-        raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
-    description = _read_description(path)
+    description = read_description(folder)
     name, seed, settings = description["preset"], description["seed"], description["settings"]
     if preset is None or preset.name != name:
         if (preset := find_named(name)) is None:
@@ -110,6 +117,8 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
                 "name the file, as in --preset my_method.py"
             )
     preset = smoke(preset) if description.get("smoke") else preset
+    known = flatten(preset)  # a dataset for evaluations may have been removed from the preset's file since
+    settings = {key: value for key, value in settings.items() if not key.startswith("datasets.") or key in known}
     return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description)
 
 
@@ -117,11 +126,17 @@ def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
     """What must be equal for a run to resume."""
     asked = {key: description[key] for key in ("preset", "seed", "substitute")}
     session = {"smoke": description.get("smoke", False), "precision": description["config"].get("precision")}
-    return asked | training_settings(description["settings"], description["substitute"]) | session
+    initial = {"initial_weights": description.get(_INITIAL)}
+    return asked | training_settings(description["settings"], description["substitute"]) | session | initial
 
 
-def _read_description(path: Path) -> dict[str, Any]:
-    """Read and check `run.json`, with names of earlier versions replaced."""
+def read_description(folder: Path) -> dict[str, Any]:
+    """Read and check `run.json` of a folder, with names of earlier versions replaced."""
+    path = folder / _DESCRIPTION
+    if not path.exists():
+        below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
+        hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
+        raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
     found = _rename(read_json(path))
     kinds = {"preset": str, "seed": int, "substitute": bool, "settings": dict, "config": dict}
     wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]

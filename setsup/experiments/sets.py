@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets import Dataset
 from setsup.errors import SetsupError
 from setsup.factors import FactorTable
 from setsup.random import fold, stream_key
@@ -48,17 +49,17 @@ class Sets:
     where: str | None = None
     pool: int | None = None
 
-    def build(self, table: FactorTable, seed: int) -> SetSampler:
+    def build(self, dataset: Dataset, seed: int) -> SetSampler:
         """Build the sampler of a run."""
         return SetSampler(
-            table,
+            dataset.factors,
             inactive=self.inactive,
             size=self.size,
             sets=self.sets,
             unconstrained=self.unconstrained,
             small=self.small,
             where=self.where,
-            weights=self._pooled(table),
+            weights=self._pooled(dataset.factors),
             seed=seed,
         )
 

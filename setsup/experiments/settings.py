@@ -9,20 +9,24 @@ from setsup.errors import DataError, SetsupError, near
 
 __all__ = ["check", "describe", "difference", "fill_defaults", "flatten", "put", "training_settings"]
 
-_IDLE = ("seeds", "checkpoint_every", "eval_transform", "validation")
-"""Settings of a preset that do not affect the weights of a run; nor do settings within them."""
+_IDLE = ("seeds", "checkpoint_every", "eval_transform", "validation", "datasets", "initial_run")
+"""Settings of a preset that do not affect the weights of a run; nor do settings within them.
+
+Of an initial run, the weights count and not where they lie: `run.json` has their digest.
+"""
 
 
 def flatten(settings: Any) -> dict[str, Any]:
     """Settings as JSON values by dotted names; nested settings name their class."""
     found: dict[str, Any] = {}
     for name in _names(settings):
-        value = getattr(settings, name)
-        if _has_settings(value):
-            found[name] = type(value).__qualname__
-            found |= {f"{name}.{inner}": one for inner, one in flatten(value).items()}
-        else:
-            found[name] = _plain(value, name)
+        parts = _parts(name, getattr(settings, name))
+        if parts is None:
+            found[name] = _plain(getattr(settings, name), name)
+            continue
+        for part, value in parts.items():
+            found[part] = type(value).__qualname__
+            found |= {f"{part}.{inner}": one for inner, one in flatten(value).items()}
     return found
 
 
@@ -69,19 +73,25 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
     known = flatten(settings)
     inner: dict[str, dict[str, Any]] = {}
     changed: dict[str, Any] = {}
+    listed = (_parts(name, getattr(settings, name)) or {} for name in _names(settings))
+    parts = {part: one for found in listed for part, one in found.items()}
     for name, value in values.items():
-        head, dot, rest = name.partition(".")
         if name not in known:
             raise SetsupError(f"there is no setting {name!r}{near(name, known)}")
-        if dot:
-            inner.setdefault(head, {})[rest] = value
-        elif _has_settings(getattr(settings, name)):
-            if value != known[name]:
-                raise SetsupError(f"the setting {name} is a {known[name]} here, not {value!r}")
-        else:
-            changed[head] = _freeze(value)
+        part = next((part for part in parts if name.startswith(f"{part}.")), None)
+        if part is not None:
+            inner.setdefault(part, {})[name.removeprefix(f"{part}.")] = value
+        elif name not in parts:
+            changed[name] = _freeze(value)
+        elif value != known[name]:
+            raise SetsupError(f"the setting {name} is a {known[name]} here, not {value!r}")
     check(settings, changed)
-    changed |= {head: put(getattr(settings, head), given) for head, given in inner.items()}
+    for part, given in inner.items():
+        head, dot, key = part.partition(".")
+        if dot:
+            changed[head] = {**changed.get(head, getattr(settings, head)), key: put(parts[part], given)}
+        else:
+            changed[head] = put(parts[part], given)
     return replace(settings, **changed)
 
 
@@ -106,6 +116,13 @@ def _names(settings: Any) -> list[str]:
     return [member.name for member in fields(settings) if member.metadata.get("setting", True)]
 
 
+def _parts(name: str, value: Any) -> dict[str, Any] | None:
+    """Settings within a setting, by dotted names: itself, or those of a mapping; None for a plain value."""
+    if isinstance(value, Mapping) and all(map(_has_settings, value.values())):
+        return {f"{name}.{key}": one for key, one in value.items()}
+    return {name: value} if _has_settings(value) else None
+
+
 def _has_settings(value: Any) -> bool:
     return is_dataclass(value) and not isinstance(value, type)
 
@@ -115,11 +132,11 @@ def _defaults(settings: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     declared = {member.name: member for member in fields(settings)}
     for name in _names(settings):
-        value, member = getattr(settings, name), declared[name]
-        if _has_settings(value):
-            found[name] = type(value).__qualname__
-            found |= {f"{name}.{inner}": one for inner, one in _defaults(value).items()}
-        elif member.default_factory is not MISSING or member.default is not MISSING:
+        member, parts = declared[name], _parts(name, getattr(settings, name))
+        for part, value in (parts or {}).items():
+            found[part] = type(value).__qualname__
+            found |= {f"{part}.{inner}": one for inner, one in _defaults(value).items()}
+        if parts is None and (member.default_factory is not MISSING or member.default is not MISSING):
             usual = member.default if member.default_factory is MISSING else member.default_factory()
             if not _has_settings(usual):
                 found[name] = _plain(usual, name)

@@ -1,5 +1,6 @@
 """A trained method with the data it was trained on: what evaluations get."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SetsupError
-from setsup.experiments.configs import MethodConfig, build_method
+from setsup.errors import SetsupError, near
+from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
 from setsup.experiments.data import Data
 from setsup.factors import FactorTable
 from setsup.samplers import EpochSampler
@@ -51,8 +52,10 @@ class TrainedRun:
         Where networks run.
     precision : str
         As in :class:`~setsup.experiments.RunConfig`.
-    transform : callable of a batch, optional
-        Applied to batches that are embedded.
+    datasets : mapping of str to Data
+        The preset's further datasets.
+    eval_transform, augmentation : str or Augmentation, optional
+        Of the preset; they determine what is applied to batches that are embedded.
 
     """
 
@@ -66,7 +69,9 @@ class TrainedRun:
     substitute: bool = False
     device: str = "cpu"
     precision: str = "float32"
-    transform: "Transform | None" = None
+    datasets: Mapping[str, Data] = field(default_factory=dict)
+    eval_transform: str | Augmentation | None = None
+    augmentation: str | Augmentation | None = None
     _embedded: dict[Any, Reals] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -74,16 +79,36 @@ class TrainedRun:
         """What was trained on."""
         return self.open()
 
-    def open(self, split: str | None = None) -> "Dataset":
-        """Open the dataset of the preset, in another split if one is named."""
+    def open(self, name: str | None = None, *, split: str | None = None) -> "Dataset":
+        """Open a dataset of the preset.
+
+        Parameters
+        ----------
+        name : str, optional
+            One of the preset's ``datasets``; what was trained on by default. The folder that the run was given for the
+            published files is that of the training data; other data are where ``setsup fetch`` puts them.
+        split : str, optional
+            Another split than the preset's.
+
+        """
         if self.data is None:
             raise SetsupError(f"{self.name} has no dataset")
-        return self.data.open(self.root, substitute=self.substitute, split=split)
+        if name is None:
+            return self.data.open(self.root, substitute=self.substitute, split=split)
+        if name not in self.datasets:
+            hint = near(name, self.datasets) or f": name one of its `datasets`, or open a split, open(split={name!r})"
+            raise SetsupError(f"{self.name} has no dataset {name!r}{hint}")
+        data = self.datasets[name]
+        root = self.root if data.name == self.data.name else None
+        return data.open(root, substitute=self.substitute and data.substitute is not None, split=split)
 
-    @property
-    def embedding(self) -> dict[str, Any]:
-        """Options of :func:`embed` for this run."""
-        return {"device": self.device, "precision": self.precision, "transform": self.transform}
+    def transform(self, dataset: "Dataset") -> "Transform | None":
+        """What is applied to batches of a dataset that are embedded."""
+        return build_eval_transform(self.eval_transform, self.augmentation, dataset, self.seed)
+
+    def embedding(self, dataset: "Dataset") -> dict[str, Any]:
+        """Options of :func:`embed` for this run and a dataset."""
+        return {"device": self.device, "precision": self.precision, "transform": self.transform(dataset)}
 
     @cached_property
     def untrained(self) -> "LightningModule":
@@ -114,7 +139,7 @@ class TrainedRun:
         rows = np.arange(len(dataset)) if rows is None else np.asarray(rows)
         key = (self.method, dataset.name, dataset.factors.fingerprint, rows.tobytes())
         if key not in self._embedded:
-            found = embed(self.method, dataset, rows, **self.embedding)
+            found = embed(self.method, dataset, rows, **self.embedding(dataset))
             found.flags.writeable = False
             self._embedded[key] = found
         return self._embedded[key]

@@ -10,12 +10,12 @@ from lightning.pytorch import LightningModule
 
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError
-from setsup.experiments.configs import build_eval_transform, build_method
+from setsup.experiments.configs import build_method
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run
 from setsup.experiments.trained import TrainedRun
 
-__all__ = ["load_trained", "load_weights"]
+__all__ = ["load_trained", "load_weights", "misfit"]
 
 
 def load_trained(
@@ -63,7 +63,9 @@ def load_trained(
         substitute=run.substitute,
         device=device,
         precision=run.description["config"]["precision"],
-        transform=build_eval_transform(preset.eval_transform, preset.augmentation, run.seed),
+        datasets=preset.datasets,
+        eval_transform=preset.eval_transform,
+        augmentation=preset.augmentation,
     )
 
 
@@ -76,13 +78,13 @@ def load_weights(method: LightningModule, run: Run) -> Path:
         since = "the file of its preset has changed since: " if run.file_changed else ""
         raise SetsupError(
             f"{path} does not hold what the method of {run.preset.name} expects "
-            f"({_misfit(method.state_dict(), weights)}); {since}restore the method it was trained with, or train "
+            f"({misfit(method.state_dict(), weights)}); {since}restore the method it was trained with, or train "
             "again in another folder"
         ) from None
     return path
 
 
-def _misfit(expected: Mapping[str, Any], weights: object) -> str:
+def misfit(expected: Mapping[str, Any], weights: object) -> str:
     """The first weight of a method that a checkpoint does not fit, in words."""
     if not isinstance(weights, Mapping):
         return "no weights by name"

@@ -97,7 +97,7 @@ class Moved:
 
     times: float = 0.5
 
-    def build(self, seed: int) -> Any:
+    def build(self, dataset: Any, seed: int) -> Any:
         return _Times(self.times)
 
 

@@ -54,7 +54,7 @@ class ViewsSettings:
 class Own:
     """Views of a box at a place drawn at random."""
 
-    def build(self, seed: int) -> Any:
+    def build(self, dataset: Any, seed: int) -> Any:
         return Compose([Augment([Crop(32)], seed=seed), ColorViews("lab")])
 
 
@@ -62,7 +62,7 @@ class Own:
 class Whole:
     """Views of the whole image."""
 
-    def build(self, seed: int) -> Any:
+    def build(self, dataset: Any, seed: int) -> Any:
         return ColorViews("lab")
 
 

@@ -59,7 +59,7 @@ def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
     dataset = opened(preset, digits)
     assert preset.steps >= 500
     assert preset.sampler is not None
-    sampler = preset.sampler.build(dataset.factors, 0)
+    sampler = preset.sampler.build(dataset, 0)
     draw = sampler[0]
     copies = (2,) if preset.augmentation is not None else ()
     # a batch as the loader gives it, of few of its slots: images of 1,024 would take seconds to render
@@ -83,7 +83,7 @@ def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
 def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
     preset = presets()[name]
     dataset = opened(preset, digits)
-    sampler = preset.sampler.build(dataset.factors, 3)
+    sampler = preset.sampler.build(dataset, 3)
     held = preset.sampler.inactive
     for step in range(3):
         sets = sampler[step].indices

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ TABLE = FactorTable([Factor(name, Kind.NOMINAL, tuple(range(n))) for name, n in 
 
 def drawn(config: Sets, table: FactorTable = TABLE, seed: int = 0, steps: int = 400) -> np.ndarray:
     """Different rows of all sets of some steps."""
-    sampler = config.build(table, seed)
+    sampler = config.build(SimpleNamespace(factors=table), seed)
     return np.unique(np.concatenate([sampler[step].indices.ravel() for step in range(steps)]))
 
 
@@ -42,7 +43,7 @@ def test_no_more_than_the_pool_of_each_value_is_drawn() -> None:
 def test_pools_are_the_same_in_all_runs_and_sets_are_not() -> None:
     config = Sets(inactive=("a",), size=8, pool=20)
     assert drawn(config, seed=0).tolist() == drawn(config, seed=9).tolist()
-    first, other = (config.build(TABLE, seed)[0].indices for seed in (0, 9))
+    first, other = (config.build(SimpleNamespace(factors=TABLE), seed)[0].indices for seed in (0, 9))
     assert (first != other).any()
 
 
@@ -54,7 +55,7 @@ def test_pools_hold_what_the_expression_keeps() -> None:
 
 def test_sets_that_hold_nothing_draw_from_all_pools() -> None:
     pools = drawn(Sets(inactive=("a",), size=8, pool=20))
-    sampler = Sets(inactive=("a",), size=8, pool=20, unconstrained=1).build(TABLE, 3)
+    sampler = Sets(inactive=("a",), size=8, pool=20, unconstrained=1).build(SimpleNamespace(factors=TABLE), 3)
     free = np.unique(np.concatenate([sampler[step].indices[1] for step in range(400)]))
     assert free.tolist() == pools.tolist()
     assert len(drawn(Sets(inactive=(), sets=1, size=8, pool=20))) == 20
@@ -75,7 +76,7 @@ def test_rows_of_which_the_held_factor_is_unknown_are_in_no_pool() -> None:
 
 def test_a_pool_of_nothing() -> None:
     with pytest.raises(SetsupError, match=r"^a pool has 1 row or more, not 0$"):
-        Sets(inactive=("a",), pool=0).build(TABLE, 0)
+        Sets(inactive=("a",), pool=0).build(SimpleNamespace(factors=TABLE), 0)
 
 
 def test_the_pool_is_a_setting() -> None:
@@ -96,7 +97,7 @@ def test_five_inactive_factors_leave_short_sets_that_train(tmp_path: Path, metho
     run = train(preset, tmp_path, config=RunConfig(workers=0))
     assert run.finished
     assert run.progress().images == 2 * 2 * 10
-    draw = preset.sampler.build(SHAPES.factors, 0)[0]
+    draw = preset.sampler.build(SHAPES, 0)[0]
     found = []
     for number, rows in enumerate(draw.indices):
         rows = rows if draw.mask is None else rows[draw.mask[number]]

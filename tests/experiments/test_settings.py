@@ -140,7 +140,7 @@ def test_settings_that_an_earlier_version_did_not_have_are_filled_in_with_their_
     now = Outer(count=7, words=("b",), inner=Inner(word="c"))
     assert fill_defaults(now, {}) == flatten(Outer())
     assert fill_defaults(now, {"count": 3, "inner.word": "d"}) == flatten(Outer(count=3, inner=Inner("d")))
-    data = {"split": None, "substitute": None, "where": None, "options": []}
+    data = {"split": None, "substitute": None, "where": None, "options": [], "modalities": None}
     assert fill_defaults(Data("mnist"), {}) == data, "there is none of a name"
 
 

@@ -137,7 +137,7 @@ def test_embeddings_are_made_once() -> None:
     assert some.embed(dataset, rows.copy()) is first
     assert dataset.fetched == fetched
     assert some.embed()[:, 0].tolist() == list(range(300))
-    part = some.open("test")
+    part = some.open(split="test")
     assert some.embed(part)[:, 0].tolist() == list(range(1, 300, 2))
     assert some.embed(part, np.array([3]))[:, 0].tolist() == [7]
 
@@ -177,7 +177,7 @@ def test_two_data_sets_with_the_same_factors_are_two() -> None:
 
 def test_the_data_are_those_of_the_run() -> None:
     some = trained(ROWS, Numbered(10), root="there", substitute=True)
-    some.open("test")
+    some.open(split="test")
     assert some.dataset is some.dataset
     assert some.data.opened == [("there", True, "test"), ("there", True, None)]
 
@@ -221,8 +221,8 @@ def test_a_run_remembers_where_its_files_were(tmp_path: Path) -> None:
     assert set(found.dataset.factors.values("split")) == {"train"}
     whole = digits.open(tmp_path / "files")
     test = whole.fetch(np.arange(200, 400))["image"]
-    assert np.array_equal(found.open("test").fetch(np.arange(200))["image"], test)
-    assert found.embed(found.open("test")).shape == (200, 8)
+    assert np.array_equal(found.open(split="test").fetch(np.arange(200))["image"], test)
+    assert found.embed(found.open(split="test")).shape == (200, 8)
     (tmp_path / "files").rename(tmp_path / "moved")
     with pytest.raises(DataError, match="files"):
         _ = load_trained(run, device="cpu").dataset

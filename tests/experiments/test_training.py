@@ -27,6 +27,7 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from torch import nn  # noqa: E402
 
 import setsup  # noqa: E402
+from setsup.datasets import Dataset  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import (  # noqa: E402
     Data,
@@ -738,7 +739,7 @@ class Turned:
     turn: float = 0.0
     small: bool = False
 
-    def build(self, seed: int) -> Any:
+    def build(self, dataset: Any, seed: int) -> Any:
         from setsup.loading.transforms import Augment, Hue
 
         return Augment([Hue(self.turn, self.turn)], copies=2, seed=seed, stream="turned")
@@ -772,8 +773,8 @@ class Once:
 
     size: int = 1
 
-    def build(self, table: FactorTable, seed: int) -> setsup.EpochSampler:
-        return setsup.EpochSampler(table, self.size, epochs=1, seed=seed)
+    def build(self, dataset: Dataset, seed: int) -> setsup.EpochSampler:
+        return setsup.EpochSampler(dataset.factors, self.size, epochs=1, seed=seed)
 
 
 @pytest.mark.long("trainings")

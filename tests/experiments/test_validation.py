@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import Preset, Run, RunConfig, Validation, load_trained, open_run, smoke, train  # noqa: E402
+from setsup.experiments import Data, Preset, Run, RunConfig, Validation, load_trained, open_run, smoke, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.settings import flatten, put, training_settings  # noqa: E402
 from setsup.experiments.training.validation import build_validation  # noqa: E402
@@ -172,7 +172,7 @@ def test_a_run_may_be_validated_otherwise_when_it_resumes(tmp_path: Path) -> Non
 
 
 def test_levels_are_matched_by_their_values(tmp_path: Path) -> None:
-    from setsup.experiments.training.validation import _codes
+    from setsup.experiments.training.held_out import _codes
 
     trained = FactorTable([Factor("digit", Kind.NOMINAL, ("one", "two", "three"))], {"digit": [0, 1, 2]})
     other = FactorTable([Factor("digit", Kind.NOMINAL, ("three", "four", "one"))], {"digit": [0, 1, 2, -1]})
@@ -220,6 +220,19 @@ def test_a_loss_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(ABC, "loss", loss)
     with pytest.raises(SetsupError, match=r"^ABC.loss gave Tensor \(3,\), and validation measures one number"):
         train(replace(PLAIN, steps=2, validation=Validation(every=1)), tmp_path, config=HERE)
+
+
+@pytest.mark.long("trainings")
+def test_a_further_dataset_is_validated_on(tmp_path: Path) -> None:
+    further = {"large": Data("shapes3d-procedural", where=OTHERS)}
+    asked = Validation(every=2, dataset="large", draws=2, knn=("shape",), rows=40)
+    preset = replace(PLAIN, steps=2, sampler=replace(PLAIN.sampler, where=None), data=replace(PLAIN.data, where=FEW))
+    run = train(replace(preset, datasets=further, validation=asked), tmp_path / "a", config=HERE)
+    same = replace(asked, dataset=None, where=OTHERS)
+    again = train(replace(preset, validation=same), tmp_path / "b", config=HERE)
+    assert lines(run) == lines(again)
+    other = train(replace(preset, validation=replace(same, where=None)), tmp_path / "c", config=HERE)
+    assert lines(run)[1]["validation/loss"] != lines(other)[1]["validation/loss"]
 
 
 @pytest.mark.parametrize(

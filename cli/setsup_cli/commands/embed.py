@@ -102,7 +102,7 @@ def run(options: Options) -> int:
         many = f"{len(dataset):,}" if rows is None else f"{len(rows):,} of {len(dataset):,}"
         say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
     try:
-        embedded = embed(trained.method, dataset, rows, **trained.embedding)
+        embedded = embed(trained.method, dataset, rows, **trained.embedding(dataset))
     except (RuntimeError, ValueError, LookupError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error
@@ -125,7 +125,7 @@ def _dataset(options: Options, trained: "TrainedRun", data: "Data") -> "Dataset"
     from setsup.opening import find_kind
 
     if options.dataset is None:
-        return trained.open(options.split)
+        return trained.open(split=options.split)
     if options.dataset != data.name or find_kind(data.name) != "benchmark":
         # the folder of the training has other files
         return open_source(Named(options.dataset, root=options.root, split=options.split, option=options.option))

@@ -242,7 +242,10 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
     config = RunConfig(
         **{field.name: value for field in fields(RunConfig) if (value := getattr(options, field.name)) is not None}
     )
-    folder = _folder(options, preset) / f"seed-{seed}"
+    from setsup.experiments.run_folder import default_folder
+
+    usual = default_folder(preset.name, seed, options.substitute, options.smoke)
+    folder = Path("runs", usual) if options.out is None else expanded(options.out) / usual.name
     try:
         run = train(
             preset, folder, seed=seed, root=options.root, substitute=options.substitute, config=config, on_start=begin
@@ -262,12 +265,6 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
         for line in _words(found):
             say(f"  {line}")
     return found
-
-
-def _folder(options: Any, preset: "Preset") -> Path:
-    if options.out is not None:
-        return expanded(options.out)
-    return Path("runs", f"{preset.name}{'-substitute' * options.substitute}{'-smoke' * options.smoke}")
 
 
 def _place(run: "Run", before: "Progress") -> str:

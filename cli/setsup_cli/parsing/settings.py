@@ -1,7 +1,7 @@
 """Settings of presets, evaluations and recipes as options: names, types, defaults and help are their dataclasses'."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, make_dataclass
 from functools import partial
 from inspect import getdoc
@@ -31,7 +31,7 @@ def setting_fields(settings: Any, leave_out: Collection[str] = (), group: Group 
     found = []
     hints, described = _hints(type(settings)), helps(type(settings))
     for member in fields(settings):
-        name, value = member.name, getattr(settings, member.name)
+        name, value = member.name, as_settings(getattr(settings, member.name))
         if name in leave_out:
             continue
         if is_dataclass(value):
@@ -68,7 +68,7 @@ def changed(options: Any, settings: Any, leave_out: Collection[str] = ()) -> dic
     """What options ask for otherwise than settings have it, by dotted names."""
     found: dict[str, Any] = {}
     for member in fields(settings):
-        name, before = member.name, getattr(settings, member.name)
+        name, before = member.name, as_settings(getattr(settings, member.name))
         if name in leave_out or not hasattr(options, name):
             continue
         value = getattr(options, name)
@@ -77,6 +77,14 @@ def changed(options: Any, settings: Any, leave_out: Collection[str] = ()) -> dic
         elif value != before:
             found[name] = value
     return found
+
+
+def as_settings(value: Any) -> Any:
+    """Settings by name as settings with these names; any other value as it is."""
+    if not isinstance(value, Mapping) or not value or not all(map(is_dataclass, value.values())):
+        return value
+    kinds = [(name, type(one)) for name, one in value.items()]
+    return make_dataclass("Parts", kinds, frozen=True, namespace={"__module__": __name__})(**value)
 
 
 def _hints(kind: type) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class DigitStyle:
         from setsup.experiments.embedding import embed
 
         sigma = noise_of(trained, self.sigma)
-        train, test = trained.dataset, trained.open("test")
+        train, test = trained.dataset, trained.open(split="test")
         tested = np.arange(0, len(test), self.every)
         apart = [(part, np.flatnonzero(_digits(part) == self.withheld)) for part in (train, test)]
         digits, images = _digits(test)[tested], _images(test, tested)
@@ -78,8 +78,8 @@ class DigitStyle:
 
         values: dict[str, float] = {}
         for name, method in (("trained", trained.method), ("untrained", trained.untrained)):
-            of_tested = embed(method, test, tested, **trained.embedding)
-            of_withheld = np.concatenate([embed(method, part, rows, **trained.embedding) for part, rows in apart])
+            of_tested = embed(method, test, tested, **trained.embedding(test))
+            of_withheld = np.concatenate([embed(method, part, rows, **trained.embedding(part)) for part, rows in apart])
             if name == "trained":
                 pictures = {
                     "withheld": self._scatter(of_withheld, withheld),

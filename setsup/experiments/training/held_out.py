@@ -42,7 +42,8 @@ class HeldOut:
     """What is measured on, and the training rows that it is compared with.
 
     `training_rows` has the row of the training data for each row, -1 for images that are not trained on; `fit` are rows
-    of the training data and `test` of the held-out data, none of which are the same images.
+    of the training data and `test` of the held-out data, none of which are the same images, and `eval_transforms` are
+    those of the two.
     """
 
     asked: Validation
@@ -50,7 +51,7 @@ class HeldOut:
     dataset: Dataset
     sampler: Sampler | None
     transform: Transform | None
-    eval_transform: Transform | None
+    eval_transforms: tuple[Transform | None, Transform | None]
     training_rows: Rows
     fit: Rows
     test: Rows
@@ -76,8 +77,10 @@ class HeldOut:
         if not (asked.knn or asked.probe):
             return {}
         fit, test = (
-            embed(method, dataset, rows, device=device, precision=precision, transform=self.eval_transform)
-            for dataset, rows in ((self.trained, self.fit), (self.dataset, self.test))
+            embed(method, dataset, rows, device=device, precision=precision, transform=transform)
+            for dataset, rows, transform in zip(
+                (self.trained, self.dataset), (self.fit, self.test), self.eval_transforms, strict=True
+            )
         )
         finite = bool(np.isfinite(fit).all() and np.isfinite(test).all())
         found = {}
@@ -113,13 +116,16 @@ def open_held_out(
     fit, test = _split_rows(len(dataset), training_rows, asked.rows)
     if (asked.knn or asked.probe) and not (len(fit) and len(test)):
         raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
+    fit_transform, test_transform = (
+        build_eval_transform(preset.eval_transform, preset.augmentation, one, seed) for one in (dataset, held_out)
+    )
     return HeldOut(
         asked,
         dataset,
         held_out,
         _build_sampler(sampler, held_out) if asked.draws else None,
-        build_transform(preset.augmentation, SEED),
-        build_eval_transform(preset.eval_transform, preset.augmentation, seed),
+        build_transform(preset.augmentation, held_out, SEED),
+        (fit_transform, test_transform),
         training_rows,
         fit,
         test,
@@ -127,23 +133,23 @@ def open_held_out(
 
 
 def _open(preset: Preset, dataset: Dataset, root: Path | str | None, substitute: bool) -> Dataset:
-    """Open what is measured on."""
+    """Open what is measured on; further datasets as evaluations open them."""
     asked, data = preset.validation, preset.data
-    if asked.dataset is not None:
-        further = getattr(preset, "datasets", {})
-        if asked.dataset not in further:
-            raise SetsupError(
-                f"{preset.name} has no further dataset {asked.dataset!r} to validate on{near(asked.dataset, further)}"
-            )
-        data = further[asked.dataset]
-    elif asked.split is None and asked.where is None:
+    if data is None or (asked.dataset is None and asked.split is None and asked.where is None):
         return dataset
-    return asked.data(data).open(root, substitute=substitute)  # type: ignore[union-attr]
+    if asked.dataset is None:
+        return asked.data(data).open(root, substitute=substitute)
+    if asked.dataset not in preset.datasets:
+        hint = near(asked.dataset, preset.datasets)
+        raise SetsupError(f"{preset.name} has no further dataset {asked.dataset!r} to validate on{hint}")
+    other = preset.datasets[asked.dataset]
+    root = root if other.name == data.name else None
+    return asked.data(other).open(root, substitute=substitute and other.substitute is not None)
 
 
 def _build_sampler(sampler: SamplerConfig, held_out: Dataset) -> Sampler:
     try:
-        return sampler.build(held_out.factors, SEED)
+        return sampler.build(held_out, SEED)
     except SetsupError as error:
         raise SetsupError(
             f"validation cannot draw from its rows as the training does ({error}): choose others, or measure knn or "

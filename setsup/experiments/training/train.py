@@ -5,20 +5,22 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch import Callback, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
-from setsup.errors import SetsupError, need
+from setsup.errors import DataError, SetsupError, need
 from setsup.experiments.checkpoint import has_checkpoint
-from setsup.experiments.configs import SamplerConfig, build_method, build_transform
+from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method, build_transform
+from setsup.experiments.initial import InitialWeights, read_initial, start_from
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run
 from setsup.experiments.run_folder import begin
@@ -97,11 +99,15 @@ def train(
         need_logger(name)
     if isinstance(preset.augmentation, str):
         need(f"the augmentation {preset.augmentation!r} needs", "kornia")
+    initial = _initial(preset, folder, seed, substitute)
+    if initial is not None:
+        preset = replace(preset, initial_run=str(initial.path))
     dataset = preset.data.open(root, substitute=substitute)
     batches = build_batches(preset, preset.sampler, dataset, seed, config)
+    build = partial(_build, preset.method, dataset, seed, None if has_checkpoint(folder) else initial)
     if not has_checkpoint(folder):
-        try_first_draw(preset, preset.sampler, preset.method, dataset, seed)
-    method = build_method(preset.method, dataset.factors, seed)
+        try_first_draw(preset, preset.sampler, build, dataset, seed)
+    method = build()
     need_runnable(method)
     validation = build_validation(
         preset, preset.sampler, method, dataset, seed, root=root, substitute=substitute, precision=config.precision
@@ -122,7 +128,8 @@ def train(
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
-        run = begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
+        digest = None if initial is None else initial.digest
+        run = begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config), initial=digest)
         if trainer.is_global_zero:
             run.save_factors(dataset.factors)
         if on_start is not None:
@@ -149,8 +156,25 @@ def build_batches(
     preset: Preset, sampler: SamplerConfig, dataset: Dataset, seed: int, config: RunConfig
 ) -> LightningBatches:
     """Build the batches that a preset trains on."""
-    transform = build_transform(preset.augmentation, seed)
-    return LightningBatches(dataset, sampler.build(dataset.factors, seed), transform=transform, workers=config.workers)
+    transform = build_transform(preset.augmentation, dataset, seed)
+    return LightningBatches(dataset, sampler.build(dataset, seed), transform=transform, workers=config.workers)
+
+
+def _initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> InitialWeights | None:
+    """Weights to start from; a run that has begun does not need them any more."""
+    try:
+        return read_initial(preset, folder, seed, substitute)
+    except DataError:
+        if has_checkpoint(folder):
+            return None
+        raise
+
+
+def _build(config: MethodConfig, dataset: Dataset, seed: int, initial: InitialWeights | None = None) -> LightningModule:
+    method = build_method(config, dataset.factors, seed)
+    if initial is not None:
+        start_from(method, initial)
+    return method
 
 
 @contextmanager

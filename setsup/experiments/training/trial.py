@@ -1,18 +1,18 @@
 """The first draw, passed through a method before a training starts: what does not fit is reported at once."""
 
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import torch
+from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError
 from setsup.experiments.configs import (
-    MethodConfig,
     SamplerConfig,
     build_eval_transform,
-    build_method,
     build_transform,
 )
 from setsup.experiments.embedding import explain_missing_key
@@ -22,7 +22,9 @@ from setsup.loading import Loader
 __all__ = ["try_first_draw"]
 
 
-def try_first_draw(preset: Preset, sampler: SamplerConfig, method: MethodConfig, dataset: Dataset, seed: int) -> None:
+def try_first_draw(
+    preset: Preset, sampler: SamplerConfig, build: Callable[[], LightningModule], dataset: Dataset, seed: int
+) -> None:
     """Pass the first draw of a preset to a method of its own, on the CPU: SetsupError for what does not fit.
 
     A shrunk draw, as `smoke` has it, comes first, and is enough if it fits: a full one may take gigabytes.
@@ -30,16 +32,18 @@ def try_first_draw(preset: Preset, sampler: SamplerConfig, method: MethodConfig,
     shrunk = getattr(sampler, "shrunk", None)
     if shrunk is not None:
         with suppress(Exception):  # which may be due to the small draw alone
-            return _try(preset, shrunk(), method, dataset, seed)
-    _try(preset, sampler, method, dataset, seed)
+            return _try(preset, shrunk(), build, dataset, seed)
+    _try(preset, sampler, build, dataset, seed)
 
 
-def _try(preset: Preset, config: SamplerConfig, method_config: MethodConfig, dataset: Dataset, seed: int) -> None:
-    sampler, transform = config.build(dataset.factors, seed), build_transform(preset.augmentation, seed)
+def _try(
+    preset: Preset, config: SamplerConfig, build: Callable[[], LightningModule], dataset: Dataset, seed: int
+) -> None:
+    sampler, transform = config.build(dataset, seed), build_transform(preset.augmentation, dataset, seed)
     batch = next(iter(Loader(dataset, sampler, transform=transform, workers=0)), None)
     if batch is None:
         return
-    method: Any = build_method(method_config, dataset.factors, seed).eval()
+    method: Any = build().eval()
     with torch.random.fork_rng(devices=[]), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Lightning, about logging without a Trainer
         for name in ("loss", "embed"):
@@ -51,7 +55,7 @@ def _try(preset: Preset, config: SamplerConfig, method_config: MethodConfig, dat
                 continue
             break
         if preset.evaluations:
-            transform = build_eval_transform(preset.eval_transform, preset.augmentation, seed)
+            transform = build_eval_transform(preset.eval_transform, preset.augmentation, dataset, seed)
             _try_embedding(method, Loader(dataset, sampler, transform=transform, workers=0))
 
 

@@ -11,19 +11,17 @@ has it. A file may hold
 and is a torch file, old or new, or a safetensors file. Torch files are loaded with weights only: none can run code.
 """
 
-import io
 import json
-import pickle
 import re
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DamagedFile, DataError, SetsupError, need
+from setsup.errors import DataError, need
+from setsup.methods.networks.files import load_weights_file
 from setsup.methods.networks.published import is_repository, weights_file
 
 if TYPE_CHECKING:
@@ -143,7 +141,7 @@ def _short(dtype: torch.dtype) -> str:
 
 def _named(path: Path) -> dict[str, tuple[str, Tensor]]:
     """Names that transformers uses, each with the file's own name and the weight."""
-    state = _load(path)
+    state = load_weights_file(path)
     while isinstance(state, Mapping) and isinstance(state.get("state_dict"), Mapping):
         state = state["state_dict"]
     if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
@@ -164,36 +162,3 @@ def _named(path: Path) -> dict[str, tuple[str, Tensor]]:
     if not named:
         raise DataError(f"{path} holds no weights: fetch it again, or pass the file of a state_dict")
     return named
-
-
-def _load(path: Path) -> Any:
-    """What a file holds: safetensors where it begins as such a file does, otherwise a torch file of weights only."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(9)
-    except IsADirectoryError:
-        raise DataError(
-            f"{path} is a folder: pass the file in it, such as model.safetensors or pytorch_model.bin"
-        ) from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}; pass the path of a checkpoint file") from None
-    try:
-        if head[8:] == b"{":
-            from safetensors.torch import load_file
-
-            return load_file(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # old files from memory: from disk, a damaged length is allocated before the file is found to be shorter
-            source = path if head.startswith(b"PK") else io.BytesIO(path.read_bytes())
-            return torch.load(source, map_location="cpu", weights_only=True)
-    except ImportError:
-        raise SetsupError(f"{path} needs safetensors: pip install -e '.[train]' in setsup's folder") from None
-    except Exception as error:  # the unpickler meets damaged bytes with errors of many kinds
-        refused = re.search(r"GLOBAL ([\w.]+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
-        if refused:
-            raise DataError(
-                f"{path} holds a {refused[1]}, which could run code and is not loaded: save only the state_dict, "
-                "with torch.save, where you trust the file"
-            ) from None
-        raise DamagedFile(f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged") from None

@@ -1,0 +1,47 @@
+"""Files of weights: torch's, old and new, and safetensors; none of them can run code."""
+
+import io
+import pickle
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from setsup.errors import DamagedFile, DataError, SetsupError
+
+__all__ = ["load_weights_file"]
+
+
+def load_weights_file(path: Path) -> Any:
+    """What a file holds: safetensors where it begins as such a file does, otherwise a torch file of weights only."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(9)
+    except IsADirectoryError:
+        raise DataError(
+            f"{path} is a folder: pass the file in it, such as model.safetensors or pytorch_model.bin"
+        ) from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}; pass the path of a checkpoint file") from None
+    try:
+        if head[8:] == b"{":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # old files from memory: from disk, a damaged length is allocated before the file is found to be shorter
+            source = path if head.startswith(b"PK") else io.BytesIO(path.read_bytes())
+            return torch.load(source, map_location="cpu", weights_only=True)
+    except ImportError:
+        raise SetsupError(f"{path} needs safetensors: pip install -e '.[train]' in setsup's folder") from None
+    except Exception as error:  # the unpickler meets damaged bytes with errors of many kinds
+        refused = re.search(r"GLOBAL ([\w.]+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
+        if refused:
+            raise DataError(
+                f"{path} holds a {refused[1]}, which could run code and is not loaded: save only the state_dict, "
+                "with torch.save, where you trust the file"
+            ) from None
+        raise DamagedFile(f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged") from None
