@@ -131,6 +131,8 @@ class Preset:
             raise SetsupError(f"{self.name}: steps are {words}, not {self.steps}")
         if self.initial_run is not None and missing:
             raise SetsupError(f"{self.name} trains nothing, so that it has no initial run: leave it out")
+        if self.validation.every and missing:
+            raise SetsupError(f"{self.name} trains nothing, so that there is nothing to validate: leave validation out")
         for what, names in (("an evaluation", self.evaluations), ("a dataset", self.datasets)):
             for name in names:
                 if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:

@@ -1,6 +1,7 @@
 """A picture of the first batch of a run as the network gets it: after the augmentation, from the device."""
 
 import logging
+import math
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from pathlib import Path
@@ -114,14 +115,15 @@ def _range(images: torch.Tensor) -> _Shown:
     """Values of a modality, and how they are shown."""
     if images.dtype == torch.bool:
         return _Shown(0, 1, "False black, True white")
-    values = images.double() if images.dtype != torch.uint8 and images.device.type != "mps" else images.float()
-    finite = values[values.isfinite()]
-    if not len(finite):
-        return _Shown(0, 1, "no value is finite")
-    low, high = (float(end) for end in finite.aminmax())
-    words = f"{low:.4g} to {high:.4g}"
-    if len(finite) < values.numel():
-        words += f", {values.numel() - len(finite):,} values not finite"
+    lost, values = 0, images
+    low, high = (float(end) for end in images.aminmax())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        values = images[images.isfinite()]
+        lost = images.numel() - values.numel()
+        if not values.numel():
+            return _Shown(0, 1, "no value is finite")
+        low, high = (float(end) for end in values.aminmax())
+    words = f"{low:.4g} to {high:.4g}" + (f", {lost:,} values not finite" if lost else "")
     if images.dtype == torch.uint8:
         return _Shown(0, 255, words)
     if images.is_floating_point() and low >= 0 and high <= 1:
