@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from setsup.experiments import RunConfig, train
-from setsup.experiments.training import checkpointing, validation
+from setsup.experiments.training import checkpointing, held_out
 from setsup.methods.abc import ABC
 from tests.experiments.small import PLAIN, PRESETS
 from tests.experiments.validated import VALIDATED
@@ -62,7 +62,7 @@ def send(step: int, numbers: list[int]) -> None:
 
 def kill_in_validation(number: int) -> None:
     """Kill this process in its validation of a number, the first being 1."""
-    whole, seen = validation.embed, iter(range(1, 1 << 20))
+    whole, seen = held_out.embed, iter(range(1, 1 << 20))
 
     def embed(*arguments: Any, **options: Any) -> Any:
         found = whole(*arguments, **options)
@@ -70,7 +70,7 @@ def kill_in_validation(number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return found
 
-    validation.embed = embed
+    held_out.embed = embed
 
 
 def work(order: dict[str, Any]) -> int:

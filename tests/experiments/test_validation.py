@@ -235,6 +235,19 @@ def test_a_further_dataset_is_validated_on(tmp_path: Path) -> None:
     assert lines(run)[1]["validation/loss"] != lines(other)[1]["validation/loss"]
 
 
+def test_embeddings_that_are_not_finite_stop_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ABC.embed
+
+    def embed(self: ABC, batch: Any) -> torch.Tensor:
+        return whole(self, batch) * (1 if self.training else torch.nan)
+
+    monkeypatch.setattr(ABC, "embed", embed)
+    asked = Validation(every=2, draws=1, knn=("shape",), probe=("shape",), rows=20)
+    run = train(replace(PLAIN, steps=2, data=replace(PLAIN.data, where=FEW), validation=asked), tmp_path, config=HERE)
+    names = {"validation/loss", "validation/knn/shape", "validation/probe/shape"}
+    assert {name: value for name, value in run.metrics().items() if name != "loss"} == dict.fromkeys(names)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"every": -1}, {"draws": -1}, {"rows": 0}, {"k": 0}, {"every": 1, "draws": 0}], ids=str
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,7 @@ from lightning.pytorch import LightningModule
 
 from setsup import evaluation
 from setsup.datasets import Dataset, Selection
-from setsup.errors import FactorError, SetsupError, imported, near
+from setsup.errors import DataError, FactorError, SetsupError, imported, near
 from setsup.experiments.configs import SamplerConfig, build_eval_transform, build_transform
 from setsup.experiments.embedding import embed
 from setsup.experiments.preset import Preset
@@ -72,7 +73,7 @@ class HeldOut:
         return islice(loader, self.asked.draws)
 
     def accuracies(self, method: LightningModule, device: str, precision: str) -> dict[str, float]:
-        """Accuracies of neighbours and probes, such as ``knn/shape``; NaN where embeddings are not finite."""
+        """Accuracies of neighbours and probes, such as ``knn/shape``; NaN where they have none."""
         asked, trained = self.asked, self.trained.factors
         if not (asked.knn or asked.probe):
             return {}
@@ -82,19 +83,20 @@ class HeldOut:
                 (self.trained, self.dataset), (self.fit, self.test), self.eval_transforms, strict=True
             )
         )
-        finite = bool(np.isfinite(fit).all() and np.isfinite(test).all())
         found = {}
         for what, names in (("knn", asked.knn), ("probe", asked.probe)):
             for name in names:
                 labels = trained.codes(name, self.fit)
                 wanted = _codes(trained, self.dataset.factors, name, self.test)
-                if not finite:
-                    accuracy = math.nan
-                elif what == "knn":
-                    accuracy = evaluation.accuracy(test, fit, wanted, labels, asked.k, metric=asked.metric).value
-                else:
-                    accuracy = _probe(fit, labels, test, wanted)
-                found[f"{what}/{name}"] = accuracy
+                found[f"{what}/{name}"] = math.nan
+                with suppress(
+                    DataError
+                ):  # no label is known, or embeddings are not finite: a reason to stop no training
+                    found[f"{what}/{name}"] = (
+                        evaluation.accuracy(test, fit, wanted, labels, asked.k, metric=asked.metric).value
+                        if what == "knn"
+                        else _probe(fit, labels, test, wanted)
+                    )
         return found
 
 
@@ -213,7 +215,7 @@ def _codes(trained: FactorTable, table: FactorTable, name: str, rows: Rows) -> R
 def _probe(fit: Reals, labels: Rows, test: Reals, wanted: Rows) -> float:
     """Accuracy of a logistic regression on rows that it was not fitted to; rows without a label take no part."""
     known, tested = labels >= 0, wanted >= 0
-    if not tested.any() or not known.any():
+    if not (tested.any() and known.any() and np.isfinite(fit).all() and np.isfinite(test).all()):
         return math.nan
     if len(np.unique(labels[known])) == 1:
         return float((wanted[tested] == labels[known][0]).mean())

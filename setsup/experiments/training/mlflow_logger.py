@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lightning.pytorch.loggers import MLFlowLogger
-from lightning.pytorch.utilities.rank_zero import rank_zero_only
+from lightning.pytorch.utilities import rank_zero_only
 
 __all__ = ["ResumedMLFlowLogger"]
 
