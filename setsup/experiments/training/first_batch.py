@@ -15,6 +15,7 @@ from PIL import Image
 
 from setsup.files.atomic import written
 from setsup.reports import image_grid
+from setsup.reports.page import PAPER
 
 __all__ = ["FIRST_BATCH", "FirstBatchCallback", "batch_sheet"]
 
@@ -54,8 +55,8 @@ def batch_sheet(batch: Mapping[str, Any]) -> Image.Image | None:
     blocks = [_block(name, value, mask) for name, value in _images(batch, mask.shape)]
     if not blocks:
         return None
-    sheet = Image.new("RGB", (max(block.width for block in blocks), sum(block.height for block in blocks)))
-    sheet.paste(blocks[0].getpixel((0, 0)), (0, 0, *sheet.size))
+    size = max(block.width for block in blocks), sum(block.height for block in blocks)
+    sheet = Image.new("RGB", size, PAPER)
     top = 0
     for block in blocks:
         sheet.paste(block, (0, top))

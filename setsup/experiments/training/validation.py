@@ -119,7 +119,7 @@ def _undisturbed(method: LightningModule, device: torch.device) -> Iterator[dict
             logged.setdefault(name, []).append(float(value))
 
     modes = [(part, part.training) for part in method.modules()]
-    kept = [
+    kept: list[tuple[Any, str, torch.Tensor, torch.Tensor]] = [
         (held, name, value, value.detach().clone())
         for part in method.modules()
         for held in (part._buffers, part._parameters)
