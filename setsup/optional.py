@@ -65,6 +65,7 @@ LIBRARIES = {
         Library("pandas", "pandas", ("pandas",), "tables from and to pandas"),
         Library("tensorboard", "tensorboard", (), "train --log tensorboard"),
         Library("wandb", "wandb", (), "train --log wandb"),
+        Library("mlflow", "mlflow", (), "train --log mlflow"),
     )
 }
 """All optional libraries, by their modules."""

@@ -17,6 +17,8 @@ __all__ = ["Advance", "progress"]
 _EVERY = 60.0  # seconds between two lines
 _GLANCE = 0.5  # seconds between two readings of a note, which may have to wait for a GPU
 _LOG = logging.getLogger(__name__)
+_BAR = threading.Lock()
+"""Held by the bar on the terminal."""
 
 
 class Advance(Protocol):
@@ -32,9 +34,9 @@ def progress(
 ) -> Iterator[Advance]:
     """Show the progress of long work, its speed and the time left.
 
-    On a terminal this is a bar, which disappears when the work ends. Elsewhere one line per minute is logged at INFO,
-    and rich is not imported; work of less than a minute logs nothing. A level above INFO of the logger ``setsup``, as
-    ``-q`` sets it, silences both.
+    On a terminal this is a bar, which disappears when the work ends; work within that has no bar of its own. Elsewhere
+    one line per minute is logged at INFO, and rich is not imported; work of less than a minute logs nothing. A level
+    above INFO of the logger ``setsup``, as ``-q`` sets it, silences both.
     """
     if logging.getLogger("setsup").level > logging.INFO:
         yield _silent
@@ -45,17 +47,23 @@ def progress(
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(*_columns(unit), console=Console(stderr=True), transient=True) as bars:
-        task, looked = bars.add_task(what, total=total, note=""), time.perf_counter()
+    if not _BAR.acquire(blocking=False):  # a second bar, of a part of the work, is an error of rich before 14.1
+        yield _silent
+        return
+    try:
+        with Progress(*_columns(unit), console=Console(stderr=True), transient=True) as bars:
+            task, looked = bars.add_task(what, total=total, note=""), time.perf_counter()
 
-        def advance(n: int = 1, /) -> None:
-            nonlocal looked
-            bars.advance(task, n)
-            if note is not None and time.perf_counter() - looked >= _GLANCE:
-                bars.update(task, note=note())
-                looked = time.perf_counter()
+            def advance(n: int = 1, /) -> None:
+                nonlocal looked
+                bars.advance(task, n)
+                if note is not None and time.perf_counter() - looked >= _GLANCE:
+                    bars.update(task, note=note())
+                    looked = time.perf_counter()
 
-        yield advance
+            yield advance
+    finally:
+        _BAR.release()
 
 
 def _silent(n: int = 1, /) -> None:

@@ -126,6 +126,21 @@ def test_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, unit: str, total: 
     assert shown in terminal.getvalue()
 
 
+def test_a_part_of_the_work_has_no_bar_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress(10, "the whole") as advance:
+        for _ in range(2):
+            with progress(5, "a part") as inner:
+                inner(5)
+            advance(5)
+    with progress(5, "what follows") as advance:
+        advance(5)
+    shown = terminal.getvalue()
+    assert ("the whole" in shown, "a part" in shown, "what follows" in shown) == (True, False, True)
+
+
 def test_an_error_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     with pytest.raises(KeyboardInterrupt), progress(1, "work"):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from setsup.experiments.trained import TrainedRun
     from setsup.experiments.training.config import RunConfig
     from setsup.experiments.training.train import train
+    from setsup.experiments.validation import Validation
     from setsup.experiments.weights import load_trained
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "SamplerConfig",
     "Sets",
     "TrainedRun",
+    "Validation",
     "draw_report",
     "embed",
     "embed_batches",
@@ -81,6 +83,7 @@ if not TYPE_CHECKING:
         "trained": ("TrainedRun",),
         "training.config": ("RunConfig",),
         "training.train": ("train",),
+        "validation": ("Validation",),
         "weights": ("load_trained",),
     }
     _NETWORKS = ("embedding", "evaluating", "training.train", "weights")

@@ -15,6 +15,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
 from setsup.experiments.data import Data
 from setsup.experiments.trained import TrainedRun
+from setsup.experiments.validation import Validation
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -96,6 +97,8 @@ class Preset:
         Largest norm of the gradient of each optimiser's parameters together; a longer one is scaled down.
     clip_value : float, optional
         Largest absolute value of each number of the gradient; larger ones are clipped. Not with `clip_norm`.
+    validation : Validation
+        What is measured on held-out data during training; nothing by default.
     evaluations : mapping of str to Evaluation
         What ``setsup eval`` measures, by names that are valid in Python and on the command line.
     shrunk : bool
@@ -120,6 +123,7 @@ class Preset:
     accumulate: int = 1
     clip_norm: float | None = None
     clip_value: float | None = None
+    validation: Validation = field(default_factory=Validation)
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict, metadata=_NO_SETTING)
     shrunk: bool = field(default=False, metadata=_NO_SETTING)
     digest: str | None = field(default=None, metadata=_NO_SETTING)
@@ -138,6 +142,8 @@ class Preset:
         _need_optimisation(self)
         if self.initial_run is not None and missing:
             raise SetsupError(f"{self.name} trains nothing, so that it has no initial run: leave it out")
+        if self.validation.every and missing:
+            raise SetsupError(f"{self.name} trains nothing, so that there is nothing to validate: leave validation out")
         for what, names in (("an evaluation", self.evaluations), ("a dataset", self.datasets)):
             for name in names:
                 if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:
@@ -175,6 +181,7 @@ def smoke(preset: Preset) -> Preset:
         method=_shrunk(preset.method),
         augmentation=_shrunk(preset.augmentation),
         eval_transform=_shrunk(preset.eval_transform),
+        validation=_shrunk(preset.validation),
         evaluations={name: _shrunk(evaluation) for name, evaluation in preset.evaluations.items()},
         shrunk=True,
     )

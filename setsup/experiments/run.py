@@ -38,10 +38,10 @@ class Run:
     """One training of a preset with one seed, as a folder.
 
     ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, and
-    the SHA-256 of a preset's own file; ``factors.parquet`` is the factor table of the data; ``metrics.jsonl`` and
-    ``metrics.csv`` have one line per step; ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is
-    finished ``previous.ckpt`` the one before it, which is used if the last one is damaged; ``evaluation.json`` and
-    ``*.png`` are results of evaluations.
+    the SHA-256 of a preset's own file; ``factors.parquet`` is the factor table of the data; ``first-batch.png`` shows
+    what the network gets first; ``metrics.jsonl`` and ``metrics.csv`` have one line per step; ``last.ckpt`` is the
+    checkpoint, a Lightning one, and until the run is finished ``previous.ckpt`` the one before it, which is used if the
+    last one is damaged; ``evaluation.json`` and other ``*.png`` are results of evaluations.
 
     Attributes
     ----------

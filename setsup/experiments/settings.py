@@ -9,7 +9,7 @@ from setsup.errors import DataError, SetsupError, near
 
 __all__ = ["check", "describe", "difference", "fill_defaults", "flatten", "put", "training_settings"]
 
-_IDLE = ("seeds", "checkpoint_every", "eval_transform", "datasets", "initial_run")
+_IDLE = ("seeds", "checkpoint_every", "eval_transform", "validation", "datasets", "initial_run")
 """Settings of a preset that do not affect the weights of a run; nor do settings within them.
 
 Of an initial run, the weights count and not where they lie: `run.json` has their digest.

@@ -81,6 +81,38 @@ class TestListing:
         assert "--method.pairs" not in shown
 
 
+class TestValidation:
+    """A preset without validation gets one from its options."""
+
+    @pytest.mark.long("trainings")
+    def test_its_settings_are_options(self, setsup: Run, digits: Path) -> None:
+        words = ["train", MEAN, "--root", digits, "--steps", 4, "--validation.draws", 0, "--validation.knn", "digit"]
+        found = setsup(*words, "--validation.every", 2, "--validation.split", "test", "--validation.k", 1)
+        assert (found.code, found.err) == (0, "")
+        assert "validation/knn/digit" in found.out
+        assert "validation.every 2 (not 0)" in found.out
+        again = setsup(*words, "--json")
+        assert again.code == 2
+        again = setsup("train", MEAN, "--root", digits, "--steps", 4, "--json")
+        assert (again.code, again.err) == (0, ""), "a run is the same without it"
+        (run,) = again.json["runs"]
+        assert run["metrics"].keys() == {"loss", "validation/knn/digit"}
+
+    @pytest.mark.parametrize(
+        ("words", "sentence"),
+        [
+            (["--validation.knn", "digit"], "--validation.knn has no effect without --validation.every N"),
+            (["--validation.every", 2], "Dense has no method loss(batch)"),
+            (["--validation.every", 2, "--validation.draws", 0], "validation measures nothing"),
+        ],
+    )
+    def test_one_that_measures_nothing(self, setsup: Run, digits: Path, words: list[str | int], sentence: str) -> None:
+        found = setsup("train", MEAN, "--root", digits, *words)
+        assert (found.code, found.out) == (2, "")
+        assert sentence in found.err
+        assert found.err.count("\n") == 1
+
+
 class TestItsFile:
     """A method of the user's own, in a file that changes after the run was trained."""
 

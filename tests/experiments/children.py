@@ -13,13 +13,15 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from setsup.experiments import RunConfig, train
-from setsup.experiments.training import checkpointing
+from setsup.experiments.training import checkpointing, held_out
 from setsup.methods.abc import ABC
 from tests.experiments.small import PLAIN, PRESETS
+from tests.experiments.validated import VALIDATED
 
 __all__ = ["STOPPED"]
 
@@ -58,13 +60,28 @@ def send(step: int, numbers: list[int]) -> None:
     ABC.training_step = training_step
 
 
+def kill_in_validation(number: int) -> None:
+    """Kill this process in its validation of a number, the first being 1."""
+    whole, seen = held_out.embed, iter(range(1, 1 << 20))
+
+    def embed(*arguments: Any, **options: Any) -> Any:
+        found = whole(*arguments, **options)
+        if next(seen) == 2 * number:  # of the rows that are fitted to, and of those that are tested
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
+
+    held_out.embed = embed
+
+
 def work(order: dict[str, Any]) -> int:
     """Train as ordered; how the process ends."""
-    preset = {preset.name: preset for preset in PRESETS}[order["preset"]]
+    preset = {preset.name: preset for preset in (*PRESETS, VALIDATED)}[order["preset"]]
     if "cut_off" in order:
         cut_off(*order["cut_off"])
     if "send" in order:
         send(*order["send"])
+    if "validate" in order:
+        kill_in_validation(order["validate"])
     checkpointing._FLUSH = order.get("flush", checkpointing._FLUSH)
     try:
         train(preset, order["folder"], seed=order.get("seed", 0), config=RunConfig(workers=order.get("workers", 0)))
@@ -79,7 +96,8 @@ def work(order: dict[str, Any]) -> int:
 def main() -> None:
     """Follow orders until there are no more."""
     with tempfile.TemporaryDirectory() as folder:  # what the first checkpoint imports takes longer than a run
-        train(PLAIN, Path(folder, "run"), config=RunConfig(workers=0))
+        for preset in (PLAIN, VALIDATED):
+            train(replace(preset, steps=5), Path(folder, preset.name), config=RunConfig(workers=0))
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,13 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup  # noqa: E402
 from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
+from setsup.experiments.training.counting import StepCounter  # noqa: E402
+from setsup.experiments.training.validation import build_validation  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
+from tests.experiments.validated import GATHERING, RestlessSettings  # noqa: E402
 
 pytestmark = pytest.mark.long("trainings")
 
@@ -36,11 +40,12 @@ import json, os, signal, sys
 from dataclasses import replace
 from pathlib import Path
 from setsup.errors import SetsupError
-from setsup.experiments import RunConfig, train
+from setsup.experiments import RunConfig, Validation, train
 from setsup.methods.abc import ABC
 from tests.experiments.adversarial import AdversarialSettings
 from tests.experiments.banked import BANKED, NORMED
 from tests.experiments.small import PLAIN
+from tests.experiments.validated import GATHERING
 
 folder, rank, phase = Path(sys.argv[1]), os.environ.get("LOCAL_RANK", "0"), "whole"
 training_step = ABC.training_step
@@ -71,6 +76,8 @@ if __name__ == "__main__":
         train(adversarial, folder / "used", config=two)
     except SetsupError as error:
         (folder / f"unused {{rank}}").write_text(str(error))
+    train(GATHERING, folder / "validated", config=two)
+    train(replace(GATHERING, validation=Validation()), folder / "not validated", config=two)
     for preset in BANKED:
         try:
             train(preset, folder / preset.name, config=two)
@@ -178,3 +185,29 @@ def test_rows_that_each_process_writes_for_itself_are_not_lost_without_a_word(tr
 
 def test_statistics_of_normalisation_are_no_such_state(trained: Path) -> None:
     assert open_run(trained / "normed", NORMED).finished
+
+
+def test_two_processes_validate_the_state_of_the_first_and_do_not_notice(trained: Path) -> None:
+    from lightning.pytorch.plugins import Precision
+
+    run = open_run(trained / "validated", GATHERING)
+    assert run.finished
+    state, plain = (
+        torch.load(trained / name / "last.ckpt", weights_only=True) for name in ("validated", "not validated")
+    )
+    for name, value in state["state_dict"].items():
+        assert torch.equal(value, plain["state_dict"][name]), name
+    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "validation/loss" in line] == [3, 6]
+    # one process finds the same with the weights and the running statistics of the checkpoint
+    preset = replace(GATHERING, method=RestlessSettings())
+    assert preset.data is not None
+    assert preset.sampler is not None
+    dataset = preset.data.open()
+    method = build_method(preset.method, dataset.factors, 0)
+    method.load_state_dict(state["state_dict"])
+    measured = build_validation(preset, preset.sampler, method, dataset, 0, StepCounter())
+    alone = SimpleNamespace(strategy=SimpleNamespace(root_device=torch.device("cpu")), precision_plugin=Precision())
+    found = measured._measure(alone, method)
+    for name in ("loss", "knn/shape"):
+        assert lines[5][f"validation/{name}"] == pytest.approx(found[name], rel=1e-5)

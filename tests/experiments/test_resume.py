@@ -18,6 +18,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.experiments import Preset, Run, RunConfig, train  # noqa: E402
 from tests.experiments.children import STOPPED  # noqa: E402
 from tests.experiments.small import ACCUMULATED, AUGMENTED, DROPOUT, HALVED, PLAIN  # noqa: E402
+from tests.experiments.validated import VALIDATED  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLED = -signal.SIGKILL
@@ -87,7 +88,7 @@ def checked_equal(run: Path, whole: Run) -> None:
     for key in ("state_dict", "optimizer_states", "lr_schedulers", "LightningBatches", "global_step"):
         assert parts(state[key]) == parts(expected[key])
     names = {path.name for path in run.iterdir()}
-    left = {"run.json", "factors.parquet", "metrics.jsonl", "metrics.csv", "last.ckpt"}
+    left = {"run.json", "factors.parquet", "first-batch.png", "metrics.jsonl", "metrics.csv", "last.ckpt"}
     assert names == left, "nothing half-written is left"
 
 
@@ -140,6 +141,29 @@ def test_a_run_killed_at_random_moments_is_the_run_that_was_not(
     assert set(ends) <= {KILLED, 0}
     assert children(HALVED, folder) == 0
     checked_equal(folder, whole(HALVED))
+
+
+@pytest.mark.long("kills and interruptions")
+def test_a_run_killed_during_validation_is_the_run_that_was_not(
+    children: Children, whole: Callable[[Preset], Run], tmp_path: Path
+) -> None:
+    folder = tmp_path / "worst"
+    for number, steps in ((1, 0), (3, 14), (1, 14), (2, 14)):
+        assert children(VALIDATED, folder, validate=number, flush=1) == KILLED
+        assert steps_of(folder) == steps
+    assert children(VALIDATED, folder, send=[20, [signal.SIGTERM]]) == STOPPED
+    assert steps_of(folder) == 20
+    assert "validation/loss" in (folder / "metrics.jsonl").read_text().splitlines()[19]
+    assert children(VALIDATED, folder) == 0
+    checked_equal(folder, whole(VALIDATED))
+    dice, kills, number = random.Random(), 0, 0
+    while kills < 6:
+        folder = tmp_path / f"random-{number}"
+        end = children(VALIDATED, folder, seconds=dice.uniform(0.1, 0.5), flush=dice.randint(1, 5))
+        assert end in (KILLED, 0)
+        kills, number = kills + (end == KILLED), number + (end == 0)
+    assert children(VALIDATED, folder) == 0
+    checked_equal(folder, whole(VALIDATED))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])

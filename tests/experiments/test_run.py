@@ -511,7 +511,7 @@ def test_pictures_of_an_earlier_measurement_go(folder: Path) -> None:
     run.save("second", Measured(pictures={"a": picture}), {})
     run.save("first", Measured(pictures={"b": picture, "c": picture}), {})
     names = {path.name for path in folder.glob("*.png")}
-    assert names == {"mine.png", "first-b.png", "first-c.png", "second-a.png"}
+    assert names == {"first-batch.png", "mine.png", "first-b.png", "first-c.png", "second-a.png"}
     run.save("second", Measured(), {})
     assert not (folder / "second-a.png").exists()
 

@@ -82,7 +82,14 @@ def test_the_rate_is_halved_every_so_many_steps(tmp_path: Path) -> None:
 def test_a_finished_run_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = train(SHORT, tmp_path, config=HERE)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
-    assert before.keys() == {"run.json", "factors.parquet", "metrics.jsonl", "metrics.csv", "last.ckpt"}
+    assert before.keys() == {
+        "run.json",
+        "factors.parquet",
+        "first-batch.png",
+        "metrics.jsonl",
+        "metrics.csv",
+        "last.ckpt",
+    }
     monkeypatch.setattr(ABC, "training_step", None)  # nothing is trained
     again = train(SHORT, tmp_path, config=HERE)
     assert again.finished
@@ -379,7 +386,7 @@ def test_without_a_terminal_there_is_a_line_a_minute(
         ({"strategy": "fsdp"}, "^the setting strategy takes 'auto' or 'ddp' or 'ddp-unused', not 'fsdp'$"),
         ({"profiler": "xla"}, "^the setting profiler takes .*, not 'xla'$"),
         ({"accelerator": "tpu"}, "^the setting accelerator takes 'auto' or 'cpu' or 'gpu', not 'tpu'$"),
-        ({"log": ("mlflow",)}, r"^the setting log takes .* not \('mlflow',\)$"),
+        ({"log": ("csv",)}, r"^the setting log takes .* not \('csv',\)$"),
         ({"devices": 0}, "^at least one device on one node trains, not 0 on 1$"),
         ({"nodes": -1}, "^at least one device on one node trains, not 1 on -1$"),
         ({"devices": "auto"}, "^the setting devices takes int, not 'auto'$"),

@@ -73,8 +73,8 @@ class Options(Common):
         declared("auto|thread|N", "Workers that load batches: a thread, or N processes."),
     ] = "auto"
     log: Annotated[
-        tuple[Literal["tensorboard", "wandb"], ...] | None,
-        declared("tensorboard|wandb ...", "Loggers of metrics, in addition to the run's folder."),
+        tuple[Literal["tensorboard", "wandb", "mlflow"], ...] | None,
+        declared("tensorboard|wandb|mlflow ...", "Loggers of metrics, in addition to the run's folder."),
     ] = None
     profiler: Annotated[
         Literal["simple", "advanced", "pytorch"] | None,
@@ -115,6 +115,7 @@ def run(options: Any) -> int:
     usual = _preset(options.preset, options.smoke)
     other = changed(options, usual, _NO_SETTINGS) | _opening(options, usual)
     preset = put(usual, other)
+    _check_validation(preset, other)
     found: list[dict[str, Any]] = []
     try:
         for seed in dict.fromkeys(options.seeds or (0,)):
@@ -147,6 +148,15 @@ def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
     asked = dict(preset.data.options) | given
     # sorted, since their order does not matter
     return {} if asked == dict(preset.data.options) else {"data.options": tuple(sorted(asked.items()))}
+
+
+def _check_validation(preset: "Preset", other: dict[str, Any]) -> None:
+    """Refuse settings of a validation that never takes place."""
+    given = [name for name in other if name.startswith("validation.") and name != "validation.every"]
+    if given and not preset.validation.every and "validation.every" not in other:
+        raise SetsupError(
+            f"--{given[0]} has no effect without --validation.every N, the steps from one validation to the next"
+        )
 
 
 def _preset(name: str, shrink: bool) -> "Preset":

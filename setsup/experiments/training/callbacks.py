@@ -94,6 +94,7 @@ class ProgressCallback(Callback):
         self._stack = ExitStack()
         self._advance: Advance | None = None
         self._loss: torch.Tensor | None = None
+        self._validated: torch.Tensor | None = None
         self._counts: list[int | torch.Tensor] = []
         self._looks: deque[tuple[float, int]] = deque()
 
@@ -112,6 +113,7 @@ class ProgressCallback(Callback):
         if self._advance is None:
             return
         self._loss = find_loss(trainer, outputs)
+        self._validated = trainer.callback_metrics.get("validation/loss")
         self._counts.append(count_images(batch))
         if len(self._counts) >= _TOGETHER:  # on a GPU, without waiting for the sum
             self._counts = [sum(self._counts)]
@@ -126,7 +128,9 @@ class ProgressCallback(Callback):
             self._looks.popleft()
         since, before = self._looks[0]
         speed = f"{(images - before) / (now - since):,.0f} images/s"
-        return speed if self._loss is None else f"{speed}, loss {float(self._loss.float().mean()):.4g}"
+        losses = {"loss": self._loss, "validation": self._validated}
+        shown = (f"{name} {float(value.float().mean()):.4g}" for name, value in losses.items() if value is not None)
+        return ", ".join([speed, *shown])
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Remove the bar."""

@@ -84,7 +84,7 @@ class CheckpointCallback(Callback):
             )
         if trainer.is_global_zero:
             truncate_lines(self._metrics, self._counter.steps)
-            for name in ("run", "factors", "metrics", "last", "previous"):
+            for name in ("run", "factors", "first-batch", "metrics", "last", "previous"):
                 for left in self._folder.glob(f".{name}-*.tmp.*"):
                     left.unlink()  # by a run that was killed while it wrote
         if threading.current_thread() is threading.main_thread():

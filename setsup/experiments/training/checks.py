@@ -30,8 +30,8 @@ def need_runnable(method: LightningModule, accumulate: int = 1) -> None:
         )
     if is_overridden("validation_step", method):
         raise SetsupError(
-            f"{type(method).__name__} has a validation_step, which setsup does not run: remove it, and "
-            "measure held-out rows with an evaluation of the preset, by `setsup eval`"
+            f"{type(method).__name__} has a validation_step, which setsup does not run: remove it, give the method "
+            "loss(batch), and the preset validation=Validation(every=…), which measures that loss on held-out rows"
         )
 
 

@@ -32,7 +32,7 @@ class RunConfig:
         Compile the method's networks with ``torch.compile``.
     workers : int or str
         As for :func:`setsup.loader`.
-    log : tuple of {"tensorboard", "wandb"}
+    log : tuple of {"tensorboard", "wandb", "mlflow"}
         Loggers of metrics, in addition to the files of the run folder.
     profiler : {"simple", "advanced", "pytorch"}, optional
         Lightning's profiler: times of its hooks, of Python's functions, or of torch's operators; written into the
@@ -50,7 +50,7 @@ class RunConfig:
     sync_batchnorm: bool = False
     compile: bool = False
     workers: int | str = "auto"
-    log: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    log: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
     profiler: Literal["simple", "advanced", "pytorch"] | None = None
     allow_nonfinite: bool = False
 

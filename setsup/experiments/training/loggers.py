@@ -1,6 +1,7 @@
-"""Loggers of metrics: TensorBoard and wandb, through Lightning's loggers."""
+"""Loggers of metrics: TensorBoard, wandb and MLflow, through Lightning's loggers."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from hashlib import sha256
@@ -26,13 +27,19 @@ def build_logger(name: str, title: str, folder: Path, identity: str, steps: int 
         from lightning.pytorch.loggers import TensorBoardLogger
 
         return TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False, purge_step=steps + 1)
+    if name == "mlflow":
+        from setsup.experiments.training.mlflow_logger import ResumedMLFlowLogger
+
+        # MLflow 3 refuses its former store of plain files
+        uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder.absolute() / 'mlflow.db'}"
+        return ResumedMLFlowLogger(uri, title, identity)
     from lightning.pytorch.loggers import WandbLogger
 
     return WandbLogger(name=title, project="setsup", save_dir=folder, id=identity, resume="allow")
 
 
 def run_identity(folder: Path, about: Mapping[str, Any]) -> str:
-    """Identity of a run for wandb: the same when it resumes, another in another folder or with other settings."""
+    """Identity of a run for wandb and MLflow, which resumes with it; another folder or other settings have another."""
     return sha256(json.dumps([str(folder.absolute()), dict(about)]).encode()).hexdigest()[:16]
 
 

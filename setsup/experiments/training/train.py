@@ -32,9 +32,11 @@ from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.counting import StepCounter
+from setsup.experiments.training.first_batch import FirstBatchCallback
 from setsup.experiments.training.loggers import build_logger, end_run, need_logger, run_identity
 from setsup.experiments.training.trainer import build_trainer
 from setsup.experiments.training.trial import try_first_draw
+from setsup.experiments.training.validation import build_validation
 from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
 from setsup.loading.lightning import LightningBatches
@@ -109,6 +111,9 @@ def train(
         try_first_draw(preset, preset.sampler, build, dataset, seed)
     method = build()
     need_runnable(method, preset.accumulate)
+    options = {"root": root, "substitute": substitute, "precision": config.precision}
+    counter = StepCounter(preset.accumulate)
+    validation = build_validation(preset, preset.sampler, method, dataset, seed, counter, **options)
     if config.compile:
         for network in method.children():
             network.compile()
@@ -118,10 +123,14 @@ def train(
         about = {"preset": preset.name, "seed": seed, "substitute": substitute}
         settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
         identity = run_identity(folder, about | training_settings(flatten(preset), substitute))
-        counter = StepCounter(preset.accumulate)
         checkpoints = CheckpointCallback(preset, folder, counter, allow_nonfinite=config.allow_nonfinite)
-        shown = ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)
-        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), checkpoints, *shown]
+        shown = (
+            FirstBatchCallback(folder),
+            ProgressCallback(preset.steps, counter),
+            SettingsCallback(settings, counter),
+        )
+        measured = [] if validation is None else [validation]  # before the step is saved
+        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), *measured, checkpoints, *shown]
         if preset.clip_norm is not None or preset.clip_value is not None:
             callbacks.append(ClipCallback(preset))
         trainer = build_trainer(preset, folder, config, callbacks)
@@ -139,7 +148,8 @@ def train(
         # Lightning loads the weights once more, but explains less if they do not fit
         resumed = str(load_weights(method, run)) if has_checkpoint(folder) else None
         title, at = f"{preset.name} seed {seed}", run.progress().steps
-        trainer.loggers = [build_logger(name, title, folder, identity, at) for name in config.log]
+        log = config.log if trainer.is_global_zero else ()  # two processes cannot create one MLflow database
+        trainer.loggers = [build_logger(name, title, folder, identity, at) for name in log]
         try:
             trainer.fit(method, datamodule=batches, ckpt_path=resumed, weights_only=True)
         except SystemExit as end:

@@ -133,7 +133,8 @@ class RowState(nn.Module):
         """Write values of rows.
 
         Where a row repeats, the last value is kept: of the last rank that names it, at its last place there. So W
-        ranks write what one process would, given their batches one after the other.
+        ranks write what one process would, given their batches one after the other. In evaluation mode nothing is
+        written, as batch normalisation keeps its statistics then: a loss that updates a bank can be validated.
 
         Parameters
         ----------
@@ -155,6 +156,8 @@ class RowState(nn.Module):
         exists, asked = self._existing(rows)
         if wrong := int(add_up((~exists).sum())):
             raise RowError(f"{wrong} rows to write are not among the {self.rows:,} rows of the training data")
+        if not self.training:
+            return
         route = Route(asked)
         arrived = route.send(values.detach().to(self._device, self.dtype).reshape(-1, *self.shape))
         places, inverse = torch.unique(route.places, return_inverse=True)

@@ -1,0 +1,140 @@
+"""A picture of the first batch of a run as the network gets it: after the augmentation, from the device."""
+
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from PIL import Image
+
+from setsup.files.atomic import written
+from setsup.reports import image_grid
+from setsup.reports.page import PAPER
+
+__all__ = ["FIRST_BATCH", "FirstBatchCallback", "batch_sheet"]
+
+FIRST_BATCH = "first-batch.png"
+
+_ROWS, _COLUMNS, _PER_SET = 12, 12, 4
+_LEAST = 5  # pixels: fewer are no image, but a matrix
+_LOG = logging.getLogger(__name__)
+
+
+class FirstBatchCallback(Callback):
+    """Writes the picture before the first step of a run; one that resumes has it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FIRST_BATCH
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Write it, if there are images."""
+        if batch_idx or trainer.global_step or not trainer.is_global_zero:
+            return
+        try:
+            sheet = batch_sheet(batch)
+            if sheet is not None:
+                with written(self._path) as part:
+                    sheet.save(part)
+        except Exception as error:  # what a user's transform made may be anything, and the training can do without
+            _LOG.warning("%s was not written: %s", self._path, str(error).partition("\n")[0] or type(error).__name__)
+
+
+def batch_sheet(batch: Mapping[str, Any]) -> Image.Image | None:
+    """Lay out the images of a batch, a block for each modality or view, sets as rows; None where it has none.
+
+    Images are arrays (sets, size, …, channels, height, width), (sets, size, height, width) or (sets, size, height,
+    width, channels), and those of canonical rows, which have no axis of size.
+    """
+    mask = batch["mask"].cpu().numpy()
+    blocks = [_block(name, value, mask) for name, value in _images(batch, mask.shape)]
+    if not blocks:
+        return None
+    size = max(block.width for block in blocks), sum(block.height for block in blocks)
+    sheet = Image.new("RGB", size, PAPER)
+    top = 0
+    for block in blocks:
+        sheet.paste(block, (0, top))
+        top += block.height
+    return sheet
+
+
+def _images(batch: Mapping[str, Any], shape: tuple[int, ...]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Names and values of what looks like images, (sets, size, …, channels, height, width)."""
+    for name, value in batch.items():
+        if not isinstance(value, torch.Tensor):
+            continue
+        found = value[:, None] if name.startswith("canonical_") else value
+        if found.shape[:1] != shape[:1] or (found is value and found.shape[:2] != shape):
+            continue
+        axes = found.shape[2:]
+        if len(axes) >= 2 and min(axes[-2:]) >= _LEAST:
+            yield name, found if len(axes) > 2 else found[:, :, None]
+        elif len(axes) >= 3 and min(axes[-3:-1]) >= _LEAST and axes[-1] <= 3:
+            yield name, found.movedim(-1, -3)
+
+
+class _Shown(NamedTuple):
+    """How values are shown: those from `low` to `high` as 0 to 255."""
+
+    low: float
+    high: float
+    words: str
+
+
+def _block(name: str, images: torch.Tensor, mask: npt.NDArray[np.bool_]) -> Image.Image:
+    """The images of one modality or view."""
+    axes = tuple(images.shape[2:-3])
+    if images.shape[-3] > 3:  # no colours: each channel by itself
+        axes, images = (*axes, images.shape[-3]), images.unsqueeze(-3)
+    shown = _range(images)
+    inner = list(islice(product(*map(range, axes)), _PER_SET))
+    rows = list(islice(((number, *index) for number in range(len(images)) for index in inner), _ROWS))
+    columns = min(images.shape[1], _COLUMNS)
+    grid: list[list[npt.NDArray[np.uint8] | None]] = [
+        [_pixels(images[number, column, *index], shown) if mask[number, column] else None for column in range(columns)]
+        for number, *index in rows
+    ]
+    labels = [f"[{', '.join(map(str, (number, ':', *index)))}]" if axes else f"set {number}" for number, *index in rows]
+    parts = [f"{str(images.dtype).removeprefix('torch.')} {tuple(images.shape)}", shown.words]
+    if images.shape[-3] == 2:
+        parts.append("channels as red and green")
+    if len(rows) < len(images) * int(np.prod(axes)):
+        sets = len({number for number, *_ in rows})
+        parts.append(f"{sets} of {len(images)} sets" + (f", {len(inner)} of {int(np.prod(axes))} each" if axes else ""))
+    if columns < images.shape[1]:
+        parts.append(f"{columns} of {images.shape[1]} positions")
+    return image_grid(grid, labels, title=f"{name}\n{', '.join(parts)}")
+
+
+def _range(images: torch.Tensor) -> _Shown:
+    """Values of a modality, and how they are shown."""
+    if images.dtype == torch.bool:
+        return _Shown(0, 1, "False black, True white")
+    lost, values = 0, images
+    low, high = (float(end) for end in images.aminmax())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        values = images[images.isfinite()]
+        lost = images.numel() - values.numel()
+        if not values.numel():
+            return _Shown(0, 1, "no value is finite")
+        low, high = (float(end) for end in values.aminmax())
+    words = f"{low:.4g} to {high:.4g}" + (f", {lost:,} values not finite" if lost else "")
+    if images.dtype == torch.uint8:
+        return _Shown(0, 255, words)
+    if images.is_floating_point() and low >= 0 and high <= 1:
+        return _Shown(0, 1, words)
+    return _Shown(low, high, f"{words}, shown from black to white")
+
+
+def _pixels(image: torch.Tensor, shown: _Shown) -> npt.NDArray[np.uint8]:
+    """One image (channels, height, width) for display: (height, width, 1 or 3); of two channels red and green."""
+    values = np.nan_to_num(image.cpu().to(torch.float32).numpy(), posinf=shown.high, neginf=shown.low)
+    scaled = (values - shown.low) * (255 / (shown.high - shown.low or 1))
+    found = np.moveaxis(np.clip(np.rint(scaled), 0, 255).astype(np.uint8), 0, -1)
+    return np.pad(found, ((0, 0), (0, 0), (0, 1))) if found.shape[-1] == 2 else found

@@ -1,0 +1,213 @@
+"""Held-out data of a validation: draws for the loss, and rows for neighbours and probes."""
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from lightning.pytorch import LightningModule
+
+from setsup import evaluation
+from setsup.datasets import Dataset
+from setsup.errors import DataError, FactorError, SetsupError, imported, near
+from setsup.experiments.configs import SamplerConfig, build_eval_transform, build_transform
+from setsup.experiments.embedding import embed
+from setsup.experiments.origin import find_training_rows
+from setsup.experiments.preset import Preset
+from setsup.experiments.validation import Validation
+from setsup.factors import FactorTable
+from setsup.loading import Loader
+from setsup.loading.batch import Transform
+from setsup.random import fold, permute, stream_key
+from setsup.samplers import Sampler
+
+__all__ = ["SEED", "HeldOut", "open_held_out"]
+
+SEED = stream_key(0, "validation")
+"""Of all runs, so that their validations compare."""
+
+Rows = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float32]
+
+_PENALTY = 1e-4  # of logistic_probe
+_STILL = 1e-4  # gradient that ends a fit: coarser than there, for one that is made again and again
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What is measured on, and the training rows that it is compared with.
+
+    `training_rows` has the row of the training data for each row, -1 for images that are not trained on; `fit` are rows
+    of the training data and `test` of the held-out data, none of which are the same images, and `eval_transforms` are
+    those of the two.
+    """
+
+    asked: Validation
+    trained: Dataset
+    dataset: Dataset
+    sampler: Sampler | None
+    transform: Transform | None
+    eval_transforms: tuple[Transform | None, Transform | None]
+    modalities: tuple[str, ...] | None
+    training_rows: Rows
+    fit: Rows
+    test: Rows
+
+    def batches(self, device: torch.device) -> Iterator[dict[str, Any]]:
+        """The draws, always the same; indices are rows of the training data, -1 for images that are not among them."""
+        if self.sampler is None:
+            return iter(())
+        rows = torch.from_numpy(self.training_rows)
+
+        def prepare(batch: dict[str, Any]) -> dict[str, Any]:
+            indices = batch["indices"]
+            batch = {**batch, "indices": rows[indices.cpu()].to(indices.device)}
+            return batch if self.transform is None else self.transform(batch)
+
+        to = "torch" if device.type == "cpu" else str(device)
+        options: Any = {"modalities": self.modalities, "transform": prepare, "workers": "thread", "to": to}
+        loader = Loader(self.dataset, self.sampler, **options)
+        return islice(loader, self.asked.draws)
+
+    def accuracies(self, method: LightningModule, device: str, precision: str) -> dict[str, float]:
+        """Accuracies of neighbours and probes, such as ``knn/shape``; NaN where they have none."""
+        asked, trained = self.asked, self.trained.factors
+        if not (asked.knn or asked.probe):
+            return {}
+        options: Any = {"device": device, "precision": precision, "modalities": self.modalities}
+        fit, test = (
+            embed(method, dataset, rows, transform=transform, training_rows=number, **options)
+            for dataset, rows, transform, number in (
+                (self.trained, self.fit, self.eval_transforms[0], None),
+                (self.dataset, self.test, self.eval_transforms[1], lambda _, rows: self.training_rows[rows]),
+            )
+        )
+        found = {}
+        for what, names in (("knn", asked.knn), ("probe", asked.probe)):
+            for name in names:
+                labels = trained.codes(name, self.fit)
+                wanted = _codes(trained, self.dataset.factors, name, self.test)
+                found[f"{what}/{name}"] = math.nan
+                with suppress(DataError):  # no label is known, or embeddings are not finite: no reason to stop
+                    found[f"{what}/{name}"] = (
+                        evaluation.accuracy(test, fit, wanted, labels, asked.k, metric=asked.metric).value
+                        if what == "knn"
+                        else _probe(fit, labels, test, wanted)
+                    )
+        return found
+
+
+def open_held_out(
+    preset: Preset,
+    sampler: SamplerConfig,
+    dataset: Dataset,
+    seed: int,
+    *,
+    root: Path | str | None = None,
+    substitute: bool = False,
+) -> HeldOut:
+    """Open what a preset is validated on, next to the dataset that it trains on."""
+    asked, held_out = preset.validation, _open(preset, dataset, root, substitute)
+    for name in (*asked.knn, *asked.probe):
+        _need_levels(name, dataset.factors, "the training data")
+        _need_levels(name, held_out.factors, "the validation data")
+    training_rows = find_training_rows(held_out, np.arange(len(held_out)), dataset.factors, lambda: dataset)
+    fit, test = _split_rows(len(dataset), training_rows, asked.rows)
+    if (asked.knn or asked.probe) and not (len(fit) and len(test)):
+        raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
+    fit_transform, test_transform = (
+        build_eval_transform(preset.eval_transform, preset.augmentation, one, seed) for one in (dataset, held_out)
+    )
+    return HeldOut(
+        asked,
+        dataset,
+        held_out,
+        _build_sampler(sampler, held_out) if asked.draws else None,
+        build_transform(preset.augmentation, held_out, SEED),
+        (fit_transform, test_transform),
+        None if preset.data is None else preset.data.modalities,
+        training_rows,
+        fit,
+        test,
+    )
+
+
+def _open(preset: Preset, dataset: Dataset, root: Path | str | None, substitute: bool) -> Dataset:
+    """Open what is measured on; further datasets as evaluations open them."""
+    asked, data = preset.validation, preset.data
+    if data is None or (asked.dataset is None and asked.split is None and asked.where is None):
+        return dataset
+    if asked.dataset is None:
+        return asked.data(data).open(root, substitute=substitute)
+    if asked.dataset not in preset.datasets:
+        hint = near(asked.dataset, preset.datasets)
+        raise SetsupError(f"{preset.name} has no further dataset {asked.dataset!r} to validate on{hint}")
+    other = preset.datasets[asked.dataset]
+    root = root if other.name == data.name else None
+    return asked.data(other).open(root, substitute=substitute and other.substitute is not None)
+
+
+def _build_sampler(sampler: SamplerConfig, held_out: Dataset) -> Sampler:
+    try:
+        return sampler.build(held_out, SEED)
+    except SetsupError as error:
+        raise SetsupError(
+            f"validation cannot draw from its rows as the training does ({error}): choose others, or measure knn or "
+            "probe alone with --validation.draws 0"
+        ) from error
+
+
+def _need_levels(name: str, table: FactorTable, of: str) -> None:
+    if name not in table:
+        raise FactorError(f"validation names the factor {name!r}, which {of} do not have{near(name, table.names)}")
+    if table[name].continuous:
+        raise SetsupError(
+            f"validation names the factor {name!r}, which is continuous, and neighbours and probes tell levels apart: "
+            "bin it, or measure it with an evaluation of the preset"
+        )
+
+
+def _split_rows(trained: int, training_rows: Rows, most: int) -> tuple[Rows, Rows]:
+    """Training rows to fit on, and held-out rows to test on, without the same image among both."""
+    other, same = np.flatnonzero(training_rows < 0), np.flatnonzero(training_rows >= 0)
+    # images that are not trained on come first; of those that are, half at most, so that others are left to fit on
+    test = other[_some(len(other), most, 0)]
+    test = np.concatenate([test, same[_some(len(same), min(most - len(test), -(-len(same) // 2)), 1)]])
+    fit = _some(trained, most + len(test), 2)
+    return fit[~np.isin(fit, training_rows[test])][:most], test
+
+
+def _some(count: int, most: int, key: int) -> Rows:
+    """At most so many of 0 … count − 1, always the same."""
+    found: Rows = permute(fold(SEED, key), max(count, 1), np.arange(min(count, most)))
+    return found
+
+
+def _codes(trained: FactorTable, table: FactorTable, name: str, rows: Rows) -> Rows:
+    """Codes of a factor as the training data number its levels, -1 where these lack one."""
+    codes = np.asarray(table.codes(name, rows))
+    levels, known = table[name].levels or (), trained[name].levels or ()
+    if levels == known:
+        return codes
+    places = np.array([*(known.index(level) if level in known else -1 for level in levels), -1])
+    return np.asarray(places[codes])
+
+
+def _probe(fit: Reals, labels: Rows, test: Reals, wanted: Rows) -> float:
+    """Accuracy of a logistic regression on rows that it was not fitted to; rows without a label take no part."""
+    known, tested = labels >= 0, wanted >= 0
+    if not (tested.any() and known.any() and np.isfinite(fit).all() and np.isfinite(test).all()):
+        return math.nan
+    if len(np.unique(labels[known])) == 1:
+        return float((wanted[tested] == labels[known][0]).mean())
+    linear, scaler = imported("sklearn.linear_model", "train"), imported("sklearn.preprocessing", "train")
+    model = linear.LogisticRegression(C=1 / (_PENALTY * known.sum()), tol=_STILL, max_iter=1_000)
+    pipeline = imported("sklearn.pipeline", "train").make_pipeline(scaler.StandardScaler(), model)
+    found = pipeline.fit(fit[known].astype(np.float64), labels[known]).predict(test[tested].astype(np.float64))
+    return float((found == wanted[tested]).mean())

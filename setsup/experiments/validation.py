@@ -1,0 +1,85 @@
+"""Settings of the validation during training: what is measured, how often, and on which rows."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from setsup.errors import SetsupError
+
+if TYPE_CHECKING:
+    from setsup.experiments.data import Data
+
+__all__ = ["Validation"]
+
+_SMOKE = {"every": 2, "draws": 2, "rows": 256}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What is measured on held-out data every so many steps of a training.
+
+    Validation does not change the weights: it has random numbers of its own, and afterwards torch's random state, the
+    modes of the method's modules and its buffers are as before. So it is no part of what identifies a run, and may
+    differ when the run resumes.
+
+    Results are metrics of their step, ``validation/loss``, ``validation/knn/FACTOR`` and ``validation/probe/FACTOR``,
+    and ``validation/NAME`` for all that the method logs in ``loss(batch)``. Draws, augmentation and noise of the loss
+    are the same at each validation, for all seeds.
+
+    Attributes
+    ----------
+    every : int
+        Steps from one validation to the next; 0 for none.
+    split : str, optional
+        Split of the preset's data to measure on; by default the split that is trained on.
+    where : str, optional
+        Expression over the factors that replaces that of the preset's data.
+    dataset : str, optional
+        Name in the preset's further ``datasets``, to measure on in place of the data that are trained on.
+    draws : int
+        Draws, by the preset's sampler and augmentation, whose mean ``loss(batch)`` is measured; 0 for none.
+    knn : tuple of str
+        Factors with levels, for the accuracy of a vote of the nearest neighbours among training rows.
+    probe : tuple of str
+        Factors with levels, for the accuracy of a linear classifier fitted to training rows.
+    rows : int
+        Number of training rows for neighbours and fits, and of other rows that these are tested on, at most.
+    k : int
+        Neighbours that vote.
+    metric : {"l2sq", "cosine"}
+        Of neighbours, see :func:`~setsup.evaluation.nearest`.
+
+    Examples
+    --------
+    >>> Validation(every=100, split="test", probe=("shape",)).draws
+    8
+
+    """
+
+    every: int = 0
+    split: str | None = None
+    where: str | None = None
+    dataset: str | None = None
+    draws: int = 8
+    knn: tuple[str, ...] = ()
+    probe: tuple[str, ...] = ()
+    rows: int = 2_000
+    k: int = 10
+    metric: Literal["l2sq", "cosine"] = "l2sq"
+
+    def __post_init__(self) -> None:
+        """Check that there is something to measure."""
+        if min(self.every, self.draws) < 0 or min(self.rows, self.k) < 1:
+            raise SetsupError("validation takes every and draws of 0 or more, rows and k of 1 or more")
+        if self.every and not (self.draws or self.knn or self.probe):
+            raise SetsupError(
+                "validation measures nothing: give it draws for the loss, or factors for knn or probe, or every=0"
+            )
+
+    def shrunk(self) -> "Validation":
+        """The same on few draws and rows."""
+        fewer: dict[str, Any] = {name: min(getattr(self, name), most) for name, most in _SMOKE.items()}
+        return replace(self, **fewer)
+
+    def data(self, trained: "Data") -> "Data":
+        """What is measured on, for what is trained on."""
+        return replace(trained, split=self.split or trained.split, where=self.where or trained.where)
