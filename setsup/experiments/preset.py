@@ -89,6 +89,8 @@ class Preset:
         Whether :func:`smoke` made it: results of its runs are meaningless.
     digest : str, optional
         SHA-256 of the user's own file that holds it, as :func:`~setsup.experiments.find_preset` ran it.
+    file : str, optional
+        Absolute path of that file.
 
     """
 
@@ -105,6 +107,7 @@ class Preset:
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict, metadata=_NO_SETTING)
     shrunk: bool = field(default=False, metadata=_NO_SETTING)
     digest: str | None = field(default=None, metadata=_NO_SETTING)
+    file: str | None = field(default=None, metadata=_NO_SETTING)
 
     def __post_init__(self) -> None:
         """Check that it is complete."""

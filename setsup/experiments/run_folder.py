@@ -9,13 +9,17 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
+from setsup.experiments.checkpoint import kept_name
+from setsup.experiments.config_file import CONFIG, format_config
+from setsup.experiments.continuing import need_continuable
 from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.registry import find_named
 from setsup.experiments.run import DIGEST, Run, is_trained, read_json, write_json
 from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
+from setsup.files.atomic import written
 from setsup.files.expand_user import expanded
 
-__all__ = ["begin", "open_run"]
+__all__ = ["begin", "check_begin", "open_run"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
 _DESCRIPTION = "run.json"
@@ -42,9 +46,35 @@ def begin(
 
     A folder without a trained step is overwritten. In another, the root given last is kept, and a session with another
     configuration, other versions or another file of presets is appended to ``later``: if the settings are equal, a
-    corrected comment in that file is no reason to refuse.
+    corrected comment in that file is no reason to refuse. The number of steps may change where the result is that of
+    a run that had it from the start.
     """
-    folder = Path(folder)
+    run, changed = _describe(Path(folder), preset, seed, root, substitute, config)
+    if changed or not (run.folder / CONFIG).exists():
+        with written(run.folder / CONFIG) as part:
+            part.write_text(_format(run, config), encoding="utf-8")
+    if changed:
+        write_json(run.folder / _DESCRIPTION, run.description)
+    return run
+
+
+def check_begin(
+    folder: Path | str,
+    preset: Preset,
+    seed: int,
+    *,
+    root: Path | str | None = None,
+    substitute: bool = False,
+    config: Mapping[str, Any],
+) -> Run:
+    """Raise what :func:`begin` raises, and write nothing."""
+    return _describe(Path(folder), preset, seed, root, substitute, config)[0]
+
+
+def _describe(
+    folder: Path, preset: Preset, seed: int, root: Path | str | None, substitute: bool, config: Mapping[str, Any]
+) -> tuple[Run, bool]:
+    """The run that may begin or continue in a folder, and whether its description changes."""
     description = {
         "preset": preset.name,
         "seed": seed,
@@ -57,26 +87,39 @@ def begin(
     }
     if preset.digest is not None:
         description[DIGEST] = preset.digest
-    if is_trained(folder):
-        there = _read_description(folder / _DESCRIPTION)
-        old = there | {"settings": fill_defaults(preset, there["settings"])}
-        if differing := difference(_identity(old), _identity(description)):
-            listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
-            raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
-        now = {key: description[key] for key in ("config", "versions", DIGEST) if key in description}
-        description = there | {key: description[key] for key in ("root", "settings")}
-        later = list(there.get("later", ()))
-        last = later[-1] if later else there
-        steps = Run(folder, preset, seed, there).progress().steps
-        if steps < preset.steps and any(last.get(key) != value for key, value in now.items()):
-            description["later"] = [*later, {"from_step": steps, **now}]
-        if description == there:
-            return Run(folder, preset, seed, there)
-    write_json(folder / _DESCRIPTION, description)
-    return Run(folder, preset, seed, description)
+    if not is_trained(folder):
+        return Run(folder, preset, seed, description), True
+    there = _read_description(folder / _DESCRIPTION)
+    old = there | {"settings": fill_defaults(preset, there["settings"])}
+    before, steps = old["settings"].get("steps"), Run(folder, preset, seed, there).progress().steps
+    differing = difference(_identity(old), _identity(description))
+    if differing.keys() == {"steps"} and type(before) is int:
+        need_continuable(folder, preset, before, steps)
+    elif differing:
+        listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
+        raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
+    now = {key: description[key] for key in ("config", "versions", DIGEST) if key in description}
+    description = there | {key: description[key] for key in ("root", "settings")}
+    later = list(there.get("later", ()))
+    last = later[-1] if later else there
+    if steps < preset.steps and any(last.get(key) != value for key, value in now.items()):
+        description["later"] = [*later, {"from_step": steps, **now}]
+    return Run(folder, preset, seed, description), description != there
 
 
-def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
+def _format(run: Run, config: Mapping[str, Any]) -> str:
+    about = run.description
+    return format_config(
+        run.preset,
+        about["settings"],
+        seeds=[run.seed],
+        root=about["root"],
+        substitute=about["substitute"],
+        config=config,
+    )
+
+
+def open_run(folder: Path | str, preset: Preset | None = None, *, checkpoint: str = "last") -> Run:
     """Open the run in a folder.
 
     Parameters
@@ -85,6 +128,8 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
         Of the run.
     preset : Preset, optional
         Used if it has the name of the run's: presets in a file of the user's own are not known by name.
+    checkpoint : str
+        Whose weights are used: ``last``, ``best``, or ``step-500`` of one that was kept.
 
     Raises
     ------
@@ -95,7 +140,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
 
     """
     check_arguments(open_run, locals(), DataError)
-    folder = Path(folder)
+    folder, chosen = Path(folder), kept_name(checkpoint)
     path = folder / _DESCRIPTION
     if not path.exists():
         below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
@@ -110,7 +155,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
                 "name the file, as in --preset my_method.py"
             )
     preset = smoke(preset) if description.get("smoke") else preset
-    return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description)
+    return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description, chosen)
 
 
 def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
