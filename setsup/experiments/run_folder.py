@@ -91,13 +91,14 @@ def _describe(
         return Run(folder, preset, seed, description), True
     there = _read_description(folder / _DESCRIPTION)
     old = there | {"settings": fill_defaults(preset, there["settings"])}
-    before, steps = old["settings"].get("steps"), Run(folder, preset, seed, there).progress().steps
+    before = old["settings"].get("steps")
     differing = difference(_identity(old), _identity(description))
-    if differing.keys() == {"steps"} and type(before) is int:
-        need_continuable(folder, preset, before, steps)
-    elif differing:
+    if differing and not (differing.keys() == {"steps"} and type(before) is int):
         listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
         raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
+    steps = Run(folder, preset, seed, there).progress().steps
+    if differing:
+        need_continuable(folder, preset, before, steps)
     now = {key: description[key] for key in ("config", "versions", DIGEST) if key in description}
     description = there | {key: description[key] for key in ("root", "settings")}
     later = list(there.get("later", ()))

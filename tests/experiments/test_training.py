@@ -82,7 +82,7 @@ def test_the_rate_is_halved_every_so_many_steps(tmp_path: Path) -> None:
 def test_a_finished_run_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = train(SHORT, tmp_path, config=HERE)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
-    assert before.keys() == {"run.json", "factors.parquet", "metrics.jsonl", "metrics.csv", "last.ckpt"}
+    assert before.keys() == {"run.json", "config.yaml", "factors.parquet", "metrics.jsonl", "metrics.csv", "last.ckpt"}
     monkeypatch.setattr(ABC, "training_step", None)  # nothing is trained
     again = train(SHORT, tmp_path, config=HERE)
     assert again.finished

@@ -15,6 +15,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
+from setsup.experiments.training.keeping import KeptCheckpoints
 from setsup.experiments.training.metrics import append_lines, truncate_lines, write_csv
 from setsup.experiments.training.step import copy_finite, count_images, find_loss
 from setsup.files.atomic import written
@@ -37,9 +38,18 @@ class CheckpointCallback(Callback):
     between devices, which it would lose.
     """
 
-    def __init__(self, preset: Preset, folder: Path, *, allow_nonfinite: bool = False) -> None:
+    def __init__(
+        self,
+        preset: Preset,
+        folder: Path,
+        *,
+        allow_nonfinite: bool = False,
+        keep_every: int | None = None,
+        keep_best: str | None = None,
+    ) -> None:
         self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
         self._allow_nonfinite = allow_nonfinite
+        self._kept = KeptCheckpoints(folder, keep_every, keep_best)
         self._buffer: list[tuple[int, dict[str, torch.Tensor], set[str]]] = []
         self._losses: list[tuple[int, torch.Tensor, torch.cuda.Event | None]] = []
         self._counts: list[int | torch.Tensor] = []
@@ -71,9 +81,10 @@ class CheckpointCallback(Callback):
             )
         if trainer.is_global_zero:
             truncate_lines(self._metrics, trainer.global_step)
-            for name in ("run", "factors", "metrics", "last", "previous"):
+            for name in ("run", "config", "factors", "metrics", "last", "previous", "best", "step-*"):
                 for left in self._folder.glob(f".{name}-*.tmp.*"):
                     left.unlink()  # by a run that was killed while it wrote
+        self._kept.start(trainer.global_step, self._good if trainer.is_global_zero else None)
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._handlers[number] = signal.signal(number, self._stop)
@@ -104,6 +115,7 @@ class CheckpointCallback(Callback):
         # with two optimisers a batch is two steps, so counts may be skipped
         last = trainer.should_stop or step >= self._preset.steps
         save = last or step - self._saved >= self._preset.checkpoint_every
+        save |= self._kept.due(step, self._buffer[-1][1])
         if spoilt or ((save or due) and _any_rank(trainer, self._nonfinite(wait=True) is not None)[0]):
             self._write(trainer)
             raise self._nonfinite_error(f"the loss of step {self._nonfinite(wait=True) or step:,}")
@@ -124,11 +136,14 @@ class CheckpointCallback(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """Seconds and images of training so far, for the checkpoint."""
-        return {"seconds": self._seconds + time.perf_counter() - self._since, "images": self._images}
+        return {"seconds": self._seconds + time.perf_counter() - self._since, "images": self._images} | (
+            {"best": best} if (best := self._kept.state()) else {}
+        )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue counting."""
         self._seconds, self._images = state_dict["seconds"], state_dict.get("images", 0)
+        self._kept.load_state(state_dict.get("best", {}))
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Restore the signal handlers, before Lightning does."""
@@ -179,6 +194,8 @@ class CheckpointCallback(Callback):
         need_equal_state(trainer, trainer.lightning_module)
         if not self._allow_nonfinite and (name := nonfinite_state(trainer, trainer.lightning_module)) is not None:
             raise self._nonfinite_error(f"after step {trainer.global_step:,} {name}")
+        if trainer.is_global_zero:
+            self._kept.compare(trainer.global_step)
         if last and trainer.is_global_zero:
             write_csv(self._metrics)  # first: when the checkpoint is there, the run is finished
         path = self._folder / CHECKPOINT
@@ -188,6 +205,7 @@ class CheckpointCallback(Callback):
             trainer.save_checkpoint(part)
             if trainer.is_global_zero and self._good == path:  # otherwise the one there was damaged, and is no loss
                 keep_previous(self._folder)
+        self._kept.keep(path if trainer.is_global_zero else None, trainer.global_step)
         self._good, self._saved = path, trainer.global_step
         if self._saved >= self._preset.steps and trainer.is_global_zero:
             drop_previous(self._folder)

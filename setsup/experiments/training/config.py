@@ -30,6 +30,11 @@ class RunConfig:
         Loggers of metrics, in addition to the files of the run folder.
     allow_nonfinite : bool
         Continue when the loss or the weights are no longer finite; otherwise a run stops there.
+    keep_every : int, optional
+        Keep the checkpoint of every N-th step, as ``step-000500.ckpt``.
+    keep_best : str, optional
+        Keep the checkpoint with the least value of a metric, or the greatest with ``:max`` after its name, as
+        ``best.ckpt``. A metric of every step counts as its mean since the checkpoint before.
 
     """
 
@@ -41,9 +46,13 @@ class RunConfig:
     workers: int | str = "auto"
     log: tuple[Literal["tensorboard", "wandb"], ...] = ()
     allow_nonfinite: bool = False
+    keep_every: int | None = None
+    keep_best: str | None = None
 
     def __post_init__(self) -> None:
         """Check them."""
         check(self, asdict(self))
         if self.devices < 1 or self.nodes < 1:
             raise SetsupError(f"at least one device on one node trains, not {self.devices} on {self.nodes}")
+        if self.keep_every is not None and self.keep_every < 1:
+            raise SetsupError(f"checkpoints are kept of every N-th step, N being 1 or more, not {self.keep_every}")

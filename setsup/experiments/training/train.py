@@ -110,7 +110,8 @@ def train(
         about = {"preset": preset.name, "seed": seed, "substitute": substitute}
         settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
         identity = run_identity(folder, about | training_settings(flatten(preset), substitute))
-        checkpoints = CheckpointCallback(preset, folder, allow_nonfinite=config.allow_nonfinite)
+        kept = {"keep_every": config.keep_every, "keep_best": config.keep_best}
+        checkpoints = CheckpointCallback(preset, folder, allow_nonfinite=config.allow_nonfinite, **kept)
         shown = ProgressCallback(preset.steps), SettingsCallback(settings)
         trainer = _build_trainer(preset, folder, config, [NoiseScaleCallback(seed), checkpoints, *shown])
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
