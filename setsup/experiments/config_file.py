@@ -12,7 +12,7 @@ from setsup.experiments.settings import fit, nest, put, unnest
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.strict_yaml import read_yaml
 
-__all__ = ["CONFIG", "TrainingFile", "format_config", "read_config"]
+__all__ = ["CONFIG", "TrainingFile", "config_content", "format_config", "read_config"]
 
 CONFIG = "config.yaml"
 
@@ -39,7 +39,7 @@ class TrainingFile(NamedTuple):
     changed: bool
 
 
-def format_config(
+def config_content(
     preset: Preset,
     settings: Mapping[str, Any],
     *,
@@ -47,16 +47,20 @@ def format_config(
     root: str | None,
     substitute: bool,
     config: Mapping[str, Any],
-) -> str:
-    """YAML of what is trained: the preset, all settings, and how it is run."""
-    import yaml
-
+) -> dict[str, Any]:
+    """What is trained: the preset, all settings, and how it is run."""
     content: dict[str, Any] = {"preset": preset.name}
     if preset.file is not None:
         content |= {"file": preset.file, "file_sha256": preset.digest}
     content |= {"seeds": list(seeds), "root": root, "substitute": substitute, "smoke": preset.shrunk}
-    content |= {"settings": nest(settings), "config": {name: _plain(value) for name, value in config.items()}}
-    text: str = yaml.dump(content, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=120)
+    return content | {"settings": nest(settings), "config": {name: _plain(value) for name, value in config.items()}}
+
+
+def format_config(content: Mapping[str, Any]) -> str:
+    """YAML of what is trained."""
+    import yaml
+
+    text: str = yaml.dump(dict(content), Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=120)
     return _HEADER + text
 
 

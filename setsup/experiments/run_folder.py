@@ -10,7 +10,7 @@ from typing import Any
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.checkpoint import kept_name
-from setsup.experiments.config_file import CONFIG, format_config
+from setsup.experiments.config_file import CONFIG, config_content, format_config
 from setsup.experiments.continuing import need_continuable
 from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.registry import find_named
@@ -110,7 +110,7 @@ def _describe(
 
 def _format(run: Run, config: Mapping[str, Any]) -> str:
     about = run.description
-    return format_config(
+    content = config_content(
         run.preset,
         about["settings"],
         seeds=[run.seed],
@@ -118,6 +118,7 @@ def _format(run: Run, config: Mapping[str, Any]) -> str:
         substitute=about["substitute"],
         config=config,
     )
+    return format_config(content)
 
 
 def open_run(folder: Path | str, preset: Preset | None = None, *, checkpoint: str = "last") -> Run:

@@ -113,13 +113,14 @@ def test_a_disk_without_links_keeps_copies(tmp_path: Path, monkeypatch: pytest.M
     assert {path.name for path in tmp_path.iterdir() if path.name.startswith(".")} == set()
 
 
-class TestMeasured:
-    @pytest.fixture(scope="class")
-    def whole(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        folder = tmp_path_factory.mktemp("kept")
-        keeping_run(folder, keep_every=3)
-        return folder
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kept")
+    keeping_run(folder, keep_every=3)
+    return folder
 
+
+class TestMeasured:
     @pytest.fixture
     def folder(self, whole: Path, tmp_path: Path) -> Path:
         return Path(shutil.copytree(whole, tmp_path / "run"))

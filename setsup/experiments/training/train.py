@@ -12,7 +12,7 @@ import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch import Callback, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
@@ -33,7 +33,7 @@ from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
 from setsup.loading.lightning import LightningBatches
 
-__all__ = ["build_batches", "train"]
+__all__ = ["build_batches", "build_trainer", "prepare", "quiet", "train"]
 
 _PRECISION = {"float32": "32-true", "bf16": "bf16-mixed"}
 
@@ -85,35 +85,29 @@ def train(
     """
     check_arguments(train, locals())
     folder, config = Path(folder), config or RunConfig()
-    if preset.data is None or preset.sampler is None or preset.method is None:  # all three are
+    if preset.method is None:
         run = begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         if on_start is not None:
             on_start(run)
         return run
     # all checks come first, so that a preset with errors leaves no folder behind
-    for name in config.log:
-        need_logger(name)
-    if isinstance(preset.augmentation, str):
-        need(f"the augmentation {preset.augmentation!r} needs", "kornia")
-    dataset = preset.data.open(root, substitute=substitute)
-    batches = build_batches(preset, preset.sampler, dataset, seed, config)
-    if not has_checkpoint(folder):
-        try_first_draw(preset, preset.sampler, preset.method, dataset, seed)
-    method = build_method(preset.method, dataset.factors, seed)
-    need_runnable(method)
+    first = not has_checkpoint(folder)
+    dataset, batches, method = prepare(preset, seed, config, root=root, substitute=substitute, try_draw=first)
     if config.compile:
         for network in method.children():
             network.compile()
     with ExitStack() as stack:
-        stack.enter_context(_quiet())
+        stack.enter_context(quiet())
         stack.enter_context(torch.random.fork_rng(devices=[]))
         about = {"preset": preset.name, "seed": seed, "substitute": substitute}
         settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
-        identity = run_identity(folder, about | training_settings(flatten(preset), substitute))
+        lasting = training_settings(flatten(preset), substitute)
+        del lasting["steps"]  # a run that is trained longer is the same run
+        identity = run_identity(folder, about | lasting)
         kept = {"keep_every": config.keep_every, "keep_best": config.keep_best}
         checkpoints = CheckpointCallback(preset, folder, allow_nonfinite=config.allow_nonfinite, **kept)
         shown = ProgressCallback(preset.steps), SettingsCallback(settings)
-        trainer = _build_trainer(preset, folder, config, [NoiseScaleCallback(seed), checkpoints, *shown])
+        trainer = build_trainer(preset, folder, config, [NoiseScaleCallback(seed), checkpoints, *shown])
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
@@ -137,6 +131,31 @@ def train(
     if checkpoints.stopped is not None and not run.finished:
         raise KeyboardInterrupt(signal.Signals(checkpoints.stopped).name)
     return run
+
+
+def prepare(
+    preset: Preset,
+    seed: int,
+    config: RunConfig,
+    *,
+    root: Path | str | None = None,
+    substitute: bool = False,
+    try_draw: bool = True,
+) -> tuple[Dataset, LightningBatches, LightningModule]:
+    """Open the data of a preset, and build its batches and its method; SetsupError for what does not fit."""
+    if preset.data is None or preset.sampler is None or preset.method is None:  # all three are
+        raise SetsupError(f"{preset.name} trains nothing")
+    for name in config.log:
+        need_logger(name)
+    if isinstance(preset.augmentation, str):
+        need(f"the augmentation {preset.augmentation!r} needs", "kornia")
+    dataset = preset.data.open(root, substitute=substitute)
+    batches = build_batches(preset, preset.sampler, dataset, seed, config)
+    if try_draw:
+        try_first_draw(preset, preset.sampler, preset.method, dataset, seed)
+    method = build_method(preset.method, dataset.factors, seed)
+    need_runnable(method)
+    return dataset, batches, method
 
 
 def build_batches(
@@ -168,7 +187,8 @@ def _lock(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _build_trainer(preset: Preset, folder: Path, config: RunConfig, callbacks: list[Callback]) -> Trainer:
+def build_trainer(preset: Preset, folder: Path, config: RunConfig, callbacks: list[Callback]) -> Trainer:
+    """Build Lightning's trainer; SetsupError for devices that are not there."""
     # under SLURM Lightning would write its own checkpoints, and prefer them to those of the run
     slurm = SLURMEnvironment.detect() and not TorchElasticEnvironment.detect()
     try:
@@ -194,7 +214,7 @@ def _build_trainer(preset: Preset, folder: Path, config: RunConfig, callbacks: l
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Suppress Lightning's hints."""
     logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [log.level for log in logs]
