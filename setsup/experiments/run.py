@@ -38,10 +38,11 @@ class Run:
     """One training of a preset with one seed, as a folder.
 
     ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, and
-    the SHA-256 of a preset's own file; ``config.yaml`` the settings for ``setsup train --config``; ``factors.parquet`` is the factor table of the data; ``metrics.jsonl`` and
-    ``metrics.csv`` have one line per step; ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is
-    finished ``previous.ckpt`` the one before it, which is used if the last one is damaged; ``best.ckpt`` and
-    ``step-000500.ckpt`` are kept ones; ``evaluation.json`` and ``*.png`` are results of evaluations.
+    the SHA-256 of a preset's own file; ``config.yaml`` the settings for ``setsup train --config``; ``factors.parquet``
+    is the factor table of the data; ``metrics.jsonl`` and ``metrics.csv`` have one line per step; ``last.ckpt`` is the
+    checkpoint, a Lightning one, and until the run is finished ``previous.ckpt`` the one before it, which is used if the
+    last one is damaged; ``best.ckpt`` and ``step-000500.ckpt`` are kept ones; ``evaluation.json`` and ``*.png`` are
+    results of evaluations.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
-        """The last checkpoint, or the previous one if that is damaged; absent before the first one. Or the chosen one."""
+        """The chosen checkpoint; else the last one, or the previous one if that is damaged; absent before the first."""
         if self.chosen:
             return open_kept(self.folder, self.chosen)[0]
         return open_checkpoint(self.folder)[0] if has_checkpoint(self.folder) else self.folder / CHECKPOINT

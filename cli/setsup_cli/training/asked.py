@@ -33,7 +33,7 @@ class Training(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a command asks for: `usual` is the preset without `changed`, in dotted names; `out` the folder of the runs."""
+    """What a command asks for: `usual` is the preset without `changed`, which has dotted names; `out` has the runs."""
 
     name: str
     usual: "Preset"

@@ -27,12 +27,12 @@ def train_one(one: Training, on_begin: OnBegin | None = None) -> dict[str, Any]:
     """Train, and return the results for JSON."""
     from setsup.experiments import train
 
-    begun: list[Progress] = []
+    begun: list[tuple[Run, Progress]] = []
 
     def begin(run: "Run") -> None:
-        begun.append(run.progress())  # before it is trained
+        begun.append((run, run.progress()))  # before it is trained
         if on_begin is not None:
-            on_begin(run, begun[0])
+            on_begin(*begun[0])
 
     parts: dict[str, Any] = {"root": one.root, "substitute": one.substitute, "config": one.config}
     try:
@@ -44,11 +44,9 @@ def train_one(one: Training, on_begin: OnBegin | None = None) -> dict[str, Any]:
     except KeyboardInterrupt:
         if not begun:
             raise
-        from setsup.experiments.run_folder import open_run
-
-        at = f"at step {open_run(one.folder, one.preset).progress().steps:,} of {one.preset.steps:,}"
+        at = f"at step {begun[0][0].progress().steps:,} of {one.preset.steps:,}"
         raise KeyboardInterrupt(f"{at}; run the same command to resume") from None
-    return result_json(one, run, begun[0])
+    return result_json(one, run, begun[0][1])
 
 
 def check(one: Training, *, data: bool = True) -> "Plan | None":

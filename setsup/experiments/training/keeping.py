@@ -60,7 +60,7 @@ class KeptCheckpoints:
             _LOG.warning("the metric %r of --keep-best is not logged by step %d: %s is", self._name, step, listed)
 
     def keep(self, path: Path | None, step: int) -> None:
-        """Give the checkpoint of a step, which is the last one, its further names; None on other ranks than the first."""
+        """Give the checkpoint of a step its further names; None on other ranks than the first."""
         if path is not None:
             self._keep(path, step, self._crosses(step))
         self._step = step
