@@ -80,9 +80,9 @@ def export(run: Run, path: Path | str, *, root: Path | str | None = None) -> Exp
         if path.suffix == ".pt":
             torch.save(weights, part)
         else:
-            from safetensors.torch import save_file
+            from safetensors.torch import save
 
-            save_file(weights, part, {name: str(value) for name, value in about.items()})
+            part.write_bytes(save(weights, {name: str(value) for name, value in about.items()}))
     return about
 
 
@@ -133,7 +133,7 @@ def _write_program(trained: TrainedRun, path: Path, about: Exported) -> Exported
         warnings.simplefilter("ignore")  # of torch.export, about itself
         names = _inputs(trained, batch)
         examples = [tuple(batch[name][0, :size] for name in names) for size in _SIZES]
-        embedder = _Embedder(trained.method, names).eval()
+        embedder = _Embedder(trained.method, names).eval().requires_grad_(False)
         try:
             expected = [embedder(*example) for example in examples]
             count = torch.export.Dim("n", min=1)

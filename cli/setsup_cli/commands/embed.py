@@ -111,7 +111,7 @@ def run(options: Options) -> int:
     if options.json:
         many, width = embedded.shape
         about = {"run": str(found.folder), "substitute": found.substitute, "file_changed": found.file_changed}
-        about |= {"dataset": dataset.name, "split": split}
+        about |= {"checkpoint": found.chosen or "last", "dataset": dataset.name, "split": split}
         show_json(
             {**about, "rows": many, "dimensions": width, "files": {key: str(path) for key, path in files.items()}}
         )
