@@ -13,7 +13,7 @@ from setsup_cli.output import show_table
 from setsup_cli.parsing.parser import Subcommand, parse
 from setsup_cli.parsing.values import write_value
 from setsup_cli.runs import number
-from setsup_cli.training.asked import Asked
+from setsup_cli.training.asked import NO_SETTINGS, Asked
 
 __all__ = ["Point", "read_points", "show_points", "summarise"]
 
@@ -33,7 +33,7 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
 
     if not options.sweep:
         return [Point({}, asked)]
-    known = flatten(asked.preset)
+    known = {name: value for name, value in flatten(asked.preset).items() if name not in NO_SETTINGS}
     swept: dict[str, list[Any]] = {}
     for word in options.sweep:
         name, equals, texts = word.partition("=")
@@ -44,7 +44,9 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
             raise SetsupError(f"--sweep {word}: there is no setting {name!r}{near(name, known)}")
         if name in swept:
             raise SetsupError(f"--sweep names {name} twice: give all its values at once, separated by commas")
-        values = [_read(name, text, options) for text in texts.split(",")]
+        # a value of several words is separated by spaces
+        several = isinstance(known[name], list)
+        values = [_read(name, text.split(" ") if several else [text], options) for text in texts.split(",")]
         swept[name] = [value for at, value in enumerate(values) if value not in values[:at]]
     found = []
     for values in product(*swept.values()):
@@ -54,11 +56,9 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
     return found
 
 
-def _read(name: str, text: str, options: Any) -> Any:
-    """A value as the option of its setting reads it; one of several words is separated by spaces."""
-    subcommand = Subcommand("train", type(options), "", options.preset or "")
-    words = [f"--{name}", *text.split(" ")]
-    parsed = parse(subcommand, words)
+def _read(name: str, words: Sequence[str], options: Any) -> Any:
+    """A value as the option of its setting reads it."""
+    parsed = parse(Subcommand("train", type(options), "", options.preset or ""), [f"--{name}", *words])
     return reduce(getattr, name.split("."), parsed)
 
 
