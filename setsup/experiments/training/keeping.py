@@ -26,7 +26,10 @@ class KeptCheckpoints:
     def __init__(self, folder: Path, every: int | None, best: str | None) -> None:
         self._metrics = folder / "metrics.jsonl"
         self._every, self._asked = every, best
-        self._name, self._sign = split_metric(best) if best is not None else (None, 1.0)
+        self._name: str | None = None
+        self._sign = 1.0
+        if best is not None:
+            self._name, self._sign = split_metric(best)
         self._value, self._best_step, self._warned = math.inf, -1, False
         self._step, self._read = 0, 0
         self._logged_before: bool | None = None
