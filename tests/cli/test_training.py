@@ -232,7 +232,7 @@ class TestSweeps:
             (["method.rat=1,2"], "there is no setting 'method.rat'; did you mean 'method.rate'"),
             (["steps=1,2", "steps=3"], "--sweep names steps twice"),
             (["sampler.inactive=digit,number"], "sampler.inactive=number: unknown factor 'number'"),
-            (["data.where=digit == 3,digit == 77"], "data.where=digit == 77: "),
+            (["data.where=digit == 3,digits == 7"], "data.where=digits == 7: "),
         ],
     )
     def test_errors_in_any_point_come_first(self, setsup: Run, digits: Path, sweep: list[str], sentence: str) -> None:

@@ -144,7 +144,10 @@ def describe_plan(training: Training, plan: "Plan") -> Iterator[str]:
     if plan.dataset is None:
         yield f"seed {plan.seed}: {plan.folder}: nothing to train"
         return
-    images = (f"{name} {' × '.join(map(str, shape))} {dtype}" for name, (shape, dtype) in (plan.images or {}).items())
+    images = (
+        f"{name} {' × '.join('any' if size is None else str(size) for size in shape)} {dtype}"
+        for name, (shape, dtype) in (plan.images or {}).items()
+    )
     yield f"  rows: {plan.rows:,} of {plan.dataset}, {', '.join(images)}"
     config = training.config
     draws = getattr(training.preset, "accumulate", 1) * config.devices * config.nodes

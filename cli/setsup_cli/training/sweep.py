@@ -49,8 +49,8 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
         values = [_read(name, text.split(" ") if several else [text], options) for text in texts.split(",")]
         swept[name] = [value for at, value in enumerate(values) if value not in values[:at]]
     found = []
-    for values in product(*swept.values()):
-        point = dict(zip(swept, values, strict=True))
+    for combined in product(*swept.values()):
+        point = dict(zip(swept, combined, strict=True))
         preset, changed = put(asked.preset, point), {**asked.changed, **point}
         found.append(Point(point, asked._replace(preset=preset, changed=changed, out=asked.out / _folder(point))))
     return found

@@ -20,7 +20,7 @@ class Plan(NamedTuple):
     """What a training would do; `dataset` is None where there is nothing to train.
 
     `rows` counts the rows of the data, `draw` is (sets, size) of a draw, `images` names what is read of each row with
-    shape and dtype, `parameters` and `trained` count numbers in the method's networks, and `steps` those after
+    shape, None where it varies, and dtype, `parameters` and `trained` count numbers in the method's networks, and `steps` those after
     `from_step`.
     """
 
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     dataset: str | None = None
     rows: int = 0
     draw: tuple[int, ...] = ()
-    images: Mapping[str, tuple[tuple[int, ...], str]] | None = None
+    images: Mapping[str, tuple[tuple[int | None, ...], str]] | None = None
     parameters: int = 0
     trained: int = 0
 

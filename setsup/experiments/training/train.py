@@ -104,8 +104,13 @@ def train(
         lasting = training_settings(flatten(preset), substitute)
         del lasting["steps"]  # a run that is trained longer is the same run
         identity = run_identity(folder, about | lasting)
-        kept = {"keep_every": config.keep_every, "keep_best": config.keep_best}
-        checkpoints = CheckpointCallback(preset, folder, allow_nonfinite=config.allow_nonfinite, **kept)
+        checkpoints = CheckpointCallback(
+            preset,
+            folder,
+            allow_nonfinite=config.allow_nonfinite,
+            keep_every=config.keep_every,
+            keep_best=config.keep_best,
+        )
         shown = ProgressCallback(preset.steps), SettingsCallback(settings)
         trainer = build_trainer(preset, folder, config, [NoiseScaleCallback(seed), checkpoints, *shown])
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
