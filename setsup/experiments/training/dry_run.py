@@ -20,8 +20,8 @@ class Plan(NamedTuple):
     """What a training would do; `dataset` is None where there is nothing to train.
 
     `rows` counts the rows of the data, `draw` is (sets, size) of a draw, `images` names what is read of each row with
-    shape, None where it varies, and dtype, `parameters` and `trained` count numbers in the method's networks, and `steps` those after
-    `from_step`.
+    shape (None where it varies) and dtype, `parameters` and `trained` count numbers in the method's networks, and
+    `steps` those after `from_step`.
     """
 
     folder: Path
