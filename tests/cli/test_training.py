@@ -198,6 +198,7 @@ def test_checkpoints_that_are_kept(setsup: Run, digits: Path) -> None:
 class TestSweeps:
     SWEEP = ("--sweep", "method.rate=0.1,0.2", "--sweep", "sampler.size=4,5")
 
+    @pytest.mark.long("trainings")
     def test_the_points_are_the_runs_with_these_settings(self, setsup: Run, digits: Path) -> None:
         words = ["train", MEAN, "--root", digits, "--steps", 2, "--seeds", 0, 1]
         found = setsup(*words, "--sweep", "method.rate=0.1,0.2", "--json")

@@ -22,7 +22,10 @@ HERE = RunConfig(workers=0)
 SHORT = replace(PLAIN, steps=4, checkpoint_every=3)
 
 
-@pytest.mark.parametrize("preset", [DROPOUT, HALVED], ids=["dropout", "halved"])
+@pytest.mark.parametrize(
+    "preset",
+    [pytest.param(DROPOUT, id="dropout", marks=pytest.mark.long("trainings")), pytest.param(HALVED, id="halved")],
+)
 def test_a_longer_run_is_one_trained_so_long_from_the_start(tmp_path: Path, preset: Any) -> None:
     longer = replace(preset, steps=9)
     for steps in (4, 5, 9):
@@ -42,6 +45,7 @@ def test_fewer_steps_than_trained_are_refused(tmp_path: Path) -> None:
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
+@pytest.mark.long("trainings")
 def test_a_stopped_run_may_have_fewer_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ABC.training_step
 

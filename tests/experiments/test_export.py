@@ -109,6 +109,7 @@ class Dark:
         return lambda batch: {**batch, "dark": batch["image"] / 512}
 
 
+@pytest.mark.long("trainings")
 def test_a_method_of_several_views_and_embeddings(tmp_path: Path) -> None:
     preset = replace(SHORT, method=PartsSettings(), eval_transform=Dark())
     run = train(preset, tmp_path / "run", config=RunConfig(workers=0))
@@ -122,6 +123,7 @@ def test_a_method_of_several_views_and_embeddings(tmp_path: Path) -> None:
     assert all(torch.equal(found[f"out{name}"], value[0]) for name, value in expected.items())
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(
     ("reads", "sentence"),
     [

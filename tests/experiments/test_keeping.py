@@ -16,6 +16,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Measured, Preset, RunConfig, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.training import keeping  # noqa: E402
+from setsup.experiments.training.keeping import split_metric  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
@@ -39,6 +40,7 @@ def losses(folder: Path) -> list[float]:
     return [json.loads(line)["loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.long("trainings")
 def test_every_third_step_is_kept_as_if_the_run_had_ended_there(tmp_path: Path) -> None:
     keeping_run(tmp_path / "kept", keep_every=3)
     assert checkpoints(tmp_path / "kept") == {"last": 9, "step-000003": 3, "step-000006": 6, "step-000009": 9}
@@ -48,11 +50,19 @@ def test_every_third_step_is_kept_as_if_the_run_had_ended_there(tmp_path: Path) 
     assert weights(tmp_path / "kept" / "last.ckpt") == weights(tmp_path / "none" / "last.ckpt"), "nothing else changes"
 
 
-@pytest.mark.parametrize(("asked", "sign"), [("loss", 1), ("loss:min", 1), ("loss:max", -1)])
+@pytest.mark.parametrize(
+    ("asked", "sign"), [("loss", 1), pytest.param("loss:max", -1, marks=pytest.mark.long("trainings"))]
+)
 def test_the_best_is_that_of_the_mean_since_the_checkpoint_before(tmp_path: Path, asked: str, sign: int) -> None:
     keeping_run(tmp_path, keep_best=asked)
     means = [sign * np.mean(losses(tmp_path)[start:end]) for start, end in ((0, 4), (4, 8), (8, 9))]
     assert checkpoints(tmp_path) == {"best": (4, 8, 9)[int(np.argmin(means))], "last": 9}
+
+
+def test_metrics_and_their_directions() -> None:
+    asked = ("loss", "loss:min", "accuracy:max", "knn/shape:max", "a:b", "a:b:max")
+    found = [split_metric(one) for one in asked]
+    assert found == [("loss", 1), ("loss", 1), ("accuracy", -1), ("knn/shape", -1), ("a:b", 1), ("a:b", -1)]
 
 
 class TestNowAndThen:
@@ -91,6 +101,7 @@ class TestNowAndThen:
         keeping_run(tmp_path, keep_best="validation/loss", keep_every=5)
         assert checkpoints(tmp_path) == {"best": 5, "last": 9, "step-000005": 5}
 
+    @pytest.mark.long("trainings")
     def test_a_resumed_run_compares_with_the_best_before(self, tmp_path: Path) -> None:
         keeping_run(tmp_path, replace(PRESET, steps=6), keep_best="validation/loss")
         keeping_run(tmp_path, keep_best="validation/loss")
@@ -106,6 +117,7 @@ def test_a_metric_that_is_never_logged_is_named_once(tmp_path: Path, caplog: pyt
         open_run(tmp_path, PRESET, checkpoint="best").state()
 
 
+@pytest.mark.long("trainings")
 def test_a_disk_without_links_keeps_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError))
     keeping_run(tmp_path, keep_every=4)
