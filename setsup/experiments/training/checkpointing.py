@@ -108,14 +108,14 @@ class CheckpointCallback(Callback):
         self._collect(trainer, outputs, batch)
         step = trainer.global_step
         due = len(self._buffer) >= _FLUSH or time.perf_counter() - self._written >= _WAIT
-        stop, due, spoilt = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None)
+        kept = self._kept.due(step, self._buffer[-1][1])
+        stop, due, spoilt, kept = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None, kept)
         if stop:
             self.stopped = self.stopped or signal.SIGTERM  # another rank got the signal
             trainer.should_stop = True
         # with two optimisers a batch is two steps, so counts may be skipped
         last = trainer.should_stop or step >= self._preset.steps
-        save = last or step - self._saved >= self._preset.checkpoint_every
-        save |= self._kept.due(step, self._buffer[-1][1])
+        save = last or kept or step - self._saved >= self._preset.checkpoint_every
         if spoilt or ((save or due) and _any_rank(trainer, self._nonfinite(wait=True) is not None)[0]):
             self._write(trainer)
             raise self._nonfinite_error(f"the loss of step {self._nonfinite(wait=True) or step:,}")

@@ -4,6 +4,7 @@ import json
 import logging
 import math
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,12 @@ class KeptCheckpoints:
         self._step = step
         lines = self._metrics.read_bytes() if self._metrics.exists() else b""
         self._read = len(lines)
-        if lines:
-            self._logged_before = self._name in json.loads(lines[lines.rfind(b"\n", 0, -1) + 1 :])
+        for line in reversed(lines.splitlines()):
+            with suppress(ValueError, TypeError, KeyError):  # cut off, as another rank may still see it
+                found = json.loads(line)
+                if found["step"] == step:
+                    self._logged_before = self._name in found
+                    break
         if loaded is not None:
             self._keep(loaded, step, self._every is not None and step > 0 and step % self._every == 0)
 
