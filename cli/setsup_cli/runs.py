@@ -16,11 +16,14 @@ CHANGED = "the file of its preset has changed since the training; results are by
 """Note on a run whose method may have been another."""
 
 
-def opened(folder: Path, preset: str | None = None) -> "Run":
-    """Open a run."""
+def opened(folder: Path, preset: str | None = None, checkpoint: str = "last") -> "Run":
+    """Open a run, with the weights of its last checkpoint or of one that was kept."""
     from setsup.experiments import open_run
 
-    return open_run(folder, None if preset is None else _own(preset, folder))
+    run = open_run(folder, None if preset is None else _own(preset, folder), checkpoint=checkpoint)
+    if run.chosen:
+        run.state()  # says which ones there are
+    return run
 
 
 def evaluated(run: "Run", name: str | None) -> "Preset":
@@ -61,6 +64,8 @@ def describe_run(run: "Run") -> Iterator[str]:
     """Lines that describe a run, and why its results may differ from a paper's."""
     steps, preset = run.progress().steps, run.preset
     yield f"{run.folder}: {preset.name}, seed {run.seed}" + (f", {steps:,} steps" if preset.method else "")
+    if run.chosen:
+        yield f"checkpoint {run.chosen}, of step {steps:,}"
     if not run.finished:
         yield f"NOT FINISHED: the preset has {preset.steps:,} steps"
     if run.substitute and preset.data is not None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from setsup.experiments.data import Data
     from setsup.experiments.embedding import embed, embed_batches
     from setsup.experiments.evaluating import evaluate
+    from setsup.experiments.export import export
     from setsup.experiments.preset import Evaluation, Measured, Preset, smoke
     from setsup.experiments.registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
@@ -54,6 +55,7 @@ __all__ = [
     "embed",
     "embed_batches",
     "evaluate",
+    "export",
     "find_preset",
     "find_report",
     "load_trained",
@@ -71,6 +73,7 @@ if not TYPE_CHECKING:
         "data": ("Data",),
         "embedding": ("embed", "embed_batches"),
         "evaluating": ("evaluate",),
+        "export": ("export",),
         "preset": ("Evaluation", "Measured", "Preset", "smoke"),
         "registry": ("find_preset", "presets"),
         "report": ("Claim", "Column", "Report", "Row"),
@@ -86,7 +89,7 @@ if not TYPE_CHECKING:
         "validation": ("Validation",),
         "weights": ("load_trained",),
     }
-    _NETWORKS = ("embedding", "evaluating", "training.train", "weights")
+    _NETWORKS = ("embedding", "evaluating", "export", "training.train", "weights")
 
     def __getattr__(name: str) -> object:
         for home, names in _HOMES.items():

@@ -1,15 +1,20 @@
-"""Checkpoints of a run: the last one and the one before it, of which the newest undamaged one is used."""
+"""Checkpoints of a run: the last one and the one before it, of which the newest undamaged one is used; and kept ones.
+
+A kept checkpoint is another name of what was the last one: ``step-000500.ckpt``, ``best.ckpt``.
+"""
 
 import logging
 import os
+import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 from zipfile import ZipFile
 
-from setsup.errors import DataError
-from setsup.files.atomic import beside
+from setsup.errors import DataError, SetsupError
+from setsup.files.atomic import beside, settle, written
 
 __all__ = [
     "CALLBACK",
@@ -19,8 +24,12 @@ __all__ = [
     "callback_state",
     "drop_previous",
     "has_checkpoint",
+    "keep_as",
     "keep_previous",
+    "kept_name",
     "open_checkpoint",
+    "open_kept",
+    "step_name",
     "trained_steps",
 ]
 
@@ -34,6 +43,7 @@ _FORMER = "Keeper"
 """The same in checkpoints of earlier versions."""
 
 _PARTS = {"global_step", "callbacks", "state_dict", "optimizer_states", "LightningBatches"}
+_KEPT = re.compile(r"best|step-(\d{1,18})")
 _ADVICE = "remove it and train again"
 _LOG = logging.getLogger(__name__)
 
@@ -60,6 +70,47 @@ def open_checkpoint(folder: Path, *, checked: bool = False) -> tuple[Path, dict[
             reason = str(error).removesuffix(f": {_ADVICE}")
             _LOG.warning("%s; %s, of step %d, takes its place", reason, folder / PREVIOUS, trained_steps(found))
         return folder / PREVIOUS, found
+
+
+def open_kept(folder: Path, name: str, *, checked: bool = False) -> tuple[Path, dict[str, Any]]:
+    """Open a kept checkpoint of a run folder by its name, such as ``best``: its path, and its content."""
+    path = folder / f"{name}.ckpt"
+    if not path.exists():
+        there = sorted(one.stem for one in folder.glob("*.ckpt") if _KEPT.fullmatch(one.stem))
+        listed = f"there are {', '.join(there)}" if there else "none was kept"
+        raise DataError(
+            f"{folder} has no checkpoint {name!r}: {listed}; `setsup train` keeps some with --keep-every N and "
+            "--keep-best METRIC"
+        )
+    return path, _read(path, checked)
+
+
+def kept_name(name: str) -> str:
+    """Name under which a checkpoint is kept: ``step-500`` is ``step-000500``, and ``last`` is none."""
+    if name == "last":
+        return ""
+    if (found := _KEPT.fullmatch(name)) is None:
+        raise SetsupError(f"a checkpoint is named last, best or step-N, such as step-500, not {name!r}")
+    return name if found[1] is None else step_name(int(found[1]))
+
+
+def step_name(step: int) -> str:
+    """Name of the checkpoint of a step."""
+    return f"step-{step:06d}"
+
+
+def keep_as(source: Path, name: str) -> None:
+    """Give a checkpoint another name, atomically; a copy on a disk without links."""
+    path = source.with_name(f"{name}.ckpt")
+    spare = beside(path)
+    try:
+        os.link(source, spare)
+        settle(spare, path)
+    except OSError:
+        with written(path) as part:
+            shutil.copyfile(source, part)
+    finally:
+        spare.unlink(missing_ok=True)  # still there where both names were of one file already
 
 
 def callback_state(checkpoint: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, near, need
 from setsup.experiments.preset import Evaluation, Measured, Preset
-from setsup.experiments.run import EVALUATION, Run
+from setsup.experiments.run import Run
 from setsup.experiments.settings import describe
 from setsup.experiments.weights import load_trained
 from setsup.files.disk import need_writable
@@ -61,7 +61,7 @@ def evaluate(
     check_arguments(evaluate, locals())
     preset = preset or run.preset
     check_evaluations(run, preset, only, root)
-    need_writable(run.folder / EVALUATION)
+    need_writable(run.results_path)
     trained = load_trained(run, root=root, device=device, preset=preset)
     found = {}
     for name, evaluation in preset.evaluations.items():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "Measured", "Preset", "smoke"]
 
-_OPTIONS = ("runs", "preset", "only", "root", "device", "json", "quiet", "help")
+_OPTIONS = ("runs", "preset", "only", "checkpoint", "root", "device", "json", "quiet", "help")
 """Options of `setsup eval`, next to which evaluations have options under their names."""
 
 _NO_SETTING: Mapping[str, Any] = {"setting": False}
@@ -105,6 +105,8 @@ class Preset:
         Whether :func:`smoke` made it: results of its runs are meaningless.
     digest : str, optional
         SHA-256 of the user's own file that holds it, as :func:`~setsup.experiments.find_preset` ran it.
+    file : str, optional
+        Absolute path of that file.
 
     """
 
@@ -127,6 +129,7 @@ class Preset:
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict, metadata=_NO_SETTING)
     shrunk: bool = field(default=False, metadata=_NO_SETTING)
     digest: str | None = field(default=None, metadata=_NO_SETTING)
+    file: str | None = field(default=None, metadata=_NO_SETTING)
 
     def __post_init__(self) -> None:
         """Check that it is complete."""

@@ -104,13 +104,14 @@ def split_file_name(name: str) -> tuple[Path, str] | None:
 
 
 def _find_in_file(path: Path, name: str) -> Preset:
-    module, digest = _run(expanded(path).resolve())
+    place = expanded(path).resolve()
+    module, digest = _run(place)
     found = {preset.name: preset for preset in _check_presets(getattr(module, "PRESETS", None), str(path))}
     if not name and len(found) == 1:
         name = next(iter(found))
     if name not in found:
         raise SetsupError(f"{path} has {', '.join(found)}: name one as {path}:{next(iter(found))}")
-    return replace(found[name], digest=digest)
+    return replace(found[name], digest=digest, file=str(place))
 
 
 def import_file(path: Path) -> ModuleType:

@@ -3,12 +3,19 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.checkpoint import CHECKPOINT, callback_state, has_checkpoint, open_checkpoint, trained_steps
+from setsup.experiments.checkpoint import (
+    CHECKPOINT,
+    callback_state,
+    has_checkpoint,
+    open_checkpoint,
+    open_kept,
+    trained_steps,
+)
 from setsup.experiments.preset import Measured, Preset
 from setsup.experiments.settings import difference, flatten, training_settings
 from setsup.files.atomic import written
@@ -38,10 +45,11 @@ class Run:
     """One training of a preset with one seed, as a folder.
 
     ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, and
-    the SHA-256 of a preset's own file; ``factors.parquet`` is the factor table of the data; ``first-batch.png`` shows
-    what the network gets first; ``metrics.jsonl`` and ``metrics.csv`` have one line per step; ``last.ckpt`` is the
-    checkpoint, a Lightning one, and until the run is finished ``previous.ckpt`` the one before it, which is used if the
-    last one is damaged; ``evaluation.json`` and other ``*.png`` are results of evaluations.
+    the SHA-256 of a preset's own file; ``config.yaml`` the settings for ``setsup train --config``; ``factors.parquet``
+    is the factor table of the data; ``first-batch.png`` shows what the network gets first; ``metrics.jsonl`` and
+    ``metrics.csv`` have one line per step; ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is
+    finished ``previous.ckpt`` the one before it, which is used if the last one is damaged; ``best.ckpt`` and
+    ``step-000500.ckpt`` are kept ones; ``evaluation.json`` and other ``*.png`` are results of evaluations.
 
     Attributes
     ----------
@@ -53,6 +61,8 @@ class Run:
         Of the initial weights, the draws, the augmentation and the noise of the method.
     description : mapping
         Content of ``run.json``.
+    chosen : str
+        Name of a kept checkpoint, such as ``best`` or ``step-000500``, whose weights are used; empty for the last one.
 
     """
 
@@ -60,6 +70,7 @@ class Run:
     preset: Preset
     seed: int
     description: Mapping[str, Any]
+    chosen: str = ""
 
     @property
     def substitute(self) -> bool:
@@ -68,13 +79,25 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
-        """The last checkpoint, or the previous one if that is damaged; absent before the first one."""
+        """The chosen checkpoint; else the last one, or the previous one if that is damaged; absent before the first."""
+        if self.chosen:
+            return open_kept(self.folder, self.chosen)[0]
         return open_checkpoint(self.folder)[0] if has_checkpoint(self.folder) else self.folder / CHECKPOINT
 
     @property
     def finished(self) -> bool:
         """Whether all steps were trained."""
-        return self.progress().steps >= self.preset.steps
+        return replace(self, chosen="").progress().steps >= self.preset.steps
+
+    @property
+    def results_path(self) -> Path:
+        """File of the results of evaluations: those of a kept checkpoint have its name."""
+        return self.folder / f"{Path(EVALUATION).stem}{self.suffix}.json"
+
+    @property
+    def suffix(self) -> str:
+        """What names of results end in: ``-best`` for those of that checkpoint, empty for those of the last one."""
+        return f"-{self.chosen}" if self.chosen else ""
 
     @property
     def _sessions(self) -> list[Mapping[str, Any]]:
@@ -96,7 +119,7 @@ class Run:
 
     def progress(self) -> Progress:
         """How far it is; zeros before the first checkpoint."""
-        if not has_checkpoint(self.folder):
+        if not self.chosen and not has_checkpoint(self.folder):
             return Progress(0, 0.0, 0)
         state = self.state()
         kept = callback_state(state)
@@ -146,7 +169,7 @@ class Run:
             When there is none, or it is damaged.
 
         """
-        return open_checkpoint(self.folder)[1]
+        return self._open()[1]
 
     def weights(self) -> tuple[Path, dict[str, Any]]:
         """The checkpoint's path and its weights by name, after verifying checksums.
@@ -157,8 +180,13 @@ class Run:
             When there is no checkpoint, or it is damaged.
 
         """
-        path, found = open_checkpoint(self.folder, checked=True)
+        path, found = self._open(checked=True)
         return path, found["state_dict"]
+
+    def _open(self, *, checked: bool = False) -> tuple[Path, dict[str, Any]]:
+        if self.chosen:
+            return open_kept(self.folder, self.chosen, checked=checked)
+        return open_checkpoint(self.folder, checked=checked)
 
     def difference(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
         """Settings that affect training and differ from those of a preset: setting → (preset's, run's)."""
@@ -166,11 +194,13 @@ class Run:
 
     def results(self) -> dict[str, Any]:
         """Evaluations by name, as :meth:`save` wrote them, None for values that are not finite."""
-        path = self.folder / EVALUATION
+        path = self.results_path
         return read_json(path, "remove it, and measure again") if path.exists() else {}
 
     def save(self, name: str, found: Measured, about: Mapping[str, Any]) -> None:
         """Write the result of an evaluation: numbers into ``evaluation.json``, images next to it.
+
+        Those of a kept checkpoint go into ``evaluation-best.json`` and the like.
 
         Parameters
         ----------
@@ -183,16 +213,16 @@ class Run:
 
         """
         for title, picture in found.pictures.items():
-            with written(self.folder / f"{name}-{title}.png") as part:
+            with written(self.folder / f"{name}-{title}{self.suffix}.png") as part:
                 picture.save(part)
         entry = {
             "about": dict(about),
             "steps": self.progress().steps,
             "values": {key: finite(value) for key, value in found.values.items()},
             "curves": {key: [list(map(finite, axis)) for axis in curve] for key, curve in found.curves.items()},
-            "pictures": [f"{name}-{title}.png" for title in found.pictures],
+            "pictures": [f"{name}-{title}{self.suffix}.png" for title in found.pictures],
         }
-        path = self.folder / EVALUATION
+        path = self.results_path
         with locked(path):
             before = self.results()
             write_json(path, before | {name: entry})

@@ -9,13 +9,17 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
+from setsup.experiments.checkpoint import kept_name
+from setsup.experiments.config_file import CONFIG, config_content, format_config
+from setsup.experiments.continuing import need_continuable
 from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.registry import find_named
 from setsup.experiments.run import DIGEST, Run, is_trained, read_json, write_json
 from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
+from setsup.files.atomic import written
 from setsup.files.expand_user import expanded
 
-__all__ = ["begin", "default_folder", "open_run", "read_description"]
+__all__ = ["begin", "check_begin", "default_folder", "open_run", "read_description"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
 _DESCRIPTION = "run.json"
@@ -44,10 +48,43 @@ def begin(
 
     A folder without a trained step is overwritten. In another, the root given last is kept, and a session with another
     configuration, other versions or another file of presets is appended to ``later``: if the settings are equal, a
-    corrected comment in that file is no reason to refuse. `initial` is the digest of the weights it starts from, None
-    where that is not known: the weights of a run that has begun need not be there any more.
+    corrected comment in that file is no reason to refuse. The number of steps may change where the result is that of
+    a run that had it from the start. `initial` is the digest of the weights it starts from, None where that is not
+    known: the weights of a run that has begun need not be there any more.
     """
-    folder = Path(folder)
+    run, changed = _describe(Path(folder), preset, seed, root, substitute, config, initial)
+    if changed or not (run.folder / CONFIG).exists():
+        with written(run.folder / CONFIG) as part:
+            part.write_text(_format(run, config), encoding="utf-8")
+    if changed:
+        write_json(run.folder / _DESCRIPTION, run.description)
+    return run
+
+
+def check_begin(
+    folder: Path | str,
+    preset: Preset,
+    seed: int,
+    *,
+    root: Path | str | None = None,
+    substitute: bool = False,
+    config: Mapping[str, Any],
+    initial: str | None = None,
+) -> Run:
+    """Raise what :func:`begin` raises, and write nothing."""
+    return _describe(Path(folder), preset, seed, root, substitute, config, initial)[0]
+
+
+def _describe(
+    folder: Path,
+    preset: Preset,
+    seed: int,
+    root: Path | str | None,
+    substitute: bool,
+    config: Mapping[str, Any],
+    initial: str | None,
+) -> tuple[Run, bool]:
+    """The run that may begin or continue in a folder, and whether its description changes."""
     description = {
         "preset": preset.name,
         "seed": seed,
@@ -62,25 +99,27 @@ def begin(
         description[DIGEST] = preset.digest
     if initial is not None:
         description[_INITIAL] = initial
-    if is_trained(folder):
-        there = read_description(folder)
-        old = there | {"settings": fill_defaults(preset, there["settings"])}
-        if initial is None and preset.initial_run is not None:
-            description[_INITIAL] = there.get(_INITIAL, "those of another run")
-        if differing := difference(_identity(old), _identity(description)):
-            listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
-            raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
-        now = {key: description[key] for key in ("config", "versions", DIGEST) if key in description}
-        description = there | {key: description[key] for key in ("root", "settings")}
-        later = list(there.get("later", ()))
-        last = later[-1] if later else there
-        steps = Run(folder, preset, seed, there).progress().steps
-        if steps < preset.steps and any(last.get(key) != value for key, value in now.items()):
-            description["later"] = [*later, {"from_step": steps, **now}]
-        if description == there:
-            return Run(folder, preset, seed, there)
-    write_json(folder / _DESCRIPTION, description)
-    return Run(folder, preset, seed, description)
+    if not is_trained(folder):
+        return Run(folder, preset, seed, description), True
+    there = read_description(folder)
+    old = there | {"settings": fill_defaults(preset, there["settings"])}
+    if initial is None and preset.initial_run is not None:
+        description[_INITIAL] = there.get(_INITIAL, "those of another run")
+    before = old["settings"].get("steps")
+    differing = difference(_identity(old), _identity(description))
+    if differing and not (differing.keys() == {"steps"} and type(before) is int):
+        listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
+        raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
+    steps = Run(folder, preset, seed, there).progress().steps
+    if differing:
+        need_continuable(folder, preset, before, steps)
+    now = {key: description[key] for key in ("config", "versions", DIGEST) if key in description}
+    description = there | {key: description[key] for key in ("root", "settings")}
+    later = list(there.get("later", ()))
+    last = later[-1] if later else there
+    if steps < preset.steps and any(last.get(key) != value for key, value in now.items()):
+        description["later"] = [*later, {"from_step": steps, **now}]
+    return Run(folder, preset, seed, description), description != there
 
 
 def default_folder(name: str, seed: int, substitute: bool, shrunk: bool) -> Path:
@@ -88,7 +127,20 @@ def default_folder(name: str, seed: int, substitute: bool, shrunk: bool) -> Path
     return Path(f"{name}{'-substitute' * substitute}{'-smoke' * shrunk}", f"seed-{seed}")
 
 
-def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
+def _format(run: Run, config: Mapping[str, Any]) -> str:
+    about = run.description
+    content = config_content(
+        run.preset,
+        about["settings"],
+        seeds=[run.seed],
+        root=about["root"],
+        substitute=about["substitute"],
+        config=config,
+    )
+    return format_config(content)
+
+
+def open_run(folder: Path | str, preset: Preset | None = None, *, checkpoint: str = "last") -> Run:
     """Open the run in a folder.
 
     Parameters
@@ -97,6 +149,8 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
         Of the run.
     preset : Preset, optional
         Used if it has the name of the run's: presets in a file of the user's own are not known by name.
+    checkpoint : str
+        Whose weights are used: ``last``, ``best``, or ``step-500`` of one that was kept.
 
     Raises
     ------
@@ -107,7 +161,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
 
     """
     check_arguments(open_run, locals(), DataError)
-    folder = Path(folder)
+    folder, chosen = Path(folder), kept_name(checkpoint)
     description = read_description(folder)
     name, seed, settings = description["preset"], description["seed"], description["settings"]
     if preset is None or preset.name != name:
@@ -119,7 +173,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
     preset = smoke(preset) if description.get("smoke") else preset
     known = flatten(preset)  # a dataset for evaluations may have been removed from the preset's file since
     settings = {key: value for key, value in settings.items() if not key.startswith("datasets.") or key in known}
-    return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description)
+    return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description, chosen)
 
 
 def _identity(description: Mapping[str, Any]) -> dict[str, Any]:

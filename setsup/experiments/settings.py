@@ -1,19 +1,37 @@
 """Settings as flat names and values, to store, to compare, and to put back into a preset."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
+from functools import reduce
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from setsup.errors import DataError, SetsupError, near
 
-__all__ = ["check", "describe", "difference", "fill_defaults", "flatten", "put", "training_settings"]
+__all__ = [
+    "check",
+    "describe",
+    "difference",
+    "fill_defaults",
+    "fit",
+    "flatten",
+    "nest",
+    "put",
+    "training_settings",
+    "unnest",
+]
 
 _IDLE = ("seeds", "checkpoint_every", "eval_transform", "validation", "datasets", "initial_run")
 """Settings of a preset that do not affect the weights of a run; nor do settings within them.
 
 Of an initial run, the weights count and not where they lie: `run.json` has their digest.
 """
+
+_CLASS = "class"
+"""Under which nested settings have their class: a keyword of Python, so that no setting has this name."""
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 
 
 def flatten(settings: Any) -> dict[str, Any]:
@@ -27,6 +45,34 @@ def flatten(settings: Any) -> dict[str, Any]:
         for part, value in parts.items():
             found[part] = type(value).__qualname__
             found |= {f"{part}.{inner}": one for inner, one in flatten(value).items()}
+    return found
+
+
+def nest(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat values as mappings within mappings; a class is under the name ``class``."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        *heads, last = name.split(".")
+        place = found
+        for head in heads:
+            if not isinstance(place.get(head), dict):
+                place[head] = {_CLASS: place[head]} if head in place else {}
+            place = place[head]
+        place[last] = value
+    return found
+
+
+def unnest(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings within mappings as flat values: the inverse of :func:`nest`."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if not isinstance(value, Mapping):
+            found[name] = value
+            continue
+        inner = unnest(value)
+        if _CLASS in inner:
+            found[name] = inner.pop(_CLASS)
+        found |= {f"{name}.{one}": each for one, each in inner.items()}
     return found
 
 
@@ -95,6 +141,33 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
     return replace(settings, **changed)
 
 
+def fit(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as :func:`put` takes them, by flat names; SetsupError names the one that does not fit.
+
+    YAML reads 1e-3 as a string, so a string that is a number is taken for one where a number is asked for.
+    """
+    known = flatten(settings)
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise SetsupError(f"there is no setting {name!r}{near(name, known)}")
+        *heads, last = name.split(".")
+        owner = reduce(getattr, heads, settings)
+        found[name] = value
+        if not _has_settings(getattr(owner, last)):
+            try:
+                check(owner, {last: _freeze(value)})
+            except SetsupError as error:
+                found[name] = _as_numbers(value)
+                try:
+                    check(owner, {last: _freeze(found[name])})
+                except SetsupError:
+                    raise SetsupError(str(error).replace(f"setting {last}", f"setting {name}", 1)) from None
+        elif value != known[name]:
+            raise SetsupError(f"the setting {name} is a {known[name]} here, not {value!r}")
+    return found
+
+
 def check(settings: Any, values: Mapping[str, Any]) -> None:
     """Raise SetsupError unless values, by name, have the declared types of settings."""
     try:
@@ -157,6 +230,13 @@ def _plain(value: Any, name: str) -> Any:
 def _freeze(value: Any) -> Any:
     """Lists of JSON as tuples."""
     return tuple(_freeze(part) for part in value) if isinstance(value, list) else value
+
+
+def _as_numbers(value: Any) -> Any:
+    """Strings such as 1e-3 as numbers, within lists too."""
+    if isinstance(value, list):
+        return [_as_numbers(part) for part in value]
+    return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -257,13 +257,15 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
 def test_options_are_kept_so_that_they_can_be_given_again() -> None:
     """Paths are those of any working folder; what is said of the others can be pasted."""
     from setsup.experiments import Data, find_preset
-    from setsup_cli.commands.train import Options, _opening, _shown
+    from setsup_cli.commands.train import Options
+    from setsup_cli.training.asked import _opening
+    from setsup_cli.training.describing import shown
 
     preset = replace(find_preset(f"{OWN}:own/mean"), data=Data("imagenet-100"))
     found = _opening(Options(option=("synsets=lists/two.txt", "size=64,32")), preset)
     there = os.path.join(os.getcwd(), "lists", "two.txt")
     assert found == {"data.options": (("size", (64, 32)), ("synsets", there))}
-    assert _shown("data.options", found["data.options"]) == f"size=64,32 synsets={there}"
+    assert shown("data.options", found["data.options"]) == f"size=64,32 synsets={there}"
     assert _opening(Options(option=("synsets=~/two.txt",)), preset) == {
         "data.options": (("synsets", os.path.expanduser("~/two.txt")),)
     }

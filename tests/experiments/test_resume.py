@@ -88,7 +88,8 @@ def checked_equal(run: Path, whole: Run) -> None:
     for key in ("state_dict", "optimizer_states", "lr_schedulers", "LightningBatches", "global_step"):
         assert parts(state[key]) == parts(expected[key])
     names = {path.name for path in run.iterdir()}
-    left = {"run.json", "factors.parquet", "first-batch.png", "metrics.jsonl", "metrics.csv", "last.ckpt"}
+    left = {"run.json", "config.yaml", "factors.parquet", "first-batch.png"}
+    left |= {"metrics.jsonl", "metrics.csv", "last.ckpt"}
     assert names == left, "nothing half-written is left"
 
 

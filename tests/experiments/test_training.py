@@ -84,6 +84,7 @@ def test_a_finished_run_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.Mon
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
     assert before.keys() == {
         "run.json",
+        "config.yaml",
         "factors.parquet",
         "first-batch.png",
         "metrics.jsonl",

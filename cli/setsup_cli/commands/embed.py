@@ -9,7 +9,7 @@ from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.embedding_files import FILES, write_embeddings
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Named, Root, Split
+from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Device, Named, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root, open_source, read_source_options
 from setsup_cli.runs import check_device, describe_run, opened
@@ -54,10 +54,11 @@ class Options(Common):
         declared(
             "FOLDER",
             "Output folder.",
-            "RUN/embeddings-DATASET or -DATASET-SPLIT, with the suffix -part if rows are left out; an error if the "
-            "folder has other rows",
+            "RUN/embeddings-DATASET or -DATASET-SPLIT, with the suffixes -best and the like of another checkpoint than "
+            "the last, and -part if rows are left out; an error if the folder has other rows",
         ),
     ] = None
+    checkpoint: Checkpoint = "last"
     preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
     device: Device = None
     option: DatasetOptions = None
@@ -72,7 +73,7 @@ def run(options: Options) -> int:
 
     check_root(options.root)
     check_device(options.device)
-    found = opened(options.run, options.preset)
+    found = opened(options.run, options.preset, options.checkpoint)
     data = found.preset.data
     if data is None:
         raise SetsupError(f"{found.preset.name} trains nothing, so that it has no embeddings")
@@ -84,7 +85,7 @@ def run(options: Options) -> int:
     name = dataset.name.replace("/", "-")  # shards have names of any form
     rows = _rows(options, trained, dataset)
     part = "" if rows is None else "-part"  # kept apart from the embeddings of all rows
-    folder = found.folder / f"embeddings-{name}{f'-{split}' if split else ''}{part}"
+    folder = found.folder / f"embeddings-{name}{f'-{split}' if split else ''}{found.suffix}{part}"
     numbers = np.arange(len(dataset)) if rows is None else rows
     if options.out is not None:
         folder = expanded(options.out)
@@ -105,7 +106,8 @@ def run(options: Options) -> int:
     sizes = {name: shape[1] if len(shape) == 2 else list(shape[1:]) for name, shape in shapes.items()}
     if options.json:
         about = {"run": str(found.folder), "substitute": found.substitute, "file_changed": found.file_changed}
-        about |= {"dataset": dataset.name, "split": split, "rows": len(numbers), "dimensions": sizes.get(None, sizes)}
+        about |= {"checkpoint": found.chosen or "last", "dataset": dataset.name, "split": split}
+        about |= {"rows": len(numbers), "dimensions": sizes.get(None, sizes)}
         show_json({**about, "files": {key: str(path) for key, path in files.items()}})
         return 0
     for title, shape in shapes.items():

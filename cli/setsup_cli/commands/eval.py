@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import SetsupError, need
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Common, Device, Root, option
+from setsup_cli.parsing.arguments import Checkpoint, Common, Device, Root, option
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import nested
 from setsup_cli.parsing.source import check_root
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Results are written to RUN/evaluation.json, and figures to the same folder. Settings of the evaluations are options:
+Results are written to RUN/evaluation.json, and figures to the same folder; those of another checkpoint than the last
+to RUN/evaluation-best.json and the like. Settings of the evaluations are options:
 `setsup eval RUN --help` lists them, and `setsup eval RUN --information.steps 5000` changes one."""
 
 
@@ -42,6 +43,7 @@ class Options(Common):
         ),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
+    checkpoint: Checkpoint = "last"
     root: Root = None
     device: Device = None
     typed: ClassVar[frozenset[str]] = frozenset()
@@ -54,7 +56,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     if not given.runs:
         return subcommand
     need("eval needs", "torch", "lightning")
-    evaluations = _evaluations([opened(folder, given.preset) for folder in given.runs], given.preset)
+    evaluations = _evaluations([opened(folder, given.preset, given.checkpoint) for folder in given.runs], given.preset)
     settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
     names = (word.partition("=")[0] for word in words if word.startswith("--"))
     typed = frozenset(name.removeprefix("--").replace("-", "_") for name in names if "." in name)
@@ -71,7 +73,7 @@ def run(options: Any) -> int:
         raise SetsupError("`setsup eval` requires the argument RUNS: folders of runs of `setsup train`")
     check_root(options.root)
     check_device(options.device)
-    runs = [opened(folder, options.preset) for folder in options.runs]
+    runs = [opened(folder, options.preset, options.checkpoint) for folder in options.runs]
     presets = [_changed(evaluated(one, options.preset), options) for one in runs]
     for one, preset in zip(runs, presets, strict=True):
         check_evaluations(one, preset, options.only or (), options.root)
@@ -145,6 +147,7 @@ def _about(run: "Run") -> dict[str, Any]:
     return {
         "folder": str(run.folder),
         "seed": run.seed,
+        "checkpoint": run.chosen or "last",
         "substitute": run.substitute,
         "file_changed": run.file_changed,
         "smoke": run.preset.shrunk,
@@ -161,7 +164,7 @@ def _say_results(run: "Run", kept: Mapping[str, Mapping[str, Any]]) -> None:
     say()
     for picture in (picture for entry in kept.values() for picture in entry["pictures"]):
         say(str(run.folder / picture))
-    say(str(run.folder / "evaluation.json"))
+    say(str(run.results_path))
 
 
 def _rows(name: str, entry: Mapping[str, Any]) -> Iterator[list[str]]:

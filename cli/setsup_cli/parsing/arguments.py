@@ -15,6 +15,7 @@ from setsup_cli.parsing.values import convert_words
 
 __all__ = [
     "DEFAULT",
+    "Checkpoint",
     "Common",
     "Dataset",
     "DatasetOptions",
@@ -75,6 +76,10 @@ DatasetOptions = Annotated[
     option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1."),
 ]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
+
+Checkpoint = Annotated[
+    str, option("last|best|step-N", "Checkpoint of the run: the last one, or one that `setsup train` kept.", "last")
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from setsup.experiments.checkpoint import CALLBACK, CHECKPOINT, callback_state, 
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
 from setsup.experiments.training.counting import StepCounter
+from setsup.experiments.training.keeping import KeptCheckpoints
 from setsup.experiments.training.metrics import append_lines, mean_over_draws, truncate_lines, write_csv
 from setsup.experiments.training.step import copy_finite, count_images, find_loss
 from setsup.files.atomic import written
@@ -40,9 +41,19 @@ class CheckpointCallback(Callback):
     between devices, which it would lose.
     """
 
-    def __init__(self, preset: Preset, folder: Path, counter: StepCounter, *, allow_nonfinite: bool = False) -> None:
+    def __init__(
+        self,
+        preset: Preset,
+        folder: Path,
+        counter: StepCounter,
+        *,
+        allow_nonfinite: bool = False,
+        keep_every: int | None = None,
+        keep_best: str | None = None,
+    ) -> None:
         self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
         self._counter, self._allow_nonfinite = counter, allow_nonfinite
+        self._kept = KeptCheckpoints(folder, keep_every, keep_best)
         self._buffer: list[tuple[int, dict[str, torch.Tensor], set[str]]] = []
         self._losses: list[tuple[int, torch.Tensor, torch.cuda.Event | None]] = []
         self._counts: list[int | torch.Tensor] = []
@@ -84,9 +95,10 @@ class CheckpointCallback(Callback):
             )
         if trainer.is_global_zero:
             truncate_lines(self._metrics, self._counter.steps)
-            for name in ("run", "factors", "first-batch", "metrics", "last", "previous"):
+            for name in ("run", "config", "factors", "first-batch", "metrics", "last", "previous", "best", "step-*"):
                 for left in self._folder.glob(f".{name}-*.tmp.*"):
                     left.unlink()  # by a run that was killed while it wrote
+        self._kept.start(self._counter.steps, self._good if trainer.is_global_zero else None)
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._handlers[number] = signal.signal(number, self._stop)
@@ -105,12 +117,13 @@ class CheckpointCallback(Callback):
         trainer.should_stop = trainer.should_stop or self._ending
         step = self._counter.steps
         due = len(self._buffer) >= _FLUSH or time.perf_counter() - self._written >= _WAIT
-        stop, due, spoilt = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None)
+        kept = self._kept.due(step, self._buffer[-1][1])
+        stop, due, spoilt, kept = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None, kept)
         if stop:
             self.stopped = self.stopped or signal.SIGTERM  # another rank got the signal
             trainer.should_stop = True
         trainer.should_stop = last = trainer.should_stop or step >= self._preset.steps
-        save = last or step - self._saved >= self._preset.checkpoint_every
+        save = last or kept or step - self._saved >= self._preset.checkpoint_every
         if spoilt or ((save or due) and _any_rank(trainer, self._nonfinite(wait=True) is not None)[0]):
             self._write(trainer)
             raise self._nonfinite_error(f"the loss of step {self._nonfinite(wait=True) or step:,}")
@@ -130,11 +143,14 @@ class CheckpointCallback(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """Seconds and images of training so far, for the checkpoint."""
-        return {"seconds": self._seconds + time.perf_counter() - self._since, "images": self._images}
+        return {"seconds": self._seconds + time.perf_counter() - self._since, "images": self._images} | (
+            {"best": best} if (best := self._kept.state()) else {}
+        )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue counting."""
         self._seconds, self._images = state_dict["seconds"], state_dict.get("images", 0)
+        self._kept.load_state(state_dict.get("best", {}))
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Restore the signal handlers, before Lightning does."""
@@ -185,6 +201,8 @@ class CheckpointCallback(Callback):
         need_equal_state(trainer, trainer.lightning_module)
         if not self._allow_nonfinite and (name := nonfinite_state(trainer, trainer.lightning_module)) is not None:
             raise self._nonfinite_error(f"after step {self._counter.steps:,} {name}")
+        if trainer.is_global_zero:
+            self._kept.compare(self._counter.steps)
         if last and trainer.is_global_zero:
             write_csv(self._metrics)  # first: when the checkpoint is there, the run is finished
         path = self._folder / CHECKPOINT
@@ -194,6 +212,7 @@ class CheckpointCallback(Callback):
             trainer.save_checkpoint(part)
             if trainer.is_global_zero and self._good == path:  # otherwise the one there was damaged, and is no loss
                 keep_previous(self._folder)
+        self._kept.keep(path if trainer.is_global_zero else None, self._counter.steps)
         self._good, self._saved = path, self._counter.steps
         if self._saved >= self._preset.steps and trainer.is_global_zero:
             drop_previous(self._folder)

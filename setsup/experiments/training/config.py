@@ -39,6 +39,11 @@ class RunConfig:
         folder ``profile`` of the run.
     allow_nonfinite : bool
         Continue when the loss or the weights are no longer finite; otherwise a run stops there.
+    keep_every : int, optional
+        Keep the checkpoint of every N-th step, as ``step-000500.ckpt``.
+    keep_best : str, optional
+        Keep the checkpoint with the least value of a metric, or the greatest with ``:max`` after its name, as
+        ``best.ckpt``. A metric of every step counts as its mean since the checkpoint before.
 
     """
 
@@ -53,9 +58,13 @@ class RunConfig:
     log: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
     profiler: Literal["simple", "advanced", "pytorch"] | None = None
     allow_nonfinite: bool = False
+    keep_every: int | None = None
+    keep_best: str | None = None
 
     def __post_init__(self) -> None:
         """Check them."""
         check(self, asdict(self))
         if self.devices < 1 or self.nodes < 1:
             raise SetsupError(f"at least one device on one node trains, not {self.devices} on {self.nodes}")
+        if self.keep_every is not None and self.keep_every < 1:
+            raise SetsupError(f"checkpoints are kept of every N-th step, N being 1 or more, not {self.keep_every}")

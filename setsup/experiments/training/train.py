@@ -5,19 +5,15 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from lightning.pytorch import Callback, LightningModule
+from lightning.pytorch import Callback
 
 from setsup.checks import check_arguments
-from setsup.datasets import Dataset
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import SetsupError
 from setsup.experiments.checkpoint import has_checkpoint
-from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method, build_transform
-from setsup.experiments.initial import InitialWeights, read_initial, start_from
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run
 from setsup.experiments.run_folder import begin
@@ -29,19 +25,15 @@ from setsup.experiments.training.callbacks import (
     SettingsCallback,
 )
 from setsup.experiments.training.checkpointing import CheckpointCallback
-from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
-from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.first_batch import FirstBatchCallback
-from setsup.experiments.training.loggers import build_logger, end_run, need_logger, run_identity
+from setsup.experiments.training.loggers import build_logger, end_run, run_identity
+from setsup.experiments.training.preparing import prepare
 from setsup.experiments.training.trainer import build_trainer
-from setsup.experiments.training.trial import try_first_draw
-from setsup.experiments.training.validation import build_validation
 from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
-from setsup.loading.lightning import LightningBatches
 
-__all__ = ["build_batches", "train"]
+__all__ = ["quiet", "train"]
 
 
 def train(
@@ -91,45 +83,29 @@ def train(
     """
     check_arguments(train, locals())
     folder, config = Path(folder), config or RunConfig()
-    if preset.data is None or preset.sampler is None or preset.method is None:  # all three are
+    if preset.method is None:
         run = begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         if on_start is not None:
             on_start(run)
         return run
     # all checks come first, so that a preset with errors leaves no folder behind
-    for name in config.log:
-        need_logger(name)
-    if isinstance(preset.augmentation, str):
-        need(f"the augmentation {preset.augmentation!r} needs", "kornia")
-    initial = _initial(preset, folder, seed, substitute)
-    if initial is not None:
-        preset = replace(preset, initial_run=str(initial.path))
-    dataset = preset.data.open(root, substitute=substitute)
-    batches = build_batches(preset, preset.sampler, dataset, seed, config)
-    build = partial(_build, preset.method, dataset, seed, None if has_checkpoint(folder) else initial)
-    if not has_checkpoint(folder):
-        try_first_draw(preset, preset.sampler, build, dataset, seed)
-    method = build()
-    need_runnable(method, preset.accumulate)
-    options = {"root": root, "substitute": substitute, "precision": config.precision}
-    counter = StepCounter(preset.accumulate)
-    validation = build_validation(preset, preset.sampler, method, dataset, seed, counter, **options)
+    found = prepare(preset, folder, seed, config, root=root, substitute=substitute)
+    preset, dataset, method, counter = found.preset, found.dataset, found.method, found.counter
     if config.compile:
         for network in method.children():
             network.compile()
     with ExitStack() as stack:
-        stack.enter_context(_quiet())
+        stack.enter_context(quiet())
         stack.enter_context(torch.random.fork_rng(devices=[]))
         about = {"preset": preset.name, "seed": seed, "substitute": substitute}
         settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
-        identity = run_identity(folder, about | training_settings(flatten(preset), substitute))
-        checkpoints = CheckpointCallback(preset, folder, counter, allow_nonfinite=config.allow_nonfinite)
-        shown = (
-            FirstBatchCallback(folder),
-            ProgressCallback(preset.steps, counter),
-            SettingsCallback(settings, counter),
-        )
-        measured = [] if validation is None else [validation]  # before the step is saved
+        lasting = training_settings(flatten(preset), substitute)
+        del lasting["steps"]  # a run that is trained longer is the same run
+        identity = run_identity(folder, about | lasting)
+        kept = {"keep_every": config.keep_every, "keep_best": config.keep_best}
+        checkpoints = CheckpointCallback(preset, folder, counter, allow_nonfinite=config.allow_nonfinite, **kept)
+        shown = FirstBatchCallback(folder), ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)
+        measured = [] if found.validation is None else [found.validation]  # before the step is saved
         callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), *measured, checkpoints, *shown]
         if preset.clip_norm is not None or preset.clip_value is not None:
             callbacks.append(ClipCallback(preset))
@@ -137,8 +113,8 @@ def train(
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
-        digest = None if initial is None else initial.digest
-        run = begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config), initial=digest)
+        about_run = {"root": root, "substitute": substitute, "config": asdict(config), "initial": found.initial}
+        run = begin(folder, preset, seed, **about_run)
         if trainer.is_global_zero:
             run.save_factors(dataset.factors)
         if on_start is not None:
@@ -151,7 +127,7 @@ def train(
         log = config.log if trainer.is_global_zero else ()  # two processes cannot create one MLflow database
         trainer.loggers = [build_logger(name, title, folder, identity, at) for name in log]
         try:
-            trainer.fit(method, datamodule=batches, ckpt_path=resumed, weights_only=True)
+            trainer.fit(method, datamodule=found.batches, ckpt_path=resumed, weights_only=True)
         except SystemExit as end:
             if isinstance(end.__context__, KeyboardInterrupt):  # Lightning's answer to a second Ctrl-C
                 raise KeyboardInterrupt from None
@@ -166,33 +142,6 @@ def train(
     if checkpoints.stopped is not None and not run.finished:
         raise KeyboardInterrupt(signal.Signals(checkpoints.stopped).name)
     return run
-
-
-def build_batches(
-    preset: Preset, sampler: SamplerConfig, dataset: Dataset, seed: int, config: RunConfig
-) -> LightningBatches:
-    """Build the batches that a preset trains on."""
-    transform = build_transform(preset.augmentation, dataset, seed)
-    modalities = None if preset.data is None else preset.data.modalities
-    options = {"modalities": modalities, "transform": transform, "workers": config.workers}
-    return LightningBatches(dataset, sampler.build(dataset, seed), **options)
-
-
-def _initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> InitialWeights | None:
-    """Weights to start from; a run that has begun does not need them any more."""
-    try:
-        return read_initial(preset, folder, seed, substitute)
-    except DataError:
-        if has_checkpoint(folder):
-            return None
-        raise
-
-
-def _build(config: MethodConfig, dataset: Dataset, seed: int, initial: InitialWeights | None = None) -> LightningModule:
-    method = build_method(config, dataset.factors, seed)
-    if initial is not None:
-        start_from(method, initial)
-    return method
 
 
 @contextmanager
@@ -217,7 +166,7 @@ def _lock(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Suppress Lightning's hints."""
     logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [log.level for log in logs]

@@ -93,7 +93,7 @@ class Fields:
         return f"{self._where}.{key}" if self._where and key else self._where or key
 
 
-def read_yaml(file: Path) -> Fields:
+def read_yaml(file: Path, what: str = "manifest") -> Fields:
     """Read a YAML file as plain values; tags, repeated keys and great depth are refused."""
     import yaml
 
@@ -101,10 +101,10 @@ def read_yaml(file: Path) -> Fields:
     with read_errors(file), file.open("rb") as stream:
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is no manifest")
+        raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is no {what}")
     try:
         text = data.decode("utf-8")
-        _refuse_depth(text, file)
+        _refuse_depth(text, file, what)
         value = yaml.load(text, _loader())
     except DataError:
         raise
@@ -121,7 +121,7 @@ def _base() -> Any:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
 
 
-def _refuse_depth(text: str, file: Path) -> None:
+def _refuse_depth(text: str, file: Path, what: str) -> None:
     """Look at the nesting without recursion: the C loader overflows the stack on a deep file."""
     import yaml
 
@@ -132,7 +132,7 @@ def _refuse_depth(text: str, file: Path) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _DEEPEST:
-            raise DataError(f"{file} is nested deeper than {_DEEPEST} levels: it is no manifest")
+            raise DataError(f"{file} is nested deeper than {_DEEPEST} levels: it is no {what}")
 
 
 def _loader() -> Any:

@@ -1,0 +1,58 @@
+"""``setsup export``: writes a trained method to a file that needs no setsup."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from setsup.errors import need
+from setsup.files.expand_user import expanded
+from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import Checkpoint, Common, Root
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.source import check_root
+from setsup_cli.runs import describe_run, opened
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = """\
+FILE.pt2 is a program of torch.export: torch.export.load("FILE.pt2").module() embeds images (n, C, H, W) for any n,
+without setsup. FILE.pt and FILE.safetensors have the weights by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
+
+    run: Annotated[Path, declared("RUN", "Folder of a run of `setsup train`.")] = field(kw_only=False)
+    file: Annotated[Path, declared("FILE", "File to write: encoder.pt2, weights.pt or weights.safetensors.")] = field(
+        kw_only=False
+    )
+    checkpoint: Checkpoint = "last"
+    root: Root = None
+    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
+
+
+def run(options: Options) -> int:
+    """Export and print."""
+    need("export needs", "torch", "lightning")
+    from setsup.experiments import export
+
+    check_root(options.root)
+    found = opened(options.run, options.preset, options.checkpoint)
+    path = expanded(options.file)
+    about = export(found, path, root=options.root)
+    if options.json:
+        show_json({"run": str(found.folder), "file": str(path), **about})
+        return 0
+    for line in (*describe_run(found), *_lines(about), str(path)):
+        say(line)
+    return 0
+
+
+def _lines(about: Mapping[str, Any]) -> Iterator[str]:
+    """Inputs and outputs of a program."""
+    for what in ("inputs", "outputs"):
+        for one in about.get(what, ()):
+            name = f"{one['name']} " if one["name"] else ""
+            yield f"{what.removesuffix('s')}: {name}({', '.join(map(str, one['shape']))}) {one['dtype']}"

@@ -1,0 +1,152 @@
+"""What the options of ``setsup train`` ask for: the preset with all changes, how it is run, and where."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from setsup.errors import DataError, SetsupError
+from setsup.files.expand_user import expanded
+from setsup_cli.parsing.settings import changed
+from setsup_cli.parsing.source import check_root, read_source_options
+
+if TYPE_CHECKING:
+    from setsup.experiments import Preset, RunConfig
+    from setsup.experiments.config_file import TrainingFile
+
+__all__ = ["NO_SETTINGS", "Asked", "Training", "find", "read_asked", "read_file"]
+
+NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "shrunk", "digest", "file")
+"""Fields of a preset that are no options."""
+
+
+class Training(NamedTuple):
+    """One training: a preset as :func:`find_preset` takes its name, with its changes, a seed and a folder."""
+
+    name: str
+    preset: "Preset"
+    folder: Path
+    seed: int
+    root: Path | None
+    substitute: bool
+    config: "RunConfig"
+
+
+class Asked(NamedTuple):
+    """What a command asks for: `usual` is the preset without `changed`, which has dotted names; `out` has the runs."""
+
+    name: str
+    usual: "Preset"
+    preset: "Preset"
+    changed: Mapping[str, Any]
+    config: "RunConfig"
+    seeds: tuple[int, ...]
+    root: Path | None
+    substitute: bool
+    out: Path
+    file_changed: bool
+
+    def training(self, seed: int) -> Training:
+        """The training of a seed."""
+        folder = self.out / f"seed-{seed}"
+        return Training(self.name, self.preset, folder, seed, self.root, self.substitute, self.config)
+
+
+def find(name: str, shrink: bool) -> "Preset":
+    """The preset of a name, shrunk or not."""
+    from setsup.experiments import find_preset, smoke
+
+    return smoke(find_preset(name)) if shrink else find_preset(name)
+
+
+def read_file(path: Path, name: str | None, shrink: bool) -> tuple["TrainingFile", "RunConfig"]:
+    """A file of settings with its preset, and how that is run."""
+    from setsup.experiments import RunConfig, smoke
+    from setsup.experiments.config_file import read_config
+    from setsup.experiments.settings import fit, put
+
+    file = read_config(expanded(path), name)
+    if shrink and not file.smoke:
+        file = file._replace(found=smoke(file.found), preset=smoke(file.preset), smoke=True)
+    try:
+        return file, put(RunConfig(), fit(RunConfig(), file.config))
+    except SetsupError as error:
+        raise DataError(f"{path}: config: {error}") from error
+
+
+def read_asked(options: Any) -> Asked:
+    """What options ask for, with those of their file."""
+    from setsup.experiments import RunConfig
+    from setsup.experiments.settings import difference, flatten, put
+
+    file: TrainingFile | None = options.file
+    if file is not None and options.preset not in (None, options.named):
+        raise SetsupError(f"unexpected argument {options.preset!r}: with --config, a preset is the first argument")
+    check_root(options.root)
+    name = options.preset if file is None else file.name
+    usual = find(name, options.smoke) if file is None else file.found
+    before = usual if file is None else file.preset
+    preset = put(before, changed(options, before, NO_SETTINGS) | _opening(options, before))
+    _check_validation(before, preset)
+    differing = difference(*(_without(flatten(one), NO_SETTINGS) for one in (usual, preset)))
+    given = {one.name: value for one in fields(RunConfig) if (value := getattr(options, one.name, None)) is not None}
+    return Asked(
+        name,
+        usual,
+        preset,
+        {setting: now for setting, (_, now) in differing.items()},
+        replace(options.usual_config or RunConfig(), **given),
+        tuple(dict.fromkeys(options.seeds or (0,))),
+        options.root,
+        options.substitute,
+        _folder(options, preset),
+        file is not None and file.changed,
+    )
+
+
+def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def _folder(options: Any, preset: "Preset") -> Path:
+    from setsup.experiments.run_folder import default_folder
+
+    if options.out is not None:
+        return expanded(options.out)
+    return Path("runs", default_folder(preset.name, 0, options.substitute, preset.shrunk)).parent
+
+
+def _check_validation(before: "Preset", preset: "Preset") -> None:
+    """Refuse settings of a validation that never takes place."""
+    if preset.validation.every or before.validation.every:
+        return
+    given = [one.name for one in fields(preset.validation) if _differ(before.validation, preset.validation, one.name)]
+    if given:
+        raise SetsupError(
+            f"--validation.{given[0]} has no effect without --validation.every N, the steps from one validation to the "
+            "next"
+        )
+
+
+def _differ(before: Any, after: Any, name: str) -> bool:
+    return bool(getattr(before, name) != getattr(after, name))
+
+
+def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
+    """The setting of the preset with its dataset options, if other ones are given."""
+    if not options.option:
+        return {}
+    if preset.data is None or options.substitute:
+        what = preset.name if preset.data is None else f"the substitute of {preset.name}"
+        raise SetsupError(f"--option is for benchmarks; {what} has no options")
+    from setsup.opening import KINDS, find_kind, path_options
+
+    if (kind := find_kind(preset.data.name)) != "benchmark":
+        raise SetsupError(f"--option is for benchmarks; {preset.data.name} is {KINDS[kind]}")
+    given = read_source_options(options.option, preset.data.name)
+    for name in given.keys() & path_options(preset.data.name):
+        if isinstance(given[name], str | Path):  # the run may be resumed from another folder
+            given[name] = type(given[name])(expanded(given[name]).absolute())
+    asked = dict(preset.data.options) | given
+    # sorted, since their order does not matter
+    return {} if asked == dict(preset.data.options) else {"data.options": tuple(sorted(asked.items()))}

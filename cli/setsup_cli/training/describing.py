@@ -1,0 +1,160 @@
+"""Lines and JSON about presets, trainings that begin, and their results."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from setsup_cli.parsing.values import write_options, write_value
+from setsup_cli.runs import CHANGED, number
+from setsup_cli.training.asked import Asked, Training
+
+if TYPE_CHECKING:
+    from setsup.experiments import Run, RunConfig
+    from setsup.experiments.run import Progress
+    from setsup.experiments.training.dry_run import Plan
+
+__all__ = [
+    "describe",
+    "describe_begin",
+    "describe_plan",
+    "describe_result",
+    "list_presets",
+    "plan_json",
+    "result_json",
+    "speaks",
+]
+
+_RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID")
+
+
+def speaks() -> bool:
+    """Whether this process is the first of a distributed training: the others print nothing."""
+    return all(os.environ.get(name, "0") == "0" for name in _RANKS)
+
+
+def list_presets() -> str:
+    """Presets with a line each, a block for each paper."""
+    from setsup.experiments import presets
+
+    known = presets()
+    width = max(map(len, known))
+    papers: dict[str, list[str]] = {}
+    for name, preset in known.items():
+        papers.setdefault(name.partition("/")[0], []).append(f"  {name:<{width}}  {preset.shows}")
+    return "\n\n".join("\n".join([f"{paper}:", *lines]) for paper, lines in papers.items())
+
+
+def describe(asked: Asked) -> Iterator[str]:
+    """Lines with the preset, the dataset and the changed settings."""
+    from setsup.experiments.settings import flatten
+
+    usual, preset = asked.usual, asked.preset
+    yield f"{usual.name}: {usual.shows}"
+    if usual.shrunk:
+        yield "shrunk by --smoke, to test that it runs; its results mean nothing"
+    if asked.file_changed:
+        yield "FILE CHANGED: the file of the preset has changed since the file of settings was written"
+    if preset.data is None:
+        return
+    stands = f"{preset.data.substitute}, a SUBSTITUTE for {preset.data.name}" if asked.substitute else preset.data.name
+    parts = [
+        stands,
+        *([f"split {preset.data.split}"] if preset.data.split else []),
+        *([preset.data.where] if preset.data.where else []),
+    ]
+    yield f"data: {', '.join(parts)}"
+    if asked.changed:
+        before = flatten(usual)
+        words = [f"{key} {shown(key, value)} (not {shown(key, before[key])})" for key, value in asked.changed.items()]
+        yield f"changed: {', '.join(words)}"
+    yield f"{preset.steps:,} steps, {asked.config.precision}, {_devices(asked.config)}"
+
+
+def shown(key: str, value: Any) -> str:
+    """A value of a setting, as the command line takes it."""
+    return write_value(write_options(dict(value)) if key == "data.options" else value)
+
+
+def _devices(config: "RunConfig") -> str:
+    import torch
+
+    name = "CPU"
+    if config.accelerator != "cpu" and torch.cuda.is_available():
+        name = torch.cuda.get_device_name()
+    elif config.accelerator != "cpu" and torch.backends.mps.is_available():
+        name = "GPU of this Mac"
+    many = f"{config.devices} × {name}" if config.devices > 1 else name
+    return f"{many} on each of {config.nodes} machines" if config.nodes > 1 else many
+
+
+def describe_begin(run: "Run", before: "Progress") -> Iterator[str]:
+    """Lines when a training begins: its folder, and whether it resumes."""
+    if run.preset.method is None:
+        yield f"seed {run.seed}: {run.folder}: nothing to train"
+    elif before.steps >= run.preset.steps:
+        yield f"seed {run.seed}: {run.folder} is finished"
+    else:
+        since = f", resuming from step {before.steps:,}" if before.steps else ""
+        yield f"seed {run.seed}: {run.folder}{since}"
+    if run.file_changed:
+        yield f"FILE CHANGED: {CHANGED}"
+
+
+def result_json(training: Training, run: "Run", before: "Progress") -> dict[str, Any]:
+    """The results of a run."""
+    now = run.progress()
+    seconds, images = now.seconds - before.seconds, now.images - before.images
+    words = ["setsup", "eval" if run.preset.evaluations else "embed", str(run.folder)]
+    if ".py" in training.name:
+        words += ["--preset", training.name]
+    return {
+        "folder": str(run.folder),
+        "seed": run.seed,
+        "substitute": run.substitute,
+        "file_changed": run.file_changed,
+        "steps": now.steps,
+        "from_step": before.steps,
+        "seconds": now.seconds,
+        "images_per_second": images / seconds if seconds > 0 else None,
+        "metrics": run.metrics(),
+        "next": shlex.join(words),
+    }
+
+
+def describe_result(found: dict[str, Any]) -> Iterator[str]:
+    """Lines with the results of a run."""
+    if found["steps"]:
+        rate = found["images_per_second"]
+        seconds = found["seconds"]
+        parts = [f"{found['steps']:,} steps", f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"]
+        parts += [f"{rate:,.0f} images/s"] if rate is not None else []
+        yield "  " + ", ".join([*parts, *(f"{name} {number(value)}" for name, value in found["metrics"].items())])
+    yield f"  {found['next']}"
+
+
+def plan_json(plan: "Plan") -> dict[str, Any]:
+    """What would be trained."""
+    images = {name: {"shape": list(shape), "dtype": dtype} for name, (shape, dtype) in (plan.images or {}).items()}
+    return {**plan._asdict(), "folder": str(plan.folder), "draw": list(plan.draw), "images": images}
+
+
+def describe_plan(training: Training, plan: "Plan") -> Iterator[str]:
+    """Lines with what would be trained, and where."""
+    if plan.dataset is None:
+        yield f"seed {plan.seed}: {plan.folder}: nothing to train"
+        return
+    images = (
+        f"{name} {' × '.join('any' if size is None else str(size) for size in shape)} {dtype}"
+        for name, (shape, dtype) in (plan.images or {}).items()
+    )
+    yield f"  rows: {plan.rows:,} of {plan.dataset}, {', '.join(images)}"
+    config = training.config
+    draws = getattr(training.preset, "accumulate", 1) * config.devices * config.nodes
+    sets, size = plan.draw[0], plan.draw[-1]
+    each = f"{sets} {'set' if sets == 1 else 'sets'} of {size}"
+    yield f"  a step: {each if draws == 1 else f'{draws} draws of {each}'}"
+    part = "" if plan.trained == plan.parameters else f", of which {plan.trained:,} are trained"
+    yield f"  networks: {plan.parameters:,} parameters{part}"
+    since = f", from step {plan.from_step:,}" if plan.from_step else ""
+    yield f"  seed {plan.seed}: {plan.folder}: {plan.steps:,} steps{since}"

@@ -1,0 +1,147 @@
+"""Trains what a command asks for: seeds, and points of a sweep, in sequence or side by side."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import SetsupError
+from setsup_cli.output import say, show_json
+from setsup_cli.parsing.values import write_value
+from setsup_cli.training.asked import Asked, Training
+from setsup_cli.training.describing import (
+    describe,
+    describe_begin,
+    describe_plan,
+    describe_result,
+    plan_json,
+    speaks,
+)
+from setsup_cli.training.sweep import Point, show_points, summarise
+from setsup_cli.training.trainings import check, check_parallel, default_parallel, train_beside, train_one
+
+if TYPE_CHECKING:
+    from setsup.experiments import Run
+    from setsup.experiments.run import Progress
+
+__all__ = ["plan_points", "train_points"]
+
+
+def train_points(asked: Asked, points: Sequence[Point], options: Any) -> int:
+    """Train and print; errors in any point of a sweep are found before the first one is trained."""
+    trainings = [point.asked.training(seed) for point in points for seed in asked.seeds]
+    processes = options.parallel or default_parallel(trainings[0])
+    check_parallel(trainings[0], processes if options.parallel is None else options.parallel)
+    told = speaks() and not options.json
+    heading = [*describe(asked), ""]
+    if options.sweep or processes > 1:
+        _check_all(points, asked.seeds)
+    if processes > 1 and len(trainings) > 1:
+        found = _train_beside(trainings, processes, heading, told)
+    else:
+        found = _train_in_sequence(points, asked.seeds, heading, told, bool(options.sweep))
+    each = [summarise(point, part) for point, part in zip(points, _parts(found, len(asked.seeds)), strict=True)]
+    about = {"preset": asked.preset.name, "shows": asked.preset.shows, "changed": dict(asked.changed)}
+    if options.json and speaks():
+        show_json(about | ({"sweep": each} if options.sweep else {"runs": found}))
+    elif told and options.sweep:
+        say()
+        show_points(each)
+    failed = [f"{one.folder}: {run['error']}" for one, run in zip(trainings, found, strict=True) if "error" in run]
+    if failed:
+        more = f" (and {len(failed) - 1} more runs failed)" if len(failed) > 1 else ""
+        raise SetsupError(f"{failed[0]}{more}")
+    return 0
+
+
+def plan_points(asked: Asked, points: Sequence[Point], as_json: bool) -> int:
+    """Check everything, and print what would be trained."""
+    check_lines: list[str] = []
+    plans = []
+    for point in points:
+        for seed in asked.seeds:
+            one = point.asked.training(seed)
+            plan = check(one)
+            if plan is not None:
+                plans.append({"values": dict(point.values), **plan_json(plan)})
+                check_lines += describe_plan(one, plan)
+    if as_json:
+        show_json({"preset": asked.preset.name, "changed": dict(asked.changed), "runs": plans})
+        return 0
+    for line in (*describe(asked), "", "would train, and wrote nothing:", *check_lines):
+        say(line)
+    return 0
+
+
+def _check_all(points: Sequence[Point], seeds: Sequence[int]) -> None:
+    """Check the data and the method of each point, and the folder of each run."""
+    for point in points:
+        for seed in seeds:
+            try:
+                check(point.asked.training(seed), data=seed == seeds[0])
+            except SetsupError as error:
+                if not point.values:
+                    raise
+                raise type(error)(f"{_name(point)}: {error}") from error
+
+
+def _train_in_sequence(
+    points: Sequence[Point], seeds: Sequence[int], heading: Sequence[str], told: bool, sweep: bool
+) -> list[dict[str, Any]]:
+    """Train one after the other; in a sweep, one that fails does not keep others from being trained."""
+    found: list[dict[str, Any]] = []
+    for point in points:
+        for seed in seeds:
+            lines = [] if found else list(heading)
+            if sweep and seed == seeds[0]:
+                lines.append(_name(point))
+            found.append(_train_and_print(point.asked.training(seed), lines, told, sweep))
+    return found
+
+
+def _train_and_print(one: Training, heading: Sequence[str], told: bool, sweep: bool) -> dict[str, Any]:
+    begun: list[str] = []
+
+    def begin(run: "Run", before: "Progress") -> None:
+        begun.extend([*heading, *describe_begin(run, before)])
+        if told:
+            for line in begun:
+                say(line)
+
+    try:
+        found = train_one(one, begin)
+    except SetsupError as error:
+        if not (sweep and begun) or one.config.devices * one.config.nodes > 1:
+            raise
+        found = {"folder": str(one.folder), "seed": one.seed, "error": str(error)}
+    if told:
+        for line in _result(found):
+            say(line)
+    return found
+
+
+def _train_beside(
+    trainings: Sequence[Training], processes: int, heading: Sequence[str], told: bool
+) -> list[dict[str, Any]]:
+    if told:
+        for line in (*heading, f"{len(trainings)} runs, {min(processes, len(trainings))} at a time"):
+            say(line)
+    found = train_beside(trainings, processes)
+    for one, run in zip(trainings, found, strict=True):
+        if "error" in run:
+            run |= {"folder": str(one.folder), "seed": one.seed}
+        if told:
+            for line in (f"seed {one.seed}: {one.folder}", *_result(run)):
+                say(line)
+    return found
+
+
+def _result(found: dict[str, Any]) -> Iterator[str]:
+    return iter([f"  failed: {found['error']}"]) if "error" in found else describe_result(found)
+
+
+def _parts(found: Sequence[Any], length: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(found), length):
+        yield found[start : start + length]
+
+
+def _name(point: Point) -> str:
+    return ", ".join(f"{name}={write_value(value)}" for name, value in point.values.items())

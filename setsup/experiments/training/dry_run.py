@@ -1,0 +1,80 @@
+"""What would be trained: all checks of a training, and nothing written."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from lightning.pytorch import LightningModule
+
+from setsup.experiments.preset import Preset
+from setsup.experiments.run_folder import check_begin
+from setsup.experiments.training.config import RunConfig
+from setsup.experiments.training.preparing import prepare
+from setsup.experiments.training.train import quiet
+from setsup.experiments.training.trainer import build_trainer
+
+__all__ = ["Plan", "dry_run"]
+
+
+class Plan(NamedTuple):
+    """What a training would do; `dataset` is None where there is nothing to train.
+
+    `rows` counts the rows of the data, `draw` is (sets, size) of a draw, `images` names what is read of each row with
+    shape (None where it varies) and dtype, `parameters` and `trained` count numbers in the method's networks, and
+    `steps` those after `from_step`.
+    """
+
+    folder: Path
+    seed: int
+    steps: int
+    from_step: int
+    dataset: str | None = None
+    rows: int = 0
+    draw: tuple[int, ...] = ()
+    images: Mapping[str, tuple[tuple[int | None, ...], str]] | None = None
+    parameters: int = 0
+    trained: int = 0
+
+
+def dry_run(
+    preset: Preset,
+    folder: Path,
+    *,
+    seed: int = 0,
+    root: Path | str | None = None,
+    substitute: bool = False,
+    config: RunConfig | None = None,
+) -> Plan:
+    """Check all that :func:`train` checks before it starts, with the first draw passed through the method."""
+    config = config or RunConfig()
+    if preset.method is None or preset.sampler is None:
+        check_begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
+        return Plan(folder, seed, 0, 0)
+    found = prepare(preset, folder, seed, config, root=root, substitute=substitute)
+    dataset = found.dataset
+    with quiet():
+        build_trainer(preset, folder, config, [])
+    parts: dict[str, Any] = {"root": root, "substitute": substitute, "initial": found.initial}
+    run = check_begin(folder, preset, seed, config=asdict(config), **parts)
+    done = run.progress().steps
+    fetched = dataset.modalities if preset.data is None else preset.data.modalities or dataset.modalities
+    return Plan(
+        folder,
+        seed,
+        max(preset.steps - done, 0),
+        done,
+        dataset.name,
+        len(dataset),
+        tuple(preset.sampler.build(dataset, seed)[0].indices.shape),
+        {name: (one.shape, one.dtype) for name, one in dataset.modalities.items() if name in fetched},
+        _count(found.method),
+        _count(found.method, trained=True),
+    )
+
+
+def _count(method: LightningModule, *, trained: bool = False) -> int:
+    """Numbers in the parameters of a method, without those whose shape is not known yet."""
+    kept = [one for one in method.parameters() if not torch.nn.parameter.is_lazy(one)]
+    return sum(one.numel() for one in kept if one.requires_grad or not trained)

@@ -1,0 +1,96 @@
+"""Everything that a training needs, opened and built before its folder is made."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from lightning.pytorch import LightningModule
+
+from setsup.datasets import Dataset
+from setsup.errors import DataError, SetsupError, need
+from setsup.experiments.checkpoint import has_checkpoint
+from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method, build_transform
+from setsup.experiments.initial import InitialWeights, read_initial, start_from
+from setsup.experiments.preset import Preset
+from setsup.experiments.training.checks import need_runnable
+from setsup.experiments.training.config import RunConfig
+from setsup.experiments.training.counting import StepCounter
+from setsup.experiments.training.loggers import need_logger
+from setsup.experiments.training.trial import try_first_draw
+from setsup.experiments.training.validation import ValidationCallback, build_validation
+from setsup.loading.lightning import LightningBatches
+
+__all__ = ["Prepared", "build_batches", "prepare"]
+
+
+class Prepared(NamedTuple):
+    """What is trained: `preset` with the place of its initial weights, whose digest is `initial`."""
+
+    preset: Preset
+    dataset: Dataset
+    batches: LightningBatches
+    method: LightningModule
+    counter: StepCounter
+    validation: ValidationCallback | None
+    initial: str | None
+
+
+def prepare(
+    preset: Preset,
+    folder: Path,
+    seed: int,
+    config: RunConfig,
+    *,
+    root: Path | str | None = None,
+    substitute: bool = False,
+) -> Prepared:
+    """Open the data of a preset, build its batches and its method, and try these: SetsupError for what does not fit."""
+    if preset.data is None or preset.sampler is None or preset.method is None:  # all three are
+        raise SetsupError(f"{preset.name} trains nothing")
+    for name in config.log:
+        need_logger(name)
+    if isinstance(preset.augmentation, str):
+        need(f"the augmentation {preset.augmentation!r} needs", "kornia")
+    begun = has_checkpoint(folder)
+    initial = _read_initial(preset, folder, seed, substitute)
+    if initial is not None:
+        preset = replace(preset, initial_run=str(initial.path))
+    dataset = preset.data.open(root, substitute=substitute)
+    batches = build_batches(preset, preset.sampler, dataset, seed, config)
+    build = partial(_build, preset.method, dataset, seed, None if begun else initial)
+    if not begun:
+        try_first_draw(preset, preset.sampler, build, dataset, seed)
+    method, counter = build(), StepCounter(preset.accumulate)
+    need_runnable(method, preset.accumulate)
+    options = {"root": root, "substitute": substitute, "precision": config.precision}
+    validation = build_validation(preset, preset.sampler, method, dataset, seed, counter, **options)
+    digest = None if initial is None else initial.digest
+    return Prepared(preset, dataset, batches, method, counter, validation, digest)
+
+
+def build_batches(
+    preset: Preset, sampler: SamplerConfig, dataset: Dataset, seed: int, config: RunConfig
+) -> LightningBatches:
+    """Build the batches that a preset trains on."""
+    transform = build_transform(preset.augmentation, dataset, seed)
+    modalities = None if preset.data is None else preset.data.modalities
+    options = {"modalities": modalities, "transform": transform, "workers": config.workers}
+    return LightningBatches(dataset, sampler.build(dataset, seed), **options)
+
+
+def _read_initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> InitialWeights | None:
+    """Weights to start from; a run that has begun does not need them any more."""
+    try:
+        return read_initial(preset, folder, seed, substitute)
+    except DataError:
+        if has_checkpoint(folder):
+            return None
+        raise
+
+
+def _build(config: MethodConfig, dataset: Dataset, seed: int, initial: InitialWeights | None = None) -> LightningModule:
+    method = build_method(config, dataset.factors, seed)
+    if initial is not None:
+        start_from(method, initial)
+    return method
