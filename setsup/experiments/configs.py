@@ -40,8 +40,8 @@ class MethodConfig(Protocol):
         """Build the method of a run, a ``LightningModule`` with ``embed(batch)``, as :func:`embed` describes it.
 
         The table is that of the training data, for counts of classes, rows or groups; indices of batches are its rows,
-        also where other selections of these data are embedded later, and -1 for images of other data. Initial weights come from the generator, or from torch's
-        global one: the seed of the run determines both.
+        also where other selections of these data are embedded later, and -1 for images of other data. Initial
+        weights come from the generator, or from torch's global one: the seed of the run determines both.
         What a step logs is averaged over devices: all of them log the same names, in the same order.
         Before a run starts, the first draw (of the shrunk sampler, where it has ``shrunk()``) is passed to
         ``loss(batch)`` if the method has one, or embedded: a SetsupError raised there stops the run before its folder
