@@ -11,7 +11,7 @@ from torch import nn
 
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError, need
-from setsup.experiments.embedding import explain_missing_key
+from setsup.experiments.embedding_batch import embed_batch
 from setsup.experiments.run import Run
 from setsup.experiments.trained import TrainedRun
 from setsup.experiments.weights import load_trained
@@ -160,15 +160,16 @@ def _write_program(trained: TrainedRun, path: Path, about: Exported) -> Exported
 def _example(trained: TrainedRun) -> dict[str, Any]:
     """One set of images, as evaluations embed it; rows repeat in small data."""
     sampler = EpochSampler(trained.dataset.factors, max(_SIZES), partial="pad", seed=trained.seed)
-    return dict(next(iter(Loader(trained.dataset, sampler, transform=trained.transform, workers=0))))
+    options = trained.embedding(trained.dataset)
+    given = {name: options[name] for name in ("modalities", "transform")}
+    return dict(next(iter(Loader(trained.dataset, sampler, workers=0, **given))))
 
 
 def _inputs(trained: TrainedRun, batch: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of the tensors of a batch that a method embeds."""
     method: Any = trained.method
     recorded = _Recorded(batch)
-    with explain_missing_key(method, batch):
-        method.embed(recorded)
+    embed_batch(method, recorded)
     tensors = {name for name, value in batch.items() if isinstance(value, torch.Tensor) and name not in _NO_INPUTS}
     read = [name for name in recorded.read if name != "mask"]
     if other := [name for name in read if name not in tensors]:

@@ -101,7 +101,7 @@ def _describe(
         description[_INITIAL] = initial
     if not is_trained(folder):
         return Run(folder, preset, seed, description), True
-    there = read_description(folder)
+    there = _read_description(folder / _DESCRIPTION)
     old = there | {"settings": fill_defaults(preset, there["settings"])}
     if initial is None and preset.initial_run is not None:
         description[_INITIAL] = there.get(_INITIAL, "those of another run")
@@ -185,12 +185,16 @@ def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Read and check `run.json` of a folder, with names of earlier versions replaced."""
+    """Read and check `run.json` of a folder that should hold a run, with names of earlier versions replaced."""
     path = folder / _DESCRIPTION
     if not path.exists():
         below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
         hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
         raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
+    return _read_description(path)
+
+
+def _read_description(path: Path) -> dict[str, Any]:
     found = _rename(read_json(path))
     kinds = {"preset": str, "seed": int, "substitute": bool, "settings": dict, "config": dict}
     wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]

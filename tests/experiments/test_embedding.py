@@ -1,5 +1,6 @@
 """What a method can give: vectors, maps, several by name; and which rows it sees of data it was not trained on."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,18 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
+from lightning.pytorch import LightningModule  # noqa: E402
+
 from setsup.datasets import Selection  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import embed, embed_batches  # noqa: E402
 from setsup.experiments.embedding import embed_all  # noqa: E402
+from setsup.experiments.measures import Probes, Retrieval  # noqa: E402
+from setsup.experiments.training.trial import try_first_draw  # noqa: E402
 from setsup.methods.rows import RowCodes  # noqa: E402
+from tests.experiments.keeping import CODES, initial  # noqa: E402
 from tests.experiments.numbered import Numbered, RowNumbers, trained  # noqa: E402
+from tests.experiments.small import PLAIN  # noqa: E402
 
 
 class Given(RowNumbers):
@@ -143,6 +150,8 @@ def test_the_whole_was_trained_on_and_a_part_is_embedded_without_opening_it() ->
 
 def test_training_data_that_are_elsewhere_are_other_data() -> None:
     class Missing:
+        modalities = None
+
         def open(self, *_: Any, **__: Any) -> Any:
             raise DataError("the files are missing")
 
@@ -181,6 +190,52 @@ def test_a_method_may_embed_images_alone_where_rows_are_negative() -> None:
     assert some.embed(rows=np.arange(300))[:, 0].tolist() == list(range(1, 301))
     noisy = trained(Given(random), Numbered(700)).embed(Numbered(300, seed=1))
     assert np.floor(noisy)[:, 0].tolist() == list(range(300))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a method that gives what a test says."""
+
+    method: Any
+
+    def build(self, *_: Any) -> Any:
+        return self.method
+
+
+class Shown(LightningModule):
+    """A vector for each image of a batch, without its sets."""
+
+    def embed(self, batch: Any) -> torch.Tensor:
+        return batch["image"].float().mean((-2, -1)).flatten(0, 1)
+
+
+def test_a_form_that_no_evaluation_knows_is_refused_before_a_training() -> None:
+    dataset, sampler = PLAIN.data.open(), PLAIN.sampler
+    for preset in PLAIN, replace(PLAIN, evaluations={"probes": Probes(factors=("shape",))}):
+        with pytest.raises(SetsupError, match=r"^Shown.embed gave \(8, 3\) for \(2, 4\) images: it gives"):
+            try_first_draw(preset, sampler, Settings(Shown()), dataset, 0)
+
+
+def test_a_first_draw_of_which_there_are_no_codes_yet_fits() -> None:
+    preset = replace(CODES, evaluations={"probes": Probes(factors=("shape",))})
+    try_first_draw(preset, preset.sampler, preset.method, preset.data.open(), 0)
+
+
+def test_vectors_are_measured_and_maps_are_not() -> None:
+    some = trained(VIEWS, Numbered(300))
+    assert some.embed_vectors(name="L").shape == (300, 1)
+    with pytest.raises(SetsupError, match=r"^Given.embed gives 'ab' as 2 × 3 × 4 numbers for an image, and this meas"):
+        some.embed_vectors(name="ab")
+    with pytest.raises(SetsupError, match=r"^Given.embed gives 2 × 3 × 4 numbers for an image"):
+        Retrieval(factors=("shape",)).measure(trained(MAPS, Numbered(300)))
+
+
+def test_the_untrained_method_has_its_initial_codes() -> None:
+    some = trained(RowNumbers(), PLAIN.data.open(), config=CODES.method)
+    rows = np.array([7, 3])
+    np.testing.assert_array_equal(
+        embed(some.untrained, some.dataset, rows, **some.embedding), initial(torch.from_numpy(rows)).numpy()
+    )
 
 
 def test_codes_of_rows_that_were_never_trained_on_are_one_sentence() -> None:

@@ -27,7 +27,7 @@ from setsup.experiments import (  # noqa: E402
 )
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
-from setsup.experiments.training.train import build_batches  # noqa: E402
+from setsup.experiments.training.preparing import build_batches  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from setsup.errors import RowError, SetsupError  # noqa: E402
 from setsup.methods.rows import RowState, UnseenRows  # noqa: E402
+from setsup.methods.rows.saving import saving_without_rows  # noqa: E402
 from tests.methods.rows.threads import on_ranks  # noqa: E402
 
 ROWS = 23
@@ -203,6 +204,19 @@ def test_a_checkpoint_is_sent_in_blocks(block: int, monkeypatch: pytest.MonkeyPa
     first = numbers(ROWS, 3)
     found = on_ranks(3, lambda rank: RowState(ROWS, 3, initial=first).state_dict())
     assert torch.equal(found[0]["values"], first)
+
+
+def test_the_other_state_of_a_method_is_compared_without_asking_ranks_for_their_rows() -> None:
+    method = torch.nn.ModuleDict({"bank": RowState(ROWS, 2), "layer": torch.nn.Linear(2, 1)})
+
+    def work(rank: int) -> Any:
+        if rank == 0:  # alone: it would wait for the others
+            with saving_without_rows():
+                return set(method.state_dict())
+        return None
+
+    assert on_ranks(2, work)[0] == {"layer.weight", "layer.bias"}
+    assert {"bank.values", "bank.seen"} < set(method.state_dict())
 
 
 def test_what_was_loaded_before_ranks_met_is_divided_among_them() -> None:
