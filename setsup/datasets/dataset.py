@@ -204,8 +204,6 @@ class Selection(Dataset):
         Row numbers of the source, in any order; they may repeat.
     factors : FactorTable, optional
         Table of these rows to use instead of the source's, such as one with another split.
-    modalities : sequence of str, optional
-        Names of the modalities that it has; all of the source by default.
 
     Attributes
     ----------
@@ -218,18 +216,10 @@ class Selection(Dataset):
     ------
     RowError
         When a row number is out of range, or the rows are not a plain list of integers.
-    DataError
-        When the source has no such modality.
 
     """
 
-    def __init__(
-        self,
-        source: Dataset,
-        rows: npt.ArrayLike,
-        factors: FactorTable | None = None,
-        modalities: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, source: Dataset, rows: npt.ArrayLike, factors: FactorTable | None = None) -> None:
         check_arguments(Selection.__init__, locals(), DataError)
         index = check_rows(rows, len(source))
         if index.ndim != 1:
@@ -239,8 +229,6 @@ class Selection(Dataset):
         self.name = source.name
         self.factors = source.factors.select(index) if factors is None else factors
         self.modalities = source.modalities
-        if modalities is not None:
-            self.modalities = {name: source.modalities[name] for name in fetch_request(source, [], modalities)[1]}
         self.computes: bool = getattr(source, "computes", False)
         self.source: Dataset = source.source if isinstance(source, Selection) else source
         self.rows: npt.NDArray[np.int64] = source.rows[index] if isinstance(source, Selection) else index.copy()

@@ -15,7 +15,7 @@ from setsup.errors import need
 if TYPE_CHECKING:
     from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
     from setsup.experiments.data import Data
-    from setsup.experiments.embedding import embed
+    from setsup.experiments.embedding import embed, embed_batches
     from setsup.experiments.evaluating import evaluate
     from setsup.experiments.preset import Evaluation, Measured, Preset, smoke
     from setsup.experiments.registry import find_preset, presets
@@ -52,6 +52,7 @@ __all__ = [
     "Validation",
     "draw_report",
     "embed",
+    "embed_batches",
     "evaluate",
     "find_preset",
     "find_report",
@@ -68,7 +69,7 @@ if not TYPE_CHECKING:
     _HOMES = {
         "configs": ("Augmentation", "MethodConfig", "SamplerConfig"),
         "data": ("Data",),
-        "embedding": ("embed",),
+        "embedding": ("embed", "embed_batches"),
         "evaluating": ("evaluate",),
         "preset": ("Evaluation", "Measured", "Preset", "smoke"),
         "registry": ("find_preset", "presets"),

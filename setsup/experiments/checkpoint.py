@@ -14,18 +14,22 @@ from setsup.files.atomic import beside
 __all__ = [
     "CALLBACK",
     "CHECKPOINT",
+    "COUNTER",
     "PREVIOUS",
     "callback_state",
     "drop_previous",
     "has_checkpoint",
     "keep_previous",
     "open_checkpoint",
+    "trained_steps",
 ]
 
 CHECKPOINT, PREVIOUS = "last.ckpt", "previous.ckpt"
 
 CALLBACK = "CheckpointCallback"
 """Under which a checkpoint has the seconds and images of training."""
+COUNTER = "StepCounter"
+"""Under which it has the number of steps; Lightning's own counts those of each optimiser."""
 _FORMER = "Keeper"
 """The same in checkpoints of earlier versions."""
 
@@ -54,7 +58,7 @@ def open_checkpoint(folder: Path, *, checked: bool = False) -> tuple[Path, dict[
             raise error from error.__cause__
         if checked:
             reason = str(error).removesuffix(f": {_ADVICE}")
-            _LOG.warning("%s; %s, of step %d, takes its place", reason, folder / PREVIOUS, found["global_step"])
+            _LOG.warning("%s; %s, of step %d, takes its place", reason, folder / PREVIOUS, trained_steps(found))
         return folder / PREVIOUS, found
 
 
@@ -63,6 +67,12 @@ def callback_state(checkpoint: dict[str, Any]) -> dict[str, Any]:
     states = checkpoint["callbacks"]
     found: dict[str, Any] = states.get(CALLBACK) or states[_FORMER]
     return found
+
+
+def trained_steps(checkpoint: dict[str, Any]) -> int:
+    """Steps of the training that a checkpoint has; those of earlier versions have Lightning's number only."""
+    counted = checkpoint["callbacks"].get(COUNTER)
+    return int(checkpoint["global_step"] if counted is None else counted["steps"])
 
 
 def keep_previous(folder: Path) -> None:

@@ -38,10 +38,10 @@ class MethodConfig(Protocol):
     """What is trained: settings of a method, networks included."""
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
-        """Build the method of a run, a ``LightningModule`` with ``embed(batch) -> (sets, size, d)``.
+        """Build the method of a run, a ``LightningModule`` with ``embed(batch)``, as :func:`embed` describes it.
 
         The table is that of the training data, for counts of classes, rows or groups; indices of batches are its rows,
-        also where only some of these data are embedded later. Initial weights come from the generator, or from torch's
+        also where other selections of these data are embedded later, and -1 for images of other data. Initial weights come from the generator, or from torch's
         global one: the seed of the run determines both.
         What a step logs is averaged over devices: all of them log the same names, in the same order.
         Before a run starts, the first draw (of the shrunk sampler, where it has ``shrunk()``) is passed to
@@ -69,7 +69,7 @@ def build_method(config: MethodConfig, table: "FactorTable", seed: int) -> "Ligh
         torch.default_generator.manual_seed(key)  # for layers that are made without the generator
         method = config.build(table, torch.Generator().manual_seed(key))
     if not callable(getattr(method, "embed", None)):
-        raise SetsupError(f"{type(method).__name__} has no embed(batch): it gives (sets, size, d) embeddings")
+        raise SetsupError(f"{type(method).__name__} has no embed(batch): it gives (sets, size, …) embeddings")
     return method
 
 

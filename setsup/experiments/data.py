@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from setsup.errors import SetsupError
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ class Data:
 
         """
         from setsup import opening
-        from setsup.datasets import Selection
+        from setsup.datasets.dataset import fetch_request
 
         if substitute and self.substitute is None:
             raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
@@ -74,6 +72,5 @@ class Data:
             kind = opening.find_kind(self.name)
             options = dict(self.options) if kind == "benchmark" else {}
             found = opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
-        if self.modalities is None:
-            return found
-        return Selection(found, np.arange(len(found)), found.factors, self.modalities)
+        fetch_request(found, [], self.modalities)  # checks the names
+        return found

@@ -1,6 +1,6 @@
 """Embeddings of rows of a dataset by a method."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,8 @@ from lightning.pytorch import LightningModule
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
-from setsup.errors import RowError, SetsupError
+from setsup.errors import RowError, SetsupError, near
+from setsup.experiments.embedding_batch import embed_batch, need_no_lookup
 from setsup.factors import FactorTable
 from setsup.factors.stored import check_rows
 from setsup.loading import Loader
@@ -20,108 +21,244 @@ from setsup.progress import progress
 from setsup.samplers import Draw, Sampler
 from setsup.samplers.report import Entry, Report
 
-__all__ = ["embed", "explain_missing_key"]
+__all__ = ["embed", "embed_all", "embed_batches"]
 
 Reals = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
+RowNumbers = Callable[[Dataset, Rows], Rows]
 
 _BATCH = 256
+_BYTES = 1 << 25  # of images of a batch, so that batches of large images are smaller
 
 
 def embed(
     method: Any,
     dataset: Dataset,
-    rows: npt.NDArray[np.int64] | None = None,
+    rows: Rows | None = None,
     *,
+    name: str | None = None,
+    out: Reals | None = None,
     device: str = "cpu",
     precision: str = "float32",
     transform: Transform | None = None,
+    training_rows: RowNumbers | None = None,
+    modalities: Sequence[str] | None = None,
 ) -> Reals:
     """Embed rows of a dataset, in their order, with the method in evaluation mode.
 
     Parameters
     ----------
     method : LightningModule
-        With ``embed(batch) -> (sets, size, d)``.
+        With ``embed(batch)``, which gives a vector (sets, size, d), a map (sets, size, h, w, d) or any other
+        (sets, size, …) for each image, or several of them by name, such as ``{"L": …, "ab": …}``.
     dataset : Dataset
-        What to embed. ``batch["indices"]`` are rows of it: a method that keeps something for each training row gets
-        those same rows only with the dataset it was trained on.
+        What to embed.
     rows : (n,) int64, optional
         Which rows; they may repeat. All of them by default.
+    name : str, optional
+        Which embedding, if the method gives several.
+    out : (n, …) float32, optional
+        Where to write them, such as an ``np.memmap`` for maps that do not fit in memory.
     device : str
         Where the method is.
-    precision : {"float32", "bf16"}
-        Of convolutions and products.
+    precision : {"float32", "bf16", "fp16"}
+        Of convolutions and products; on a CPU float32 takes the place of ``fp16``.
     transform : callable of a batch, optional
         Applied to batches first, without randomness; a preset has it as ``eval_transform``.
+    training_rows : callable of (dataset, rows), optional
+        Gives the rows of the training data, (n,) int64, that rows of a dataset are, -1 for images of other data: they
+        are ``batch["indices"]``, for methods that keep something for each row they were trained on. By default the
+        rows themselves, as for the training data.
+    modalities : sequence of str, optional
+        What to fetch of the dataset; everything by default.
 
     Returns
     -------
-    (n, d) float32
+    (n, …) float32
+        `out` if it was given.
 
     Raises
     ------
     SetsupError
-        When the method returns anything but one vector per image, asks for a key that batches do not have, or a row
-        does not exist.
+        When the method gives anything else, gives several embeddings and none is named, asks for a key that batches do
+        not have, looks up a row that it was not trained on, or a row does not exist.
+
+    Examples
+    --------
+    >>> import torch, setsup
+    >>> from lightning.pytorch import LightningModule
+    >>> class Colours(LightningModule):
+    ...     def embed(self, batch):
+    ...         images = batch["image"].float()
+    ...         return {"mean": images.mean((-2, -1)), "coarse": images[..., ::32, ::32]}
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> embed(Colours(), shapes, np.arange(5), name="coarse").shape
+    (5, 3, 2, 2)
 
     """
     check_arguments(embed, locals())
-    once = _Rows(dataset.factors, np.arange(len(dataset)) if rows is None else rows)
-    loader = Loader(dataset, once, transform=transform, to="torch" if device == "cpu" else device)
-    found = []
-    kind = torch.device(device).type
-    with _evaluating(method), progress(len(once.rows), "embedding", "images") as advance, torch.inference_mode():
+    options: Any = {"device": device, "precision": precision, "transform": transform, "training_rows": training_rows}
+    options["modalities"] = modalities
+    count = len(dataset) if rows is None else len(rows)
+    if out is not None and (len(out) != count or out.dtype != np.float32 or not out.flags.writeable):
+        raise SetsupError(f"out must be a writable float32 array of {count:,} rows, not {out.dtype} {out.shape}")
+
+    def allocate(shape: tuple[int, ...]) -> Reals:
+        if out is None:
+            return np.empty(shape, np.float32)
+        if out.shape != shape:
+            raise SetsupError(f"out is {out.shape}, and the embeddings of {type(method).__name__} are {shape}")
+        return out
+
+    found, at = out, 0
+    for part in embed_batches(method, dataset, rows, name=name, **options):
+        if found is None or at == 0:
+            found = allocate((count, *part.shape[1:]))
+        _write(found, at, part, method)
+        at += len(part)
+    return np.empty((0,), np.float32) if found is None else found  # there is a row, or an error was raised
+
+
+def embed_batches(
+    method: Any,
+    dataset: Dataset,
+    rows: Rows | None = None,
+    *,
+    name: str | None = None,
+    device: str = "cpu",
+    precision: str = "float32",
+    transform: Transform | None = None,
+    training_rows: RowNumbers | None = None,
+    modalities: Sequence[str] | None = None,
+) -> Iterator[Reals]:
+    """Embed as :func:`embed` does, and yield (k, …) float32 for some rows after the others: for maps of many rows."""
+    check_arguments(embed_batches, locals())
+    for found in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
+        yield found[_chosen(method, name, found)]
+
+
+def embed_all(
+    method: Any,
+    dataset: Dataset,
+    rows: Rows | None,
+    allocate: Callable[[str | None, tuple[int, ...]], Reals],
+    *,
+    device: str = "cpu",
+    precision: str = "float32",
+    transform: Transform | None = None,
+    training_rows: RowNumbers | None = None,
+    modalities: Sequence[str] | None = None,
+) -> dict[str | None, Reals]:
+    """Embed all that a method gives, by name, or None for the only one, into arrays that `allocate` makes."""
+    count, at = len(dataset) if rows is None else len(rows), 0
+    arrays: dict[str | None, Reals] = {}
+    for found in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
+        for name, part in found.items():
+            if name not in arrays:
+                arrays[name] = allocate(name, (count, *part.shape[1:]))
+            _write(arrays[name], at, part, method)
+        at += len(next(iter(found.values())))
+    return arrays
+
+
+def _batches(
+    method: Any,
+    dataset: Dataset,
+    rows: Rows | None,
+    device: str,
+    precision: str,
+    transform: Transform | None,
+    training_rows: RowNumbers | None,
+    modalities: Sequence[str] | None,
+) -> Iterator[dict[str | None, Reals]]:
+    once = _Rows(dataset, np.arange(len(dataset)) if rows is None else rows)
+    numbers = once.rows if training_rows is None else training_rows(dataset, once.rows)
+    to = "torch" if device == "cpu" else device
+    loader = Loader(dataset, once, modalities=modalities, transform=transform, to=to)
+    kind, unchecked = torch.device(device).type, bool((numbers < 0).any())
+    with _evaluating(method), progress(len(once.rows), "embedding", "images") as advance:
         for batch in loader:
-            with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"), explain_missing_key(method, batch):
-                embedded = method.embed(batch)
-            mask = batch["mask"]
-            if embedded.ndim != 3 or embedded.shape[:2] != mask.shape:
-                raise SetsupError(
-                    f"{type(method).__name__}.embed gave {tuple(embedded.shape)} for {tuple(mask.shape)} images: it "
-                    "gives one vector for each image, (sets, size, d)"
-                )
-            kept = embedded.float()[mask]
-            found.append(kept.cpu().numpy())
-            advance(len(kept))
-    return np.concatenate(found)
+            if numbers is not once.rows:
+                here = once.of_step(numbers, int(batch["step"]))
+                batch["indices"] = torch.from_numpy(here).to(batch["indices"].device)
+            with torch.inference_mode(), _autocast(kind, precision):
+                embedded = embed_batch(method, batch)
+                if unchecked and (batch["indices"] < 0).any():
+                    need_no_lookup(method, batch, embedded)
+                    unchecked = False
+                kept = {name: value.float()[batch["mask"]].cpu().numpy() for name, value in embedded.items()}
+            yield kept
+            advance(len(next(iter(kept.values()))))
 
 
-@contextmanager
-def explain_missing_key(method: LightningModule, batch: Mapping[str, Any]) -> Iterator[None]:
-    """Raise SetsupError where a method asks an evaluation's batch for a key it does not have."""
-    try:
-        yield
-    except KeyError as error:
-        (name,) = error.args[:1] or (None,)
-        if not isinstance(name, str) or name in batch:
-            raise
+def _autocast(kind: str, precision: str) -> torch.autocast:
+    """The precision of a training, on a kind of device; many operators have no float16 on a CPU."""
+    dtype = torch.float16 if precision == "fp16" else torch.bfloat16
+    return torch.autocast(kind, dtype, enabled=precision == "bf16" or (precision == "fp16" and kind != "cpu"))
+
+
+def _chosen(method: Any, name: str | None, found: dict[str | None, Reals]) -> str | None:
+    """Which embedding of a method is meant."""
+    gives = f"{type(method).__name__}.embed gives"
+    if name is None and len(found) > 1:
+        listed = ", ".join(map(str, found))
+        raise SetsupError(f"{gives} several embeddings, {listed}: name one, as embedding= of a measurement or name=")
+    if name is not None and name not in found:
+        if None in found:
+            raise SetsupError(f"{gives} one embedding without a name, not {name!r}: leave the name out")
+        raise SetsupError(f"{gives} no embedding {name!r}{near(name, found)}")
+    return next(iter(found)) if name is None else name
+
+
+def _write(array: Reals, at: int, part: Reals, method: Any) -> None:
+    """Write embeddings of some rows behind those before them."""
+    if array.shape[1:] != part.shape[1:]:
         raise SetsupError(
-            f"{type(method).__name__}.embed asks for {name!r}, which batches of evaluations do not have "
-            f"({', '.join(batch)}): give the preset an eval_transform that makes it, without randomness"
-        ) from error
+            f"{type(method).__name__}.embed gave {part.shape[1:]} for row {at} of those to embed, and "
+            f"{array.shape[1:]} for rows before: embeddings of all images have one shape"
+        )
+    array[at : at + len(part)] = part
 
 
 class _Rows(Sampler):
-    """Given rows of a table, in their order, one batch after the other; the last one is padded."""
+    """Given rows of a dataset, in their order, one batch after the other; the last one is padded."""
 
-    def __init__(self, table: FactorTable, rows: npt.ArrayLike) -> None:
-        self.table, self.rows = table, check_rows(rows, len(table))
+    def __init__(self, dataset: Dataset, rows: npt.ArrayLike) -> None:
+        self.table: FactorTable = dataset.factors
+        self.rows = check_rows(rows, len(self.table))
         if not len(self.rows):
             raise RowError("there is no row to embed: name one or more")
         if self.rows.ndim != 1:
             raise RowError(f"rows to embed are (n,) row numbers, not of the shape {self.rows.shape}: ravel them")
         self.arguments = {"rows": self.rows}
-        self._size = min(_BATCH, len(self.rows))
+        self._size = min(_BATCH, max(1, _BYTES // _bytes(dataset)), len(self.rows))
         self.length = -(-len(self.rows) // self._size)
 
     def draws(self, steps: npt.NDArray[np.int64]) -> Draw:
         """Draws of any steps as one block; indices (steps, 1, size)."""
-        positions = steps[:, None, None] * self._size + np.arange(self._size)
+        positions = self._positions(steps)
         return Draw(self.rows[positions % len(self.rows)], mask=positions < len(self.rows))
+
+    def of_step(self, numbers: Rows, step: int) -> Rows:
+        """Numbers (n,) of the rows, as the batch of a step has the rows."""
+        found: Rows = numbers[self._positions(np.array([step]))[0] % len(self.rows)]
+        return found
+
+    def _positions(self, steps: npt.NDArray[np.int64]) -> Rows:
+        return steps[:, None, None] * self._size + np.arange(self._size)
 
     def report(self) -> Report:
         """What will be drawn."""
         return Report(f"{len(self.rows):,} given rows", [Entry("nothing", 1, 1, len(self.rows), len(self.rows))], [])
+
+
+def _bytes(dataset: Dataset) -> int:
+    """Bytes of one row, without lengths that differ between rows."""
+    sizes = [
+        np.dtype(one.dtype).itemsize * int(np.prod([size or 1 for size in one.shape]))
+        for one in dataset.modalities.values()
+    ]
+    return max(1, sum(sizes))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import torch
 from lightning.pytorch import LightningModule
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.checkpoint import open_checkpoint
+from setsup.experiments.checkpoint import open_checkpoint, trained_steps
 from setsup.experiments.preset import Preset
 from setsup.experiments.run_folder import default_folder, read_description
 from setsup.experiments.weights import misfit
@@ -86,7 +86,7 @@ def _of_run(preset: Preset, folder: Path) -> dict[str, torch.Tensor]:
         found = open_checkpoint(folder, checked=True)[1]
     except DataError as error:
         raise DataError(f"{preset.name} cannot start from {folder}: {error}") from None
-    steps = found["global_step"]
+    steps = trained_steps(found)
     if not isinstance(asked, int) or steps < asked:
         raise SetsupError(
             f"{preset.name} starts from {folder}, which is at step {steps:,} of {asked:,}: finish that run first"

@@ -4,6 +4,7 @@ A preset says *what* is trained; devices, precision and seed are chosen when it 
 settings of the user's own kind: any frozen dataclass with the one method required below.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
@@ -90,6 +91,12 @@ class Preset:
         takes them by ``load_initial(weights)``, or else by ``load_state_dict``.
     datasets : mapping of str to Data
         Further datasets, by names of your choice such as ``"gallery"``, for evaluations: ``trained.open("gallery")``.
+    accumulate : int
+        Draws per step of each device, whose gradients are averaged before the optimiser steps.
+    clip_norm : float, optional
+        Largest norm of the gradient of each optimiser's parameters together; a longer one is scaled down.
+    clip_value : float, optional
+        Largest absolute value of each number of the gradient; larger ones are clipped. Not with `clip_norm`.
     validation : Validation
         What is measured on held-out data during training; nothing by default.
     evaluations : mapping of str to Evaluation
@@ -113,6 +120,9 @@ class Preset:
     checkpoint_every: int = 100
     initial_run: str | None = None
     datasets: Mapping[str, Data] = field(default_factory=dict)
+    accumulate: int = 1
+    clip_norm: float | None = None
+    clip_value: float | None = None
     validation: Validation = field(default_factory=Validation)
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict, metadata=_NO_SETTING)
     shrunk: bool = field(default=False, metadata=_NO_SETTING)
@@ -129,6 +139,7 @@ class Preset:
         if bool(self.steps) is bool(missing):
             words = "1 or more with a method" if self.steps == 0 else "0 without a method"
             raise SetsupError(f"{self.name}: steps are {words}, not {self.steps}")
+        _need_optimisation(self)
         if self.initial_run is not None and missing:
             raise SetsupError(f"{self.name} trains nothing, so that it has no initial run: leave it out")
         if self.validation.every and missing:
@@ -142,16 +153,30 @@ class Preset:
                     )
 
 
+def _need_optimisation(preset: Preset) -> None:
+    """Check how gradients are accumulated and clipped."""
+    if preset.accumulate < 1:
+        raise SetsupError(f"{preset.name}: a step has 1 draw or more, so accumulate cannot be {preset.accumulate}")
+    given = {name: value for name in ("clip_norm", "clip_value") if (value := getattr(preset, name)) is not None}
+    for name, value in given.items():
+        if not (math.isfinite(value) and value > 0):
+            raise SetsupError(f"{preset.name}: {name} is above 0, or None for gradients as they are, not {value}")
+    if len(given) > 1:
+        raise SetsupError(f"{preset.name}: gradients are clipped by norm or by value: give clip_norm or clip_value")
+
+
 def smoke(preset: Preset) -> Preset:
     """Shrink a preset to seconds on a CPU, to test that it runs; results are meaningless.
 
-    It has four steps; settings and evaluations with a method ``shrunk()`` are replaced by what that returns.
+    It has four steps of at most two draws; settings and evaluations with a method ``shrunk()`` are replaced by what that
+    returns.
     """
     check_arguments(smoke, locals())
     return replace(
         preset,
         steps=min(4, preset.steps),
         checkpoint_every=2,
+        accumulate=min(2, preset.accumulate),
         sampler=_shrunk(preset.sampler),
         method=_shrunk(preset.method),
         augmentation=_shrunk(preset.augmentation),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.checkpoint import CHECKPOINT, callback_state, has_checkpoint, open_checkpoint
+from setsup.experiments.checkpoint import CHECKPOINT, callback_state, has_checkpoint, open_checkpoint, trained_steps
 from setsup.experiments.preset import Measured, Preset
 from setsup.experiments.settings import difference, flatten, training_settings
 from setsup.files.atomic import written
@@ -100,7 +100,7 @@ class Run:
             return Progress(0, 0.0, 0)
         state = self.state()
         kept = callback_state(state)
-        return Progress(int(state["global_step"]), float(kept["seconds"]), int(kept.get("images", 0)))
+        return Progress(trained_steps(state), float(kept["seconds"]), int(kept.get("images", 0)))
 
     def metrics(self) -> dict[str, float | None]:
         """What the method logged in the last step with a complete line; None for values that were not finite."""

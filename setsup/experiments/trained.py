@@ -12,10 +12,13 @@ import numpy.typing as npt
 from setsup.errors import SetsupError, near
 from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
 from setsup.experiments.data import Data
+from setsup.experiments.origin import find_training_rows
 from setsup.factors import FactorTable
 from setsup.samplers import EpochSampler
 
 if TYPE_CHECKING:  # presets are listed without torch
+    from collections.abc import Iterator
+
     from lightning.pytorch import LightningModule
 
     from setsup.datasets import Dataset
@@ -24,6 +27,8 @@ if TYPE_CHECKING:  # presets are listed without torch
 __all__ = ["TrainedRun"]
 
 Reals = npt.NDArray[np.float32]
+
+_CACHED = 1 << 30  # bytes of embeddings that are kept
 
 
 @dataclass
@@ -56,6 +61,8 @@ class TrainedRun:
         The preset's further datasets.
     eval_transform, augmentation : str or Augmentation, optional
         Of the preset; they determine what is applied to batches that are embedded.
+    table : FactorTable, optional
+        Of the data that were trained on, where these are not opened yet.
 
     """
 
@@ -72,6 +79,7 @@ class TrainedRun:
     datasets: Mapping[str, Data] = field(default_factory=dict)
     eval_transform: str | Augmentation | None = None
     augmentation: str | Augmentation | None = None
+    table: FactorTable | None = None
     _embedded: dict[Any, Reals] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -108,14 +116,27 @@ class TrainedRun:
 
     def embedding(self, dataset: "Dataset") -> dict[str, Any]:
         """Options of :func:`embed` for this run and a dataset."""
-        return {"device": self.device, "precision": self.precision, "transform": self.transform(dataset)}
+        found = {"device": self.device, "precision": self.precision, "transform": self.transform(dataset)}
+        return {**found, "training_rows": self.training_rows, "modalities": self._modalities(dataset)}
+
+    def _modalities(self, dataset: "Dataset") -> tuple[str, ...] | None:
+        """Modalities of the training that a dataset has, which may be another one; None for all."""
+        if self.data is None or self.data.modalities is None:
+            return None
+        return tuple(name for name in self.data.modalities if name in dataset.modalities)
 
     @cached_property
     def untrained(self) -> "LightningModule":
         """The same method with its initial weights."""
         if self.config is None:
             raise SetsupError(f"{self.name} trains nothing, so it has no method")
-        return build_method(self.config, self.dataset.factors, self.seed).eval().to(self.device)
+        from setsup.methods.rows import RowState
+
+        method = build_method(self.config, self.dataset.factors, self.seed).eval().to(self.device)
+        for part in method.modules():
+            if isinstance(part, RowState) and part.has_initial:
+                part.mark_seen()  # initial values are those of this method
+        return method
 
     def sample(self, count: int, table: FactorTable | None = None) -> npt.NDArray[np.int64]:
         """At most `count` rows of a table (by default the training data), without repeats, determined by the seed."""
@@ -124,22 +145,80 @@ class TrainedRun:
         rows: npt.NDArray[np.int64] = sampler[0].indices[0]
         return rows
 
-    def embed(self, dataset: "Dataset | None" = None, rows: npt.NDArray[np.int64] | None = None) -> Reals:
-        """Embed rows of a dataset; by default all rows of the training data. Results are cached.
+    def training_rows(self, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Rows of the training data that rows of a dataset are, (n,): -1 for images of other data.
+
+        They are known for the training data, and for selections from the same dataset, such as another split.
+        """
+        table = self.dataset.factors if self.table is None else self.table
+        return find_training_rows(dataset, rows, table, lambda: self.dataset)
+
+    def embed(
+        self,
+        dataset: "Dataset | None" = None,
+        rows: npt.NDArray[np.int64] | None = None,
+        name: str | None = None,
+    ) -> Reals:
+        """Embed rows of a dataset; by default all rows of the training data. Results of less than 1 GiB are cached.
+
+        Parameters
+        ----------
+        dataset : Dataset, optional
+            The training data by default.
+        rows : (n,) int64, optional
+            All by default.
+        name : str, optional
+            Which embedding, if the method gives several.
 
         Returns
         -------
-        (n, d) float32
-            Read-only, since all callers share it.
+        (n, …) float32
+            One vector (n, d) or map (n, h, w, d) per row; read-only, since all callers share it.
 
         """
         from setsup.experiments.embedding import embed
 
-        dataset = self.dataset if dataset is None else dataset
-        rows = np.arange(len(dataset)) if rows is None else np.asarray(rows)
-        key = (self.method, dataset.name, dataset.factors.fingerprint, rows.tobytes())
-        if key not in self._embedded:
-            found = embed(self.method, dataset, rows, **self.embedding(dataset))
-            found.flags.writeable = False
+        dataset, rows = self._rows(dataset, rows)
+        key = (self.method, dataset.name, dataset.factors.fingerprint, rows.tobytes(), name)
+        if key in self._embedded:
+            return self._embedded[key]
+        found = embed(self.method, dataset, rows, name=name, **self.embedding(dataset))
+        found.flags.writeable = False
+        if found.nbytes < _CACHED:
             self._embedded[key] = found
-        return self._embedded[key]
+        return found
+
+    def embed_vectors(
+        self,
+        dataset: "Dataset | None" = None,
+        rows: npt.NDArray[np.int64] | None = None,
+        name: str | None = None,
+    ) -> Reals:
+        """Embed as :meth:`embed` does, (n, d): SetsupError where a method gives maps, for measurements of vectors."""
+        found = self.embed(dataset, rows, name)
+        if found.ndim != 2:
+            form = " × ".join(map(str, found.shape[1:]))
+            raise SetsupError(
+                f"{type(self.method).__name__}.embed gives {f'{name!r} as ' if name else ''}{form} numbers for an "
+                "image, and this measures one vector each: let it give their mean over places by another name, and "
+                "set embedding= to that"
+            )
+        return found
+
+    def embed_batches(
+        self,
+        dataset: "Dataset | None" = None,
+        rows: npt.NDArray[np.int64] | None = None,
+        name: str | None = None,
+    ) -> "Iterator[Reals]":
+        """Embed as :meth:`embed` does, (k, …) float32 of some rows after the others: for maps of many rows."""
+        from setsup.experiments.embedding import embed_batches
+
+        dataset, rows = self._rows(dataset, rows)
+        return embed_batches(self.method, dataset, rows, name=name, **self.embedding(dataset))
+
+    def _rows(
+        self, dataset: "Dataset | None", rows: npt.NDArray[np.int64] | None
+    ) -> "tuple[Dataset, npt.NDArray[np.int64]]":
+        dataset = self.dataset if dataset is None else dataset
+        return dataset, np.arange(len(dataset)) if rows is None else np.asarray(rows)

@@ -50,7 +50,8 @@ def load_trained(
         return TrainedRun(preset.name, LightningModule(), run.seed, run.folder, device=device)
     root = root or run.description.get("root")
     run.state()  # says what is missing before anything is opened
-    method = build_method(preset.method, run.factors(root), run.seed)
+    table = run.factors(root)
+    method = build_method(preset.method, table, run.seed)
     load_weights(method, run)
     return TrainedRun(
         preset.name,
@@ -66,6 +67,7 @@ def load_trained(
         datasets=preset.datasets,
         eval_transform=preset.eval_transform,
         augmentation=preset.augmentation,
+        table=table,
     )
 
 

@@ -126,12 +126,41 @@ def test_what_does_not_tell_of_its_rows_is_not_replaced(setsup: Run, trained: Pa
     assert [path.name for path in folder.iterdir()] == ["rows.npy"]
 
 
+@pytest.mark.long("trainings")
+def test_several_embeddings_have_a_file_each(setsup: Run, trained: Path, digits: Path) -> None:
+    views = Path(__file__).parent / "own_views.py"
+    assert setsup("train", views, "--root", digits, "--steps", 1).code == 0
+    run = Path("runs/own/views/seed-0")
+    found = setsup("embed", run, "--preset", views, "--rows", 7)
+    assert (found.code, found.err) == (0, "")
+    folder = run / "embeddings-mnist-train-part"
+    files = ["embeddings-vector.npy", "embeddings-map.npy", "factors.parquet", "rows.npy"]
+    assert found.out.splitlines()[-6:] == [
+        "mnist, split train: 7 rows, 3 dimensions of vector",
+        "mnist, split train: 7 rows, 14 × 14 × 2 dimensions of map",
+        *(str(folder / file) for file in files),
+    ]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(files)
+    rows = np.load(folder / "rows.npy")
+    pictures = published(digits, "images-idx3", 16).reshape(400, 28, 28)[rows]
+    maps = np.load(folder / "embeddings-map.npy")
+    assert maps.dtype == np.float32
+    np.testing.assert_array_equal(maps, np.stack([pictures[:, ::2, ::2], pictures[:, 1::2, 1::2]], -1))
+    check_embeddings(np.load(folder / "embeddings-vector.npy"), run, pictures.reshape(7, 784))
+    data = setsup("embed", run, "--preset", views, "--rows", 7, "--json").json
+    assert data["dimensions"] == {"vector": 3, "map": [14, 14, 2]}
+    assert data["files"]["embeddings-map"] == str(folder / "embeddings-map.npy")
+    said = setsup("eval", run, "--preset", views)
+    assert said.code == 2
+    assert "Views.embed gives several embeddings, vector, map: name one" in said.err
+
+
 @pytest.mark.parametrize("file", ["embeddings.npy", "factors.parquet", "rows.npy"])
 def test_each_file_can_be_written_before_the_work(
     setsup: Run, trained: Path, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("here", file).mkdir(parents=True)
-    monkeypatch.setattr("setsup.experiments.embed", None)
+    monkeypatch.setattr("setsup.experiments.embedding.embed_all", None)
     found = setsup("embed", trained, "--out", "here", *MEAN)
     assert (found.code, found.out) == (2, "")
     assert f"cannot write here/{file}: a folder is in its place" in found.err
@@ -209,7 +238,7 @@ def test_what_the_method_cannot_embed(setsup: Run, trained: Path) -> None:
 def test_it_says_what_it_does_before_it_does_it(
     setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from setsup.experiments import embed as real
+    from setsup.experiments.embedding import embed_all as real
 
     said = []
 
@@ -217,7 +246,7 @@ def test_it_says_what_it_does_before_it_does_it(
         said.append(capsys.readouterr().out)
         return real(*words, **options)
 
-    monkeypatch.setattr("setsup.experiments.embed", embed)
+    monkeypatch.setattr("setsup.experiments.embedding.embed_all", embed)
     assert setsup("embed", trained, *MEAN, "--device", "cpu").code == 0
     assert said[0].splitlines() == [
         f"{RUN}: own/mean, seed 0, 3 steps",
@@ -239,7 +268,7 @@ def test_an_error_without_words(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("setsup.experiments.embed", fail)
+    monkeypatch.setattr("setsup.experiments.embedding.embed_all", fail)
     found = setsup("embed", trained, *MEAN)
     assert found.code == 2
     assert found.err == f"setsup: the method of {RUN} cannot embed mnist, split train: {error.__name__}\n"

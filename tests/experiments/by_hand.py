@@ -1,6 +1,6 @@
 """What training should do, written out: the loss of ABC by its formula, and a loop over single draws."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -37,9 +37,16 @@ def draws(dataset: Dataset, sampler: Sampler, start: int = 0) -> Iterator[torch.
 
 
 def looped(
-    encoder: nn.Module, images: Iterator[torch.Tensor], steps: int, ranks: int = 1, rate: float = 1e-3
+    encoder: nn.Module,
+    images: Iterator[torch.Tensor],
+    steps: int,
+    ranks: int = 1,
+    rate: float = 1e-3,
+    *,
+    before: Callable[[nn.Module], None] = lambda encoder: None,
+    after: Callable[[nn.Module], None] = lambda encoder: None,
 ) -> list[float]:
-    """Train with Adam on the mean loss of so many draws a step; the losses."""
+    """Train with Adam on the mean loss of so many draws a step; the losses. Calls are before and after each step."""
     adam = torch.optim.Adam(encoder.parameters(), lr=rate, eps=1e-7)
     found = []
     for _ in range(steps):
@@ -47,6 +54,8 @@ def looped(
         loss = torch.stack(losses).mean()
         adam.zero_grad()
         loss.backward()
+        before(encoder)
         adam.step()
+        after(encoder)
         found.append(loss.item())
     return found

@@ -10,7 +10,7 @@ from setsup.experiments import Data, Preset
 from setsup.experiments.sets import Sets
 from setsup.methods.abc import ABC
 
-__all__ = ["AUGMENTED", "DROPOUT", "HALVED", "PLAIN", "PRESETS", "Pooled", "Tiny"]
+__all__ = ["ACCUMULATED", "AUGMENTED", "DROPOUT", "HALVED", "PLAIN", "PRESETS", "Pooled", "Tiny"]
 
 
 class Pooled(nn.Module):
@@ -61,10 +61,11 @@ def _preset(name: str, **changed: Any) -> Preset:
 PLAIN = _preset("small/plain")
 DROPOUT = _preset("small/dropout", method=Tiny(dropout=0.3))
 HALVED = _preset("small/halved", method=Tiny(dropout=0.3, halve_every=4))
+ACCUMULATED = _preset("small/accumulated", method=Tiny(dropout=0.3, halve_every=4), accumulate=3)
 AUGMENTED = _preset(
     "small/augmented",
     sampler=Sets(inactive=(), sets=1, size=4, where=FEW),
     augmentation="abc-shapes3d",
     method=Tiny(objective="augmentation"),
 )
-PRESETS = [PLAIN, DROPOUT, HALVED, AUGMENTED]
+PRESETS = [PLAIN, DROPOUT, HALVED, ACCUMULATED, AUGMENTED]

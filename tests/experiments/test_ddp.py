@@ -18,7 +18,8 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup  # noqa: E402
 from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
-from setsup.experiments.training.validation import build_validation  # noqa: E402
+from setsup.experiments.training.counting import StepCounter  # noqa: E402
+from setsup.experiments.training.validation import ValidationCallback, open_validation  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
@@ -41,6 +42,7 @@ from pathlib import Path
 from setsup.errors import SetsupError
 from setsup.experiments import RunConfig, Validation, train
 from setsup.methods.abc import ABC
+from tests.experiments.adversarial import AdversarialSettings
 from tests.experiments.banked import BANKED, NORMED
 from tests.experiments.small import PLAIN
 from tests.experiments.validated import GATHERING
@@ -68,6 +70,14 @@ if __name__ == "__main__":
     train(NORMED, folder / "normed", config=two)
     train(GATHERING, folder / "validated", config=two)
     train(replace(GATHERING, validation=Validation()), folder / "not validated", config=two)
+    train(replace(PLAIN, steps=4, accumulate=2, clip_norm=1e-2), folder / "accumulated", seed=5, config=two)
+    unused = replace(two, strategy="ddp-unused")
+    adversarial = replace(PLAIN, name="small/adversarial", method=AdversarialSettings(), steps=5, clip_norm=0.1)
+    train(adversarial, folder / "adversarial", config=unused)
+    try:
+        train(adversarial, folder / "used", config=two)
+    except SetsupError as error:
+        (folder / f"unused {{rank}}").write_text(str(error))
     for preset in BANKED:
         try:
             train(preset, folder / preset.name, config=two)
@@ -105,6 +115,32 @@ def test_two_processes_learn_from_the_mean_of_two_draws(trained: Path) -> None:
     found.load_state_dict(torch.load(trained / "whole" / "last.ckpt", weights_only=True)["state_dict"])
     for weight, expected in zip(found.encoder.parameters(), encoder.parameters(), strict=True):
         torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_two_processes_that_accumulate_two_draws_step_on_the_clipped_mean_of_four(trained: Path) -> None:
+    encoder = build_method(PLAIN.method, SHAPES.factors, 5).encoder
+    norms: list[torch.Tensor] = []
+
+    def clip(network: torch.nn.Module) -> None:
+        norms.append(torch.nn.utils.clip_grad_norm_(network.parameters(), 1e-2))
+
+    losses = looped(encoder, draws(SHAPES, SETS), 4, ranks=4, before=clip)
+    assert min(norms) > 1e-2, "all gradients are clipped"
+    lines = [json.loads(line) for line in (trained / "accumulated" / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    np.testing.assert_allclose([line["loss"] for line in lines], losses, rtol=1e-5)
+    found = torch.load(trained / "accumulated" / "last.ckpt", weights_only=True)["state_dict"]
+    for (name, weight), expected in zip(found.items(), encoder.parameters(), strict=True):
+        torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6, msg=name)
+
+
+def test_two_processes_train_two_optimisers(trained: Path) -> None:
+    lines = (trained / "adversarial" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4, 5]
+    for rank in range(2):
+        said = (trained / f"unused {rank}").read_text()
+        assert said.startswith("some parameters of Adversarial got no gradient in a step")
+        assert said.endswith("train with --strategy ddp-unused, or on one device")
 
 
 def test_all_processes_stop_at_one_step_and_one_goes_on_with_the_next_draw(
@@ -170,7 +206,9 @@ def test_two_processes_validate_the_state_of_the_first_and_do_not_notice(trained
     dataset = preset.data.open()
     method = build_method(preset.method, dataset.factors, 0)
     method.load_state_dict(state["state_dict"])
-    measured = build_validation(preset, preset.sampler, method, dataset, 0)
+    held_out = open_validation(preset, preset.sampler, method, dataset, 0)
+    assert held_out is not None
+    measured = ValidationCallback(held_out, StepCounter())
     alone = SimpleNamespace(strategy=SimpleNamespace(root_device=torch.device("cpu")), precision_plugin=Precision())
     found = measured._measure(alone, method)
     for name in ("loss", "knn/shape"):

@@ -1,13 +1,10 @@
 """Trainings that start from the weights of another run, and presets with several datasets and modalities."""
 
 import json
-import os
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -152,12 +149,9 @@ def test_evaluations_open_further_datasets_by_name(tmp_path: Path) -> None:
         replace(preset, datasets={"my gallery": gallery})
 
 
-def test_batches_have_the_modalities_of_the_preset(tmp_path: Path) -> None:
+def test_modalities_are_checked_before_anything_is_made(tmp_path: Path) -> None:
     data = Data("shapes3d-procedural", modalities=("image",))
-    assert list(data.open().modalities) == ["image"]
-    assert data.open().fetch(np.arange(2)).keys() == {"image"}
+    assert train(replace(PLAIN, steps=1, data=data), tmp_path / "run", config=HERE).finished
     with pytest.raises(DataError, match="has no modality 'imag'; did you mean 'image'"):
-        replace(data, modalities=("imag",)).open()
-    train(replace(PLAIN, steps=1, data=data), tmp_path, config=HERE)
-    assert os.listdir(tmp_path)
-    shutil.rmtree(tmp_path)
+        train(replace(PLAIN, data=replace(data, modalities=("imag",))), tmp_path / "other", config=HERE)
+    assert not (tmp_path / "other").exists()

@@ -17,7 +17,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.experiments import Preset, Run, RunConfig, train  # noqa: E402
 from tests.experiments.children import STOPPED  # noqa: E402
-from tests.experiments.small import AUGMENTED, DROPOUT, HALVED, PLAIN  # noqa: E402
+from tests.experiments.small import ACCUMULATED, AUGMENTED, DROPOUT, HALVED, PLAIN  # noqa: E402
 from tests.experiments.validated import VALIDATED  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +103,7 @@ def steps_of(folder: Path) -> int:
     [
         pytest.param(DROPOUT, id="dropout", marks=pytest.mark.long("kills and interruptions")),
         pytest.param(HALVED, id="halved"),
+        pytest.param(ACCUMULATED, id="accumulated", marks=pytest.mark.long("kills and interruptions")),
         pytest.param(AUGMENTED, id="augmented", marks=pytest.mark.long("kills and interruptions")),
     ],
 )

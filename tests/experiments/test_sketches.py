@@ -11,7 +11,18 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
-from setsup.experiments import Data, Preset, RunConfig, evaluate, find_preset, train  # noqa: E402
+import setsup  # noqa: E402
+from setsup.errors import SetsupError  # noqa: E402
+from setsup.experiments import (  # noqa: E402
+    Data,
+    Preset,
+    RunConfig,
+    evaluate,
+    find_preset,
+    load_trained,
+    open_run,
+    train,
+)
 
 HERE = RunConfig(workers=0)
 FOLDER = Path(__file__).parent / "sketches"
@@ -39,13 +50,18 @@ def test_orbit_triplets(tmp_path: Path) -> None:
     assert trained(find_preset(f"{FOLDER}/orbit_triplets.py"), tmp_path)["one-shot accuracy"] > 0.2  # of ten hues
 
 
-def test_dense_pixels(tmp_path: Path) -> None:
+def test_dense_pixels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("embreex", reason="Embree is not installed")
     rooms = tmp_path / "rooms"
-    words = ["render", "room", "--renderer", "embree", "--size", "48", "64", "--rooms", "4", "--pairs", "2"]
+    words = ["render", "room", "--renderer", "embree", "--size", "48", "64", "--matches", "8"]
     subprocess.run([Path(sys.executable).with_name("setsup"), *words, "--out", rooms], check=True, capture_output=True)
     preset = find_preset(f"{FOLDER}/dense_pixels.py")
-    found = trained(replace(preset, data=Data(str(rooms), modalities=("image",))), tmp_path / "run")
+    preset = replace(preset, data=Data(str(rooms), modalities=("image",)))
+    method = sys.modules[type(preset.method).__module__].Pixels
+    keys, own = set(), method.loss
+    monkeypatch.setattr(method, "loss", lambda self, batch: (keys.update(batch), own(self, batch))[1])
+    found = trained(preset, tmp_path / "run")
+    assert keys & set(preset.data.open().modalities) == {"image"}, "others are not fetched"
     assert found["nearest feature: mean error"] < found["chance: mean error"]
 
 
@@ -58,3 +74,16 @@ def test_two_stages(tmp_path: Path) -> None:
     trained(generator, tmp_path / "generator")
     found = torch.load(tmp_path / "generator/last.ckpt", weights_only=True)["state_dict"]
     assert all(torch.equal(found[name], weight) for name, weight in weights.items()), "the encoder is frozen"
+
+
+def test_a_memory_bank(tmp_path: Path) -> None:
+    assert trained(find_preset(f"{FOLDER}/memory_bank.py"), tmp_path)["precision: wall_hue"] > 0.2
+
+
+def test_codes_of_rows(tmp_path: Path) -> None:
+    preset = find_preset(f"{FOLDER}/row_codes.py")
+    trained(replace(preset, steps=30), tmp_path)  # rows of the 400 are drawn once or twice
+    run = open_run(tmp_path, replace(preset, steps=30))
+    other = setsup.open("shapes3d-procedural", where="scale == 1.25 and floor_hue == 0 and orientation == 0")
+    with pytest.raises(SetsupError, match=r"^Lord has no values for 256 of 256 rows \(not of the training data: 256\)"):
+        load_trained(run, preset=preset).embed(other)

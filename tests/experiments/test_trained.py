@@ -149,21 +149,6 @@ def test_embeddings_that_others_get_too_cannot_be_written() -> None:
     assert some.embed()[0] == 0
 
 
-@pytest.mark.parametrize("shape", [(3, 2, 2), (2, 1), (), (1, 1, 1)])
-def test_only_a_vector_an_image_is_an_embedding(shape: tuple[int, ...]) -> None:
-    class Maps(RowNumbers):
-        def embed(self, batch):  # type: ignore[no-untyped-def]
-            sets, size = batch["mask"].shape
-            if len(shape) == 2:
-                return torch.zeros(sets * size, 2)
-            return torch.zeros(sets, size, *shape)
-
-    sentence = r"^Maps.embed gave \(.*\) for \(1, 4\) images: it gives one vector for each image, \(sets, size, d\)$"
-    with pytest.raises(SetsupError, match=sentence) as caught:
-        embed(Maps().eval(), Numbered(4))
-    assert "\n" not in str(caught.value)
-
-
 def test_two_data_sets_with_the_same_factors_are_two() -> None:
     class Backwards(Numbered):
         def fetch(self, indices, modalities=None):  # type: ignore[no-untyped-def]

@@ -1,7 +1,5 @@
 """``setsup embed``: computes embeddings of a dataset with a trained method."""
 
-from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
+from setsup_cli.embedding_files import FILES, write_embeddings
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Named, Root, Split
 from setsup_cli.parsing.arguments import option as declared
@@ -21,14 +20,12 @@ if TYPE_CHECKING:
 
     from setsup.datasets import Dataset
     from setsup.experiments import Data, TrainedRun
-    from setsup.factors import FactorTable
 
 __all__ = ["HELP", "Options", "run"]
 
-_FILES = ("embeddings.npy", "factors.parquet", "rows.npy")
-
 HELP = """\
-Writes embeddings.npy, float32 (rows, dimensions); factors.parquet, the factors of the same rows, which
+Writes embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions) of maps, and for a method with
+several embeddings embeddings-NAME.npy of each; factors.parquet, the factors of the same rows, which
 setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. The last lines
 printed are the paths."""
 
@@ -71,7 +68,7 @@ def run(options: Options) -> int:
     need("embed needs", "torch", "lightning")
     import numpy as np
 
-    from setsup.experiments import embed, load_trained
+    from setsup.experiments import load_trained
 
     check_root(options.root)
     check_device(options.device)
@@ -93,29 +90,27 @@ def run(options: Options) -> int:
         folder = expanded(options.out)
     elif _holds_others(folder, numbers):
         raise SetsupError(f"{folder} contains embeddings of other rows; use --out FOLDER, or remove it")
-    files = {Path(file).stem: folder / file for file in _FILES}
-    for path in files.values():
-        need_writable(path)
+    for file in FILES:
+        need_writable(folder / file)
     if not options.json:
         for line in describe_run(found):
             say(line)
         many = f"{len(dataset):,}" if rows is None else f"{len(rows):,} of {len(dataset):,}"
         say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
     try:
-        embedded = embed(trained.method, dataset, rows, **trained.embedding(dataset))
+        files, shapes = write_embeddings(folder, trained, dataset, rows)
     except (RuntimeError, ValueError, LookupError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error
-    _write(files, embedded, dataset.factors if rows is None else dataset.factors.select(rows), numbers)
+    sizes = {name: shape[1] if len(shape) == 2 else list(shape[1:]) for name, shape in shapes.items()}
     if options.json:
-        many, width = embedded.shape
         about = {"run": str(found.folder), "substitute": found.substitute, "file_changed": found.file_changed}
-        about |= {"dataset": dataset.name, "split": split}
-        show_json(
-            {**about, "rows": many, "dimensions": width, "files": {key: str(path) for key, path in files.items()}}
-        )
+        about |= {"dataset": dataset.name, "split": split, "rows": len(numbers), "dimensions": sizes.get(None, sizes)}
+        show_json({**about, "files": {key: str(path) for key, path in files.items()}})
         return 0
-    say(f"{_named(dataset, split)}: {len(embedded):,} rows, {embedded.shape[1]} dimensions")
+    for title, shape in shapes.items():
+        dimensions = f"{' × '.join(map(str, shape[1:]))} dimensions{f' of {title}' if title else ''}"
+        say(f"{_named(dataset, split)}: {len(numbers):,} rows, {dimensions}")
     for path in files.values():
         say(str(path))
     return 0
@@ -163,22 +158,3 @@ def _rows(options: Options, trained: "TrainedRun", dataset: "Dataset") -> "npt.N
     if options.rows is not None:
         kept = kept[np.sort(trained.sample(options.rows, dataset.factors.select(kept)))]
     return kept
-
-
-def _write(
-    files: Mapping[str, Path],
-    embedded: "npt.NDArray[np.float32]",
-    factors: "FactorTable",
-    rows: "npt.NDArray[np.int64]",
-) -> None:
-    """Write all files, or none of them."""
-    import numpy as np
-    import pyarrow.parquet as pq
-
-    from setsup.files import written
-
-    with ExitStack() as stack:
-        parts = {name: stack.enter_context(written(path)) for name, path in files.items()}
-        np.save(parts["embeddings"], embedded)
-        pq.write_table(factors.to_arrow(), parts["factors"])
-        np.save(parts["rows"], rows)

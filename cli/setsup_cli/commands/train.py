@@ -56,12 +56,17 @@ class Options(Common):
         False
     )
     precision: Annotated[
-        Literal["float32", "bf16"],
-        declared("float32|bf16", "Precision of convolutions and products; weights are float32."),
+        Literal["float32", "bf16", "fp16"],
+        declared("float32|bf16|fp16", "Precision of convolutions and products; weights are float32."),
     ] = "float32"
     devices: Annotated[int, declared("N", "Number of GPUs, or of processes without a GPU; each has its own draws.")] = 1
     nodes: Annotated[int, declared("N", "Number of machines.")] = 1
     accelerator: Annotated[Literal["auto", "cpu", "gpu"], declared("auto|cpu|gpu", "Accelerator.")] = "auto"
+    strategy: Annotated[
+        Literal["auto", "ddp", "ddp-unused"],
+        declared("auto|ddp|ddp-unused", "How devices train together; ddp-unused allows parameters without a gradient."),
+    ] = "auto"
+    sync_batchnorm: Annotated[bool, flag("Normalise batches over all GPUs together.")] = False
     compile: Annotated[bool, flag("Compile the networks with torch.compile.")] = False
     workers: Annotated[
         int | Literal["auto", "thread"],
@@ -70,6 +75,10 @@ class Options(Common):
     log: Annotated[
         tuple[Literal["tensorboard", "wandb", "mlflow"], ...] | None,
         declared("tensorboard|wandb|mlflow ...", "Loggers of metrics, in addition to the run's folder."),
+    ] = None
+    profiler: Annotated[
+        Literal["simple", "advanced", "pytorch"] | None,
+        declared("simple|advanced|pytorch", "Profile the training into the run's folder."),
     ] = None
     allow_nonfinite: Annotated[
         bool,

@@ -43,6 +43,8 @@ class DigitStyle:
         Stride over the test images: 1 uses all.
     sigma : float, optional
         Of the noise, in units of the embeddings; by default that of :func:`~setsup.experiments.measures.noise_of`.
+    embedding : str, optional
+        Which one, of a method that gives several.
 
     """
 
@@ -51,6 +53,7 @@ class DigitStyle:
     shown: int = 400
     every: int = 1
     sigma: float | None = None
+    embedding: str | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -78,8 +81,10 @@ class DigitStyle:
 
         values: dict[str, float] = {}
         for name, method in (("trained", trained.method), ("untrained", trained.untrained)):
-            of_tested = embed(method, test, tested, **trained.embedding(test))
-            of_withheld = np.concatenate([embed(method, part, rows, **trained.embedding(part)) for part, rows in apart])
+            of_tested = embed(method, test, tested, name=self.embedding, **trained.embedding(test))
+            of_withheld = np.concatenate(
+                [embed(method, part, rows, name=self.embedding, **trained.embedding(part)) for part, rows in apart]
+            )
             if name == "trained":
                 pictures = {
                     "withheld": self._scatter(of_withheld, withheld),

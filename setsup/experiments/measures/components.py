@@ -60,7 +60,7 @@ class Components:
         from setsup.reports.points import scatter_panels
 
         rows = trained.sample(self.samples)
-        embedded = trained.embed(rows=rows)
+        embedded = trained.embed_vectors(rows=rows)
         found = evaluation.principal_components(embedded)
         shares = np.cumsum(found.explained)
         table, some = trained.dataset.factors, embedded[: self.shown]

@@ -19,7 +19,7 @@ SMOKE_ROWS = 288
 
 
 def embed_rows(
-    trained: TrainedRun, factors: Sequence[str], samples: int, of_levels: str = ""
+    trained: TrainedRun, factors: Sequence[str], samples: int, of_levels: str = "", *, embedding: str | None = None
 ) -> tuple[npt.NDArray[np.float32], Columns]:
     """Embeddings of rows (n, d), and their codes or numbers; levels only, where something is named that needs them."""
     if not factors:
@@ -29,4 +29,4 @@ def embed_rows(
         if of_levels and table[name].continuous:
             raise SetsupError(f"{of_levels} needs levels, and the factor {name!r} has none: bin it, or leave it out")
     columns = [table.codes(name, rows) for name in factors]  # first: names are checked before all is embedded
-    return trained.embed(rows=rows), columns
+    return trained.embed_vectors(rows=rows, name=embedding), columns

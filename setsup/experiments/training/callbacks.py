@@ -1,4 +1,4 @@
-"""Callbacks of a training besides checkpoints: random seeds per step, settings for loggers, a progress bar."""
+"""Callbacks of a training besides checkpoints: random seeds, clipped gradients, settings for loggers, a bar."""
 
 import time
 from collections import deque
@@ -10,25 +10,54 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
+from setsup.errors import SetsupError
+from setsup.experiments.preset import Preset
+from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.step import count_images, find_loss
 from setsup.progress import Advance, progress
 from setsup.random import fold, stream_key
 
-__all__ = ["NoiseScaleCallback", "ProgressCallback", "SettingsCallback"]
+__all__ = ["ClipCallback", "NoiseScaleCallback", "ProgressCallback", "SettingsCallback"]
 
 _TOGETHER = 100  # counts of images that are added up
 _RECENT = 30.0  # seconds over which the speed is averaged, at least since the last update
 
 
 class NoiseScaleCallback(Callback):
-    """Seeds torch's generators before every step by (seed, step, rank), so that dropout and the like resume."""
+    """Seeds torch's generators before every draw by (seed, draw, rank), so that dropout and the like resume."""
 
-    def __init__(self, seed: int) -> None:
-        self._key = stream_key(seed, "noise")
+    def __init__(self, seed: int, counter: StepCounter) -> None:
+        self._key, self._counter = stream_key(seed, "noise"), counter
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Seed torch on the CPU and on all GPUs."""
-        torch.manual_seed(int(fold(int(fold(self._key, trainer.global_step)), trainer.global_rank)))
+        torch.manual_seed(int(fold(int(fold(self._key, self._counter.draws)), trainer.global_rank)))
+
+
+class ClipCallback(Callback):
+    """Clips the gradients of each optimiser's parameters, in automatic and in manual optimisation.
+
+    Lightning calls it after gradients were averaged over ranks and unscaled; its own clipping refuses manual
+    optimisation.
+    """
+
+    def __init__(self, preset: Preset) -> None:
+        self._norm, self._value, self._name = preset.clip_norm, preset.clip_value, preset.name
+
+    def on_before_optimizer_step(
+        self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """Clip them."""
+        if trainer.precision == "16-mixed" and getattr(optimizer, "_step_supports_amp_scaling", False):
+            raise SetsupError(
+                f"{self._name}: gradients of a fused {type(optimizer).__name__} are unscaled within its step, too late "
+                "to clip them: make it without fused=True, or train with --precision bf16"
+            )
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        if self._norm is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, self._norm)
+        if self._value is not None:
+            torch.nn.utils.clip_grad_value_(parameters, self._value)
 
 
 class SettingsCallback(Callback):
@@ -38,8 +67,8 @@ class SettingsCallback(Callback):
     was logged last, under names such as ``last/loss``.
     """
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._settings = dict(settings)
+    def __init__(self, settings: Mapping[str, Any], counter: StepCounter) -> None:
+        self._settings, self._counter = dict(settings), counter
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Log them before Lightning logs that there are none."""
@@ -51,7 +80,7 @@ class SettingsCallback(Callback):
         found = {f"last/{name}": float(value) for name, value in trainer.callback_metrics.items()}
         for logger in trainer.loggers:
             if found and isinstance(logger, TensorBoardLogger):
-                logger.log_hyperparams(self._settings, found, trainer.global_step)
+                logger.log_hyperparams(self._settings, found, self._counter.steps)
 
 
 class ProgressCallback(Callback):
@@ -60,8 +89,8 @@ class ProgressCallback(Callback):
     Images are those of this process, without padding, times the number of processes.
     """
 
-    def __init__(self, steps: int) -> None:
-        self._steps, self._at, self._world = steps, 0, 1
+    def __init__(self, steps: int, counter: StepCounter) -> None:
+        self._steps, self._counter, self._at, self._world = steps, counter, 0, 1
         self._stack = ExitStack()
         self._advance: Advance | None = None
         self._loss: torch.Tensor | None = None
@@ -71,7 +100,7 @@ class ProgressCallback(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start where the run resumes."""
-        self._at, self._world = trainer.global_step, trainer.world_size
+        self._at, self._world = self._counter.steps, trainer.world_size
         if trainer.is_global_zero:
             shown = progress(self._steps - self._at, "training", "steps", self._note)
             self._advance = self._stack.enter_context(shown)
@@ -80,7 +109,7 @@ class ProgressCallback(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Advance by the steps of a batch."""
+        """Advance at the end of a step."""
         if self._advance is None:
             return
         self._loss = find_loss(trainer, outputs)
@@ -88,8 +117,8 @@ class ProgressCallback(Callback):
         self._counts.append(count_images(batch))
         if len(self._counts) >= _TOGETHER:  # on a GPU, without waiting for the sum
             self._counts = [sum(self._counts)]
-        self._advance(trainer.global_step - self._at)
-        self._at = trainer.global_step
+        self._advance(self._counter.steps - self._at)
+        self._at = self._counter.steps
 
     def _note(self) -> str:
         now, images = time.perf_counter(), self._looks[-1][1] + int(sum(self._counts)) * self._world

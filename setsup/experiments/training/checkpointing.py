@@ -15,7 +15,8 @@ from setsup.errors import SetsupError
 from setsup.experiments.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
-from setsup.experiments.training.metrics import append_lines, truncate_lines, write_csv
+from setsup.experiments.training.counting import StepCounter
+from setsup.experiments.training.metrics import append_lines, mean_over_draws, truncate_lines, write_csv
 from setsup.experiments.training.step import copy_finite, count_images, find_loss
 from setsup.files.atomic import written
 
@@ -28,6 +29,8 @@ _WAIT = 10.0  # seconds after which they are written in any case
 class CheckpointCallback(Callback):
     """Writes a line of metrics per step, a checkpoint every so many steps, and one more when the run is stopped.
 
+    It does so after all hooks of the end of a step, so that checkpoints have what other callbacks and the method change
+    there.
     Metrics are everything that the method logs; loggers get the same, for the same steps. A signal to stop (Ctrl-C,
     SIGTERM) lets the step end first; a second one does not wait. When the run resumes, lines of steps that no
     checkpoint holds are dropped: these steps are trained again. The checkpoint before the last one is kept until the
@@ -37,9 +40,9 @@ class CheckpointCallback(Callback):
     between devices, which it would lose.
     """
 
-    def __init__(self, preset: Preset, folder: Path, *, allow_nonfinite: bool = False) -> None:
+    def __init__(self, preset: Preset, folder: Path, counter: StepCounter, *, allow_nonfinite: bool = False) -> None:
         self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
-        self._allow_nonfinite = allow_nonfinite
+        self._counter, self._allow_nonfinite = counter, allow_nonfinite
         self._buffer: list[tuple[int, dict[str, torch.Tensor], set[str]]] = []
         self._losses: list[tuple[int, torch.Tensor, torch.cuda.Event | None]] = []
         self._counts: list[int | torch.Tensor] = []
@@ -48,7 +51,7 @@ class CheckpointCallback(Callback):
         self._seconds, self._images, self._since, self._saved = 0.0, 0, 0.0, 0
         self._written = 0.0
         self._good: Path | None = None
-        self._compare = False
+        self._ending = False
         self.stopped: int | None = None
 
     @property
@@ -60,6 +63,16 @@ class CheckpointCallback(Callback):
         """Find the state in checkpoints of earlier versions too."""
         checkpoint["callbacks"][CALLBACK] = callback_state(checkpoint)
 
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Come after the method's own hook, which Lightning calls after those of all callbacks."""
+        own = pl_module.on_train_batch_end
+
+        def on_train_batch_end(outputs: Any, batch: Any, batch_idx: int) -> None:
+            own(outputs, batch, batch_idx)
+            self._end_draw(trainer, outputs, batch, first=batch_idx == 0)
+
+        pl_module.on_train_batch_end = on_train_batch_end  # type: ignore[method-assign]
+
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse what would be lost, drop metrics that no checkpoint holds, and handle signals."""
         need_step_schedules(trainer, pl_module)
@@ -70,39 +83,33 @@ class CheckpointCallback(Callback):
                 "continue with --allow-nonfinite"
             )
         if trainer.is_global_zero:
-            truncate_lines(self._metrics, trainer.global_step)
+            truncate_lines(self._metrics, self._counter.steps)
             for name in ("run", "factors", "first-batch", "metrics", "last", "previous"):
                 for left in self._folder.glob(f".{name}-*.tmp.*"):
                     left.unlink()  # by a run that was killed while it wrote
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._handlers[number] = signal.signal(number, self._stop)
-        self._since, self._saved = time.perf_counter(), trainer.global_step
+        self._since, self._saved = time.perf_counter(), self._counter.steps
         self._written = self._since
 
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Compare the state of ranks once more, before DDP overwrites it with that of the first.
-
-        Changes that a method makes at the very end of a step, after this callback's turn, are visible only here.
-        """
-        if self._compare:
-            need_equal_state(trainer, pl_module)
-            self._compare = False
-
-    def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Buffer the step's metrics; write a checkpoint when it is due."""
-        need_step_metrics(trainer, pl_module)
+    def _end_draw(self, trainer: Trainer, outputs: Any, batch: Any, *, first: bool) -> None:
+        """Buffer the metrics of a draw; at the end of a step write a checkpoint when it is due, and end the run."""
+        need_step_metrics(trainer, trainer.lightning_module)
         self._collect(trainer, outputs, batch)
-        step = trainer.global_step
+        if first:
+            need_equal_state(trainer, trainer.lightning_module)  # before DDP overwrites it with that of the first rank
+        if self._counter.within_step:
+            self._ending, trainer.should_stop = self._ending or trainer.should_stop, False  # asked by another callback
+            return
+        trainer.should_stop = trainer.should_stop or self._ending
+        step = self._counter.steps
         due = len(self._buffer) >= _FLUSH or time.perf_counter() - self._written >= _WAIT
         stop, due, spoilt = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None)
         if stop:
             self.stopped = self.stopped or signal.SIGTERM  # another rank got the signal
             trainer.should_stop = True
-        # with two optimisers a batch is two steps, so counts may be skipped
-        last = trainer.should_stop or step >= self._preset.steps
+        trainer.should_stop = last = trainer.should_stop or step >= self._preset.steps
         save = last or step - self._saved >= self._preset.checkpoint_every
         if spoilt or ((save or due) and _any_rank(trainer, self._nonfinite(wait=True) is not None)[0]):
             self._write(trainer)
@@ -111,11 +118,10 @@ class CheckpointCallback(Callback):
             self._save(trainer, last=last)
         elif due:
             self._write(trainer)
-        self._compare |= batch_idx == 0 or save
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to continue without draws, which Lightning would do for ever."""
-        step = trainer.global_step
+        step = self._counter.steps
         if step < self._preset.steps and not trainer.should_stop:
             raise SetsupError(
                 f"the draws of {self._preset.name} end after {step:,} of {self._preset.steps:,} steps: give it fewer "
@@ -141,8 +147,8 @@ class CheckpointCallback(Callback):
         self.on_train_end(trainer, pl_module)
 
     def _collect(self, trainer: Trainer, outputs: Any, batch: Any) -> None:
-        """Keep on the device what the step logged, whether its loss is finite, and how many images it had."""
-        step = trainer.global_step
+        """Keep on the device what a draw logged, whether its loss is finite, and how many images it had."""
+        step = self._counter.steps + self._counter.within_step
         found = {name: value.detach() for name, value in trainer.callback_metrics.items()}
         # metrics of an earlier step that this one did not log are still there, at their place in memory
         places = {name: value.data_ptr() for name, value in self._last.items()}
@@ -178,7 +184,7 @@ class CheckpointCallback(Callback):
         self._write(trainer)
         need_equal_state(trainer, trainer.lightning_module)
         if not self._allow_nonfinite and (name := nonfinite_state(trainer, trainer.lightning_module)) is not None:
-            raise self._nonfinite_error(f"after step {trainer.global_step:,} {name}")
+            raise self._nonfinite_error(f"after step {self._counter.steps:,} {name}")
         if last and trainer.is_global_zero:
             write_csv(self._metrics)  # first: when the checkpoint is there, the run is finished
         path = self._folder / CHECKPOINT
@@ -188,21 +194,21 @@ class CheckpointCallback(Callback):
             trainer.save_checkpoint(part)
             if trainer.is_global_zero and self._good == path:  # otherwise the one there was damaged, and is no loss
                 keep_previous(self._folder)
-        self._good, self._saved = path, trainer.global_step
+        self._good, self._saved = path, self._counter.steps
         if self._saved >= self._preset.steps and trainer.is_global_zero:
             drop_previous(self._folder)
 
     def _write(self, trainer: Trainer) -> None:
-        """Write the buffered metrics as means over ranks, and count images."""
+        """Write the buffered metrics as means over the draws of a step and over ranks, and count images."""
         values = [value for _, logged, _ in self._buffer for value in logged.values()]
-        means = iter(trainer.strategy.reduce(torch.stack(values)).tolist() if values else ())
+        means = trainer.strategy.reduce(torch.stack(values)).tolist() if values else []
         # summed here and not at every step, which would wait for a GPU
         images = torch.as_tensor(sum(self._counts), device=trainer.strategy.root_device)
         self._images += int(trainer.strategy.reduce(images, reduce_op="sum"))
         self._counts.clear()
         self._written = time.perf_counter()
         if trainer.is_global_zero:
-            steps = [(step, dict(zip(logged, means, strict=False)), told) for step, logged, told in self._buffer]
+            steps = mean_over_draws(((step, logged.keys(), told) for step, logged, told in self._buffer), means)
             append_lines(self._metrics, ((step, found) for step, found, _ in steps))
             for logger in trainer.loggers:
                 for step, found, told in steps:

@@ -9,6 +9,8 @@ from lightning.pytorch.utilities.model_helpers import is_overridden
 from torch.nn.modules.batchnorm import _NormBase
 
 from setsup.errors import SetsupError
+from setsup.methods.rows import RowState
+from setsup.methods.rows.saving import saving_without_rows
 
 __all__ = [
     "need_equal_state",
@@ -19,8 +21,13 @@ __all__ = [
 ]
 
 
-def need_runnable(method: LightningModule) -> None:
-    """Raise SetsupError if a method has hooks that are never called."""
+def need_runnable(method: LightningModule, accumulate: int = 1) -> None:
+    """Raise SetsupError if a method has hooks that are never called, or settings that it would not follow."""
+    if accumulate > 1 and not method.automatic_optimization:
+        raise SetsupError(
+            f"{type(method).__name__} steps its optimisers itself (automatic_optimization = False), so gradients of "
+            f"{accumulate} draws cannot be accumulated for it: train with --accumulate 1, and more sets per draw"
+        )
     if is_overridden("validation_step", method):
         raise SetsupError(
             f"{type(method).__name__} has a validation_step, which setsup does not run: remove it, give the method "
@@ -33,6 +40,12 @@ def need_step_schedules(trainer: Trainer, method: LightningModule) -> None:
     if not method.automatic_optimization:
         return  # the method steps its schedulers itself
     for config in trainer.lr_scheduler_configs:
+        if config.frequency > 1 and trainer.accumulate_grad_batches > 1:
+            raise SetsupError(
+                f"the scheduler {type(config.scheduler).__name__} of {type(method).__name__} would step at other times "
+                f"with --accumulate: Lightning counts its frequency {config.frequency} in draws; return it with "
+                "frequency 1, with its lengths in steps"
+            )
         if config.interval != "step":
             raise SetsupError(
                 f"the scheduler {type(config.scheduler).__name__} of {type(method).__name__} would never step: its "
@@ -56,7 +69,7 @@ def need_equal_state(trainer: Trainer, method: LightningModule) -> None:
     """Raise SetsupError if state differs between ranks, since checkpoints hold the first rank's only.
 
     This compares buffers in checkpoints, and parameters that are not trained. Running statistics of normalisation
-    layers estimate the same quantity on each rank, so the first rank's will do.
+    layers estimate the same quantity on each rank, so the first rank's will do; state by row is divided among ranks.
     """
     if trainer.world_size == 1:
         return
@@ -81,7 +94,9 @@ def _untrained_state(method: LightningModule) -> Iterator[tuple[str, torch.Tenso
         for name, _ in module.named_buffers(recurse=False)
     }
     trained = {name for name, parameter in method.named_parameters() if parameter.requires_grad}
-    for name, value in method.state_dict().items():
+    with saving_without_rows():  # which would be gathered from all ranks
+        kept = method.state_dict()
+    for name, value in kept.items():
         if isinstance(value, torch.Tensor) and name not in statistics | trained:
             yield name, value
 
@@ -105,8 +120,21 @@ def nonfinite_state(trainer: Trainer, method: LightningModule) -> str | None:
                 for one in tensors
                 if isinstance(one, torch.Tensor) and one.is_floating_point()
             ]
+    if (name := _nonfinite_rows(trainer, method)) is not None:
+        return name
     if not checked:
         return None
     device = trainer.strategy.root_device
     finite = torch.stack([one.isfinite().all().to(device) for _, one in checked]).tolist()  # read at once
     return next((name for (name, _), good in zip(checked, finite, strict=True) if not good), None)
+
+
+def _nonfinite_rows(trainer: Trainer, method: LightningModule) -> str | None:
+    """Name of state by row that is not finite on any rank; all ranks ask together, since each has other rows."""
+    states = [(name, part) for name, part in method.named_modules() if isinstance(part, RowState)]
+    if not states:
+        return None
+    device = trainer.strategy.root_device
+    spoilt = torch.stack([~part.finite().to(device) for _, part in states]).long()
+    counts = trainer.strategy.reduce(spoilt, reduce_op="sum").tolist()
+    return next((name for (name, _), count in zip(states, counts, strict=True) if count), None)

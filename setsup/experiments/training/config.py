@@ -11,35 +11,47 @@ __all__ = ["RunConfig"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """How a preset is run. Only devices and nodes change the result by more than rounding.
+    """How a preset is run. Only devices, nodes and sync_batchnorm change the result by more than rounding.
 
     Attributes
     ----------
-    precision : {"float32", "bf16"}
-        With ``bf16`` convolutions and products run in bfloat16, weights and losses stay float32.
+    precision : {"float32", "bf16", "fp16"}
+        Of convolutions and products: with ``bf16`` in bfloat16, with ``fp16`` in float16, with scaled gradients, on a
+        GPU only; weights and losses stay float32.
     devices, nodes : int
         GPUs, or processes without a GPU, on each of so many machines. W devices train on W draws per step: another
         experiment than with one, as reports say of such a run.
     accelerator : {"auto", "cpu", "gpu"}
         What to train on.
+    strategy : {"auto", "ddp", "ddp-unused"}
+        How several devices train together: each has the whole method, and gradients are averaged. ``ddp-unused`` is
+        for methods some of whose parameters get no gradient in a step.
+    sync_batchnorm : bool
+        Batch normalisation over the draws of all GPUs together.
     compile : bool
         Compile the method's networks with ``torch.compile``.
     workers : int or str
         As for :func:`setsup.loader`.
     log : tuple of {"tensorboard", "wandb", "mlflow"}
         Loggers of metrics, in addition to the files of the run folder.
+    profiler : {"simple", "advanced", "pytorch"}, optional
+        Lightning's profiler: times of its hooks, of Python's functions, or of torch's operators; written into the
+        folder ``profile`` of the run.
     allow_nonfinite : bool
         Continue when the loss or the weights are no longer finite; otherwise a run stops there.
 
     """
 
-    precision: Literal["float32", "bf16"] = "float32"
+    precision: Literal["float32", "bf16", "fp16"] = "float32"
     devices: int = 1
     nodes: int = 1
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
+    strategy: Literal["auto", "ddp", "ddp-unused"] = "auto"
+    sync_batchnorm: bool = False
     compile: bool = False
     workers: int | str = "auto"
     log: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
+    profiler: Literal["simple", "advanced", "pytorch"] | None = None
     allow_nonfinite: bool = False
 
     def __post_init__(self) -> None:

@@ -14,11 +14,12 @@ import torch
 from lightning.pytorch import LightningModule
 
 from setsup import evaluation
-from setsup.datasets import Dataset, Selection
+from setsup.datasets import Dataset
 from setsup.errors import DataError, FactorError, SetsupError, imported, near
-from setsup.experiments.configs import SamplerConfig, build_eval_transform, build_transform
-from setsup.experiments.embedding import embed
+from setsup.experiments.configs import SamplerConfig, build_transform
+from setsup.experiments.origin import find_training_rows
 from setsup.experiments.preset import Preset
+from setsup.experiments.trained import TrainedRun
 from setsup.experiments.validation import Validation
 from setsup.factors import FactorTable
 from setsup.loading import Loader
@@ -43,19 +44,41 @@ class HeldOut:
     """What is measured on, and the training rows that it is compared with.
 
     `training_rows` has the row of the training data for each row, -1 for images that are not trained on; `fit` are rows
-    of the training data and `test` of the held-out data, none of which are the same images, and `eval_transforms` are
-    those of the two.
+    of the training data and `test` of the held-out data, none of which are the same images.
     """
 
-    asked: Validation
+    preset: Preset
+    seed: int
     trained: Dataset
     dataset: Dataset
     sampler: Sampler | None
     transform: Transform | None
-    eval_transforms: tuple[Transform | None, Transform | None]
     training_rows: Rows
     fit: Rows
     test: Rows
+
+    @property
+    def asked(self) -> Validation:
+        """Settings of the validation."""
+        return self.preset.validation
+
+    def _run(self, method: LightningModule, device: str, precision: str) -> TrainedRun:
+        """The method as evaluations get it; its data are open."""
+        preset, table = self.preset, self.trained.factors
+        run = TrainedRun(
+            preset.name,
+            method,
+            self.seed,
+            Path(),
+            data=preset.data,
+            device=device,
+            precision=precision,
+            eval_transform=preset.eval_transform,
+            augmentation=preset.augmentation,
+            table=table,
+        )
+        run.dataset = self.trained
+        return run
 
     def batches(self, device: torch.device) -> Iterator[dict[str, Any]]:
         """The draws, always the same; indices are rows of the training data, -1 for images that are not among them."""
@@ -69,20 +92,19 @@ class HeldOut:
             return batch if self.transform is None else self.transform(batch)
 
         to = "torch" if device.type == "cpu" else str(device)
-        loader = Loader(self.dataset, self.sampler, transform=prepare, workers="thread", to=to)
-        return islice(loader, self.asked.draws)
+        asked = None if self.preset.data is None else self.preset.data.modalities
+        names = None if asked is None else [name for name in asked if name in self.dataset.modalities]
+        options: dict[str, Any] = {"modalities": names, "transform": prepare, "workers": "thread", "to": to}
+        return islice(Loader(self.dataset, self.sampler, **options), self.asked.draws)
 
     def accuracies(self, method: LightningModule, device: str, precision: str) -> dict[str, float]:
         """Accuracies of neighbours and probes, such as ``knn/shape``; NaN where they have none."""
         asked, trained = self.asked, self.trained.factors
         if not (asked.knn or asked.probe):
             return {}
-        fit, test = (
-            embed(method, dataset, rows, device=device, precision=precision, transform=transform)
-            for dataset, rows, transform in zip(
-                (self.trained, self.dataset), (self.fit, self.test), self.eval_transforms, strict=True
-            )
-        )
+        run = self._run(method, device, precision)
+        fit = run.embed_vectors(self.trained, self.fit, asked.embedding)
+        test = run.embed_vectors(self.dataset, self.test, asked.embedding)
         found = {}
         for what, names in (("knn", asked.knn), ("probe", asked.probe)):
             for name in names:
@@ -114,20 +136,17 @@ def open_held_out(
     for name in (*asked.knn, *asked.probe):
         _need_levels(name, dataset.factors, "the training data")
         _need_levels(name, held_out.factors, "the validation data")
-    training_rows = _find_rows(held_out, dataset)
+    training_rows = find_training_rows(held_out, np.arange(len(held_out)), dataset.factors, lambda: dataset)
     fit, test = _split_rows(len(dataset), training_rows, asked.rows)
     if (asked.knn or asked.probe) and not (len(fit) and len(test)):
         raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
-    fit_transform, test_transform = (
-        build_eval_transform(preset.eval_transform, preset.augmentation, one, seed) for one in (dataset, held_out)
-    )
     return HeldOut(
-        asked,
+        preset,
+        seed,
         dataset,
         held_out,
         _build_sampler(sampler, held_out) if asked.draws else None,
         build_transform(preset.augmentation, held_out, SEED),
-        (fit_transform, test_transform),
         training_rows,
         fit,
         test,
@@ -167,23 +186,6 @@ def _need_levels(name: str, table: FactorTable, of: str) -> None:
             f"validation names the factor {name!r}, which is continuous, and neighbours and probes tell levels apart: "
             "bin it, or measure it with an evaluation of the preset"
         )
-
-
-def _find_rows(dataset: Dataset, trained: Dataset) -> Rows:
-    """Row of the training data for each row of a dataset, -1 for images that are not trained on."""
-    (source, rows), (other, among) = _source(dataset), _source(trained)
-    if source is not other and (source.name, source.factors.fingerprint) != (other.name, other.factors.fingerprint):
-        return np.full(len(rows), -1)
-    found = np.full(len(other), -1)
-    found[among] = np.arange(len(among))
-    return np.asarray(found[rows])
-
-
-def _source(dataset: Dataset) -> tuple[Dataset, Rows]:
-    """The dataset that a selection reads, and which of its rows."""
-    if isinstance(dataset, Selection):
-        return dataset.source, dataset.rows
-    return dataset, np.arange(len(dataset))
 
 
 def _split_rows(trained: int, training_rows: Rows, most: int) -> tuple[Rows, Rows]:

@@ -10,7 +10,7 @@ from typing import Any
 from setsup.experiments.run import finite
 from setsup.files.atomic import written
 
-__all__ = ["append_lines", "truncate_lines", "write_csv"]
+__all__ = ["append_lines", "mean_over_draws", "truncate_lines", "write_csv"]
 
 
 def append_lines(metrics: Path, steps: Iterable[tuple[int, Mapping[str, float]]]) -> None:
@@ -20,6 +20,27 @@ def append_lines(metrics: Path, steps: Iterable[tuple[int, Mapping[str, float]]]
             lines.write(json.dumps({"step": step, **{name: finite(value) for name, value in found.items()}}) + "\n")
         lines.flush()
         os.fsync(lines.fileno())
+
+
+def mean_over_draws(
+    logged: Iterable[tuple[int, Iterable[str], set[str]]], values: Iterable[float]
+) -> list[tuple[int, dict[str, float], set[str]]]:
+    """Each step with its metrics, and with the names of those that loggers get.
+
+    The names come with the step of each draw, all values one after the other; a metric of several draws of a step is
+    their mean.
+    """
+    found: dict[int, tuple[dict[str, list[float]], set[str]]] = {}
+    left = iter(values)
+    for step, names, told in logged:
+        kept, shown = found.setdefault(step, ({}, set()))
+        for name in names:
+            kept.setdefault(name, []).append(next(left))
+        shown |= told
+    return [
+        (step, {name: sum(some) / len(some) for name, some in kept.items()}, shown)
+        for step, (kept, shown) in found.items()
+    ]
 
 
 def truncate_lines(metrics: Path, steps: int) -> None:

@@ -12,9 +12,11 @@ __all__ = ["copy_finite", "count_images", "find_loss"]
 def find_loss(trainer: Trainer, outputs: Any) -> torch.Tensor | None:
     """Loss of a step: what the step returned, or logged under that name; None if it did neither."""
     found = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
-    if not isinstance(found, torch.Tensor):
-        found = trainer.callback_metrics.get("loss")
-    return found.detach() if isinstance(found, torch.Tensor) else None
+    if isinstance(found, torch.Tensor):
+        divided = trainer.accumulate_grad_batches  # by Lightning
+        return found.detach() if divided == 1 else found.detach() * divided
+    found = trainer.callback_metrics.get("loss")
+    return None if found is None else found.detach()
 
 
 def copy_finite(loss: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event | None]:

@@ -10,10 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
-from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
@@ -25,21 +22,26 @@ from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run
 from setsup.experiments.run_folder import begin
 from setsup.experiments.settings import flatten, training_settings
-from setsup.experiments.training.callbacks import NoiseScaleCallback, ProgressCallback, SettingsCallback
+from setsup.experiments.training.callbacks import (
+    ClipCallback,
+    NoiseScaleCallback,
+    ProgressCallback,
+    SettingsCallback,
+)
 from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
+from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.first_batch import FirstBatchCallback
 from setsup.experiments.training.loggers import build_logger, end_run, need_logger, run_identity
+from setsup.experiments.training.trainer import build_trainer
 from setsup.experiments.training.trial import try_first_draw
-from setsup.experiments.training.validation import build_validation
+from setsup.experiments.training.validation import ValidationCallback, open_validation
 from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
 from setsup.loading.lightning import LightningBatches
 
 __all__ = ["build_batches", "train"]
-
-_PRECISION = {"float32": "32-true", "bf16": "bf16-mixed"}
 
 
 def train(
@@ -108,10 +110,8 @@ def train(
     if not has_checkpoint(folder):
         try_first_draw(preset, preset.sampler, build, dataset, seed)
     method = build()
-    need_runnable(method)
-    validation = build_validation(
-        preset, preset.sampler, method, dataset, seed, root=root, substitute=substitute, precision=config.precision
-    )
+    need_runnable(method, preset.accumulate)
+    held_out = open_validation(preset, preset.sampler, method, dataset, seed, root=root, substitute=substitute)
     if config.compile:
         for network in method.children():
             network.compile()
@@ -121,10 +121,16 @@ def train(
         about = {"preset": preset.name, "seed": seed, "substitute": substitute}
         settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
         identity = run_identity(folder, about | training_settings(flatten(preset), substitute))
-        checkpoints = CheckpointCallback(preset, folder, allow_nonfinite=config.allow_nonfinite)
-        shown = FirstBatchCallback(folder), ProgressCallback(preset.steps), SettingsCallback(settings)
-        measured = [] if validation is None else [validation]  # before the step is saved
-        trainer = _build_trainer(preset, folder, config, [NoiseScaleCallback(seed), *measured, checkpoints, *shown])
+        counter = StepCounter(preset.accumulate)
+        checkpoints = CheckpointCallback(preset, folder, counter, allow_nonfinite=config.allow_nonfinite)
+        shown = ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)
+        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), checkpoints, *shown]
+        callbacks.append(FirstBatchCallback(folder, counter))
+        if held_out is not None:  # before the step is saved
+            callbacks.insert(2, ValidationCallback(held_out, counter, config.precision))
+        if preset.clip_norm is not None or preset.clip_value is not None:
+            callbacks.append(ClipCallback(preset))
+        trainer = build_trainer(preset, folder, config, callbacks)
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
@@ -147,6 +153,13 @@ def train(
             if isinstance(end.__context__, KeyboardInterrupt):  # Lightning's answer to a second Ctrl-C
                 raise KeyboardInterrupt from None
             raise
+        except RuntimeError as error:
+            if "find_unused_parameters" not in str(error):
+                raise
+            raise SetsupError(
+                f"some parameters of {type(method).__name__} got no gradient in a step, for which the devices wait: "
+                "train with --strategy ddp-unused, or on one device"
+            ) from error
     if checkpoints.stopped is not None and not run.finished:
         raise KeyboardInterrupt(signal.Signals(checkpoints.stopped).name)
     return run
@@ -157,7 +170,9 @@ def build_batches(
 ) -> LightningBatches:
     """Build the batches that a preset trains on."""
     transform = build_transform(preset.augmentation, dataset, seed)
-    return LightningBatches(dataset, sampler.build(dataset, seed), transform=transform, workers=config.workers)
+    modalities = None if preset.data is None else preset.data.modalities
+    options = {"modalities": modalities, "transform": transform, "workers": config.workers}
+    return LightningBatches(dataset, sampler.build(dataset, seed), **options)
 
 
 def _initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> InitialWeights | None:
@@ -198,31 +213,6 @@ def _lock(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _build_trainer(preset: Preset, folder: Path, config: RunConfig, callbacks: list[Callback]) -> Trainer:
-    # under SLURM Lightning would write its own checkpoints, and prefer them to those of the run
-    slurm = SLURMEnvironment.detect() and not TorchElasticEnvironment.detect()
-    try:
-        return Trainer(
-            max_steps=preset.steps,
-            accelerator=config.accelerator,
-            devices=config.devices,
-            num_nodes=config.nodes,
-            precision=_PRECISION[config.precision],  # type: ignore[arg-type]
-            callbacks=callbacks,
-            plugins=[SLURMEnvironment(auto_requeue=False)] if slurm else None,
-            logger=False,
-            default_root_dir=folder,
-            log_every_n_steps=0,  # CheckpointCallback logs what it writes to metrics.jsonl
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
-    except MisconfigurationException as error:
-        reason = " ".join(str(error).split())
-        asked = f"accelerator {config.accelerator}, devices {config.devices} and nodes {config.nodes}"
-        raise SetsupError(f"Lightning cannot train with {asked}: {reason}") from error
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Suppress Lightning's hints."""
@@ -230,6 +220,7 @@ def _quiet() -> Iterator[None]:
     levels = [log.level for log in logs]
     with warnings.catch_warnings():
         known = "num_workers|isinstance.treespec|GPU available but not used|functional.all_gather is deprecated|Keeper"
+        known += "|AMP with fp16 is not supported"
         warnings.filterwarnings("ignore", message=f".*({known}).*")
         for log in logs:
             log.setLevel(logging.ERROR)

@@ -15,9 +15,10 @@ from setsup.experiments.configs import (
     build_eval_transform,
     build_transform,
 )
-from setsup.experiments.embedding import explain_missing_key
+from setsup.experiments.embedding_batch import check_embedded, embed_batch
 from setsup.experiments.preset import Preset
 from setsup.loading import Loader
+from setsup.methods.rows import RowState
 
 __all__ = ["try_first_draw"]
 
@@ -40,15 +41,22 @@ def _try(
     preset: Preset, config: SamplerConfig, build: Callable[[], LightningModule], dataset: Dataset, seed: int
 ) -> None:
     sampler, transform = config.build(dataset, seed), build_transform(preset.augmentation, dataset, seed)
-    batch = next(iter(Loader(dataset, sampler, transform=transform, workers=0)), None)
+    modalities = None if preset.data is None else preset.data.modalities
+    options: Any = {"modalities": modalities, "workers": 0}
+    batch = next(iter(Loader(dataset, sampler, transform=transform, **options)), None)
     if batch is None:
         return
     method: Any = build().eval()
+    for part in method.modules():
+        if isinstance(part, RowState):
+            part.mark_seen()  # as if the draw had been trained on
     with torch.random.fork_rng(devices=[]), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Lightning, about logging without a Trainer
         for name in ("loss", "embed"):
             try:
-                getattr(method, name)(batch)
+                given = getattr(method, name)(batch)
+                if name == "embed":
+                    check_embedded(method, batch, given)
             except SetsupError:
                 raise
             except Exception:  # no loss of a batch; or left to the training, which may be on another device
@@ -56,15 +64,14 @@ def _try(
             break
         if preset.evaluations:
             transform = build_eval_transform(preset.eval_transform, preset.augmentation, dataset, seed)
-            _try_embedding(method, Loader(dataset, sampler, transform=transform, workers=0))
+            _try_embedding(method, Loader(dataset, sampler, transform=transform, **options))
 
 
 def _try_embedding(method: Any, batches: Loader) -> None:
-    """Embed a draw as evaluations do, so that a missing key is reported before hours of training."""
+    """Embed a draw as evaluations do, so that a missing key or another shape is reported before hours of training."""
     batch = next(iter(batches))
     try:
-        with explain_missing_key(method, batch):
-            method.embed(batch)
+        embed_batch(method, batch)
     except SetsupError:
         raise
     except Exception:  # left to the evaluation, which may be on another device

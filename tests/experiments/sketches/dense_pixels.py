@@ -1,7 +1,7 @@
 """Stable single-pixel contrast, sketched after Pogorelyuk et al. (arXiv 2512.04970): a feature for every pixel.
 
 Two views of a room; a pixel and its partner, which shows the same point, have near features, a pixel and a random one
-features at distance 1/2. Views are rows of a folder that `setsup render room` wrote: `--data.name FOLDER`.
+features at distance 1/2. Views are rows of a folder that `setsup render room --matches N` wrote: `--data.name FOLDER`.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import setsup
-from setsup.correspondence import PixelPairSampler
+from setsup.correspondence import PixelPairSampler, stored
 from setsup.datasets import Dataset
 from setsup.experiments import Data, Measured, Preset, TrainedRun
 from setsup.loading.transforms import SpatialPairs
@@ -31,12 +31,12 @@ class Views:
 
 @dataclass(frozen=True)
 class Partners:
-    """Partners of pixels, traced through the scenes of the dataset."""
+    """Partners of pixels, which the folder has."""
 
     keep: float = 0.25
 
     def build(self, dataset: Dataset, seed: int) -> SpatialPairs:
-        return SpatialPairs(dataset, keep=self.keep, seed=seed)
+        return SpatialPairs(dataset, keep=self.keep, match=stored, seed=seed)
 
 
 class Pixels(lightning.LightningModule):
@@ -96,7 +96,7 @@ class Matching:
     def measure(self, trained: TrainedRun) -> Measured:
         dataset = trained.dataset
         views = PixelPairSampler(dataset, pairs=self.pairs, seed=trained.seed)
-        traced = SpatialPairs(dataset, keep=1.0, seed=trained.seed)
+        traced = SpatialPairs(dataset, keep=1.0, match=stored, seed=trained.seed)
         batch = next(iter(setsup.loader(dataset, views, transform=traced, workers=0)))
         maps = trained.embed(rows=batch["indices"].flatten().numpy())  # (2 · pairs, h, w, width)
         maps = maps.reshape(self.pairs, 2, -1, maps.shape[-1])

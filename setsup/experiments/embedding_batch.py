@@ -1,0 +1,84 @@
+"""One batch through ``embed`` of a method: what it gives is checked, and errors name the method."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setsup.errors import SetsupError
+from setsup.methods.rows import UnseenRows
+
+__all__ = ["check_embedded", "embed_batch", "need_no_lookup"]
+
+_NAME = re.compile(r"\w[\w.-]*")
+
+
+def embed_batch(method: Any, batch: Mapping[str, Any]) -> dict[str | None, Tensor]:
+    """What a method gives for a batch: (sets, size, …) tensors by name, None for one without."""
+    with _explained(method, batch):
+        given = method.embed(batch)
+    return check_embedded(method, batch, given)
+
+
+def check_embedded(method: Any, batch: Mapping[str, Any], given: Any) -> dict[str | None, Tensor]:
+    """What a method gave for a batch, by name; SetsupError unless it has a form that evaluations know."""
+    found = dict(given) if isinstance(given, Mapping) else {None: given}
+    who, images = f"{type(method).__name__}.embed", tuple(batch["mask"].shape)
+    form = "(sets, size, …) for the images, a vector or a map for each, or such tensors by name"
+    if not found:
+        raise SetsupError(f"{who} gave nothing: it gives {form}")
+    for name, one in found.items():
+        if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
+            raise SetsupError(f"{who} names an embedding {name!r}: names are made of letters, digits, _, - and .")
+        what = tuple(one.shape) if isinstance(one, Tensor) else f"a {type(one).__name__}"
+        if not isinstance(one, Tensor) or one.ndim < 3 or tuple(one.shape[:2]) != images:
+            named = "" if name is None else f" as {name!r}"
+            raise SetsupError(f"{who} gave {what}{named} for {images} images: it gives {form}")
+    return found
+
+
+def need_no_lookup(method: Any, batch: Mapping[str, Any], embedded: Mapping[str | None, Tensor]) -> None:
+    """Raise SetsupError if embeddings of rows -1, images of other data, depend on the number: an array was looked up.
+
+    -1 would be its last row. Another negative number gives the same if a method handles negative rows.
+    """
+    indices = batch["indices"]
+    others = -2 - torch.arange(indices.numel(), device=indices.device).view(indices.shape) % 2
+    changed = {**batch, "indices": torch.where(indices < 0, others, indices)}
+    if not _same(embed_batch(method, changed), embedded) and _same(embed_batch(method, batch), embedded):
+        raise _lookup(method)
+
+
+def _same(found: Mapping[str | None, Tensor], other: Mapping[str | None, Tensor]) -> bool:
+    return all(torch.allclose(found[name].float(), other[name].float(), 1e-3, 1e-5, equal_nan=True) for name in other)
+
+
+def _lookup(method: Any) -> SetsupError:
+    return SetsupError(
+        f"{type(method).__name__}.embed looks up batch['indices'], which are -1 for images of other data than it was "
+        "trained on: embed rows of the training data, or let it embed from the images alone where indices are negative"
+    )
+
+
+@contextmanager
+def _explained(method: Any, batch: Mapping[str, Any]) -> Iterator[None]:
+    """Raise SetsupError where a method asks a batch for what it does not have: a key, or a row of the training data."""
+    try:
+        yield
+    except UnseenRows as error:
+        raise UnseenRows(f"{type(method).__name__} has {error}; embed rows that it was trained on") from error
+    except KeyError as error:
+        (name,) = error.args[:1] or (None,)
+        if not isinstance(name, str) or name in batch:
+            raise
+        raise SetsupError(
+            f"{type(method).__name__}.embed asks for {name!r}, which batches of evaluations do not have "
+            f"({', '.join(batch)}): give the preset an eval_transform that makes it, without randomness"
+        ) from error
+    except (IndexError, RuntimeError) as error:
+        if "index" not in str(error).lower() or not (batch["indices"] < 0).any():
+            raise
+        raise _lookup(method) from error

@@ -1,0 +1,154 @@
+"""Optimisers as settings."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from setsup.errors import SetsupError
+from setsup.experiments.settings import check
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimiser"]
+
+
+class Optimiser(Protocol):
+    """An optimiser as settings; another one is any frozen dataclass with these two methods."""
+
+    def options(self) -> Mapping[str, Any]:
+        """Options of a parameter group, by torch's names; ``lr`` is the learning rate that schedules scale."""
+
+    def build(self, groups: Sequence[Mapping[str, Any]]) -> "torch.optim.Optimizer":
+        """Build torch's optimiser of some parameter groups."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adam:
+    """Adam; see :class:`torch.optim.Adam`.
+
+    Attributes
+    ----------
+    rate : float
+        Learning rate, 0 or more; a schedule scales it.
+    betas : (float, float)
+        Decay per step of the averages of the gradient and of its square.
+    eps : float
+        Added to the denominator.
+    weight_decay : float
+        Added to the gradient, times the weights.
+
+    Raises
+    ------
+    SetsupError
+        When a value is out of range.
+
+    Examples
+    --------
+    >>> from setsup.experiments.optimisation import Adam
+    >>> Adam(rate=3e-5, eps=1e-7).options()
+    {'lr': 3e-05, 'betas': (0.9, 0.999), 'eps': 1e-07, 'weight_decay': 0.0}
+
+    """
+
+    rate: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check them."""
+        check(self, asdict(self))
+        _need_positive(self, "rate", "eps", "weight_decay")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise SetsupError(f"the betas of {type(self).__name__} are from 0 to below 1, not {self.betas}")
+
+    def options(self) -> dict[str, Any]:
+        """Options of a parameter group, by torch's names."""
+        return {"lr": self.rate, "betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
+
+    def build(self, groups: Sequence[Mapping[str, Any]]) -> "torch.optim.Optimizer":
+        """Build torch's Adam."""
+        from torch.optim import Adam as Built
+
+        return Built(list(map(dict, groups)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdamW(Adam):
+    """Adam with decoupled weight decay; see :class:`torch.optim.AdamW`.
+
+    Attributes
+    ----------
+    weight_decay : float
+        Share of the weights subtracted per step, times the learning rate.
+
+    """
+
+    weight_decay: float = 0.01
+
+    def build(self, groups: Sequence[Mapping[str, Any]]) -> "torch.optim.Optimizer":
+        """Build torch's AdamW."""
+        from torch.optim import AdamW as Built
+
+        return Built(list(map(dict, groups)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SGD:
+    """Stochastic gradient descent; see :class:`torch.optim.SGD`.
+
+    Attributes
+    ----------
+    rate : float
+        Learning rate, 0 or more; a schedule scales it.
+    momentum : float
+        Decay per step of the sum of gradients, from 0 to below 1.
+    nesterov : bool
+        Nesterov's momentum.
+    weight_decay : float
+        Added to the gradient, times the weights.
+
+    Raises
+    ------
+    SetsupError
+        When a value is out of range.
+
+    """
+
+    rate: float
+    momentum: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check them."""
+        check(self, asdict(self))
+        _need_positive(self, "rate", "weight_decay")
+        if not 0 <= self.momentum < 1:
+            raise SetsupError(f"the momentum of SGD is from 0 to below 1, not {self.momentum}")
+        if self.nesterov and self.momentum == 0:
+            raise SetsupError("Nesterov's momentum needs a momentum above 0: set momentum, or nesterov=False")
+
+    def options(self) -> dict[str, Any]:
+        """Options of a parameter group, by torch's names."""
+        return {
+            "lr": self.rate,
+            "momentum": self.momentum,
+            "nesterov": self.nesterov,
+            "weight_decay": self.weight_decay,
+        }
+
+    def build(self, groups: Sequence[Mapping[str, Any]]) -> "torch.optim.Optimizer":
+        """Build torch's SGD."""
+        from torch.optim import SGD as Built
+
+        return Built(list(map(dict, groups)))
+
+
+def _need_positive(settings: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if not (math.isfinite(value) and value >= 0):
+            raise SetsupError(f"the {name} of {type(settings).__name__} is 0 or more, not {value}")
