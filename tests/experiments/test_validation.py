@@ -233,6 +233,35 @@ def test_a_further_dataset_is_validated_on(tmp_path: Path) -> None:
     assert lines(run)[1]["validation/loss"] != lines(other)[1]["validation/loss"]
 
 
+def test_steps_of_several_draws_are_validated_at_their_end(tmp_path: Path) -> None:
+    preset = replace(VALIDATED, steps=4, accumulate=2, validation=Validation(every=2, draws=1))
+    run = train(preset, tmp_path / "validated", config=HERE)
+    plain = train(replace(preset, validation=Validation()), tmp_path / "plain", config=HERE)
+    check_equal_state(run, plain)
+    assert [line["step"] for line in lines(run)] == [1, 2, 3, 4]
+    assert [line["step"] for line in lines(run) if "validation/loss" in line] == [2, 4]
+
+
+def test_state_by_row_and_plain_attributes_are_restored() -> None:
+    from setsup.experiments.training.validation import _undisturbed
+    from setsup.methods.rows import RowState
+
+    method = ABC(nn.Identity())
+    method.bank, method.queue = RowState(5, 2, initial=1.0), torch.zeros(3)
+    rows = torch.arange(5)
+    before = method.bank.gather(rows)
+    torch.manual_seed(0)
+    expected = torch.random.get_rng_state()
+    with _undisturbed(method, torch.device("cpu")):
+        method.bank.update(rows[:3], torch.rand(3, 2))
+        method.queue += 1
+        assert not method.training
+    assert torch.equal(method.bank.gather(rows), before)
+    assert method.queue.tolist() == [0, 0, 0]
+    assert torch.equal(torch.random.get_rng_state(), expected)
+    assert method.training
+
+
 def test_embeddings_that_are_not_finite_stop_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ABC.embed
 
