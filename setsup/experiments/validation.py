@@ -41,6 +41,8 @@ class Validation:
         Factors with levels, for the accuracy of a vote of the nearest neighbours among training rows.
     probe : tuple of str
         Factors with levels, for the accuracy of a linear classifier fitted to training rows.
+    embedding : str, optional
+        Which embedding neighbours and probes are of, if the method gives several by name.
     rows : int
         Number of training rows for neighbours and fits, and of other rows that these are tested on, at most.
     k : int
@@ -62,6 +64,7 @@ class Validation:
     draws: int = 8
     knn: tuple[str, ...] = ()
     probe: tuple[str, ...] = ()
+    embedding: str | None = None
     rows: int = 2_000
     k: int = 10
     metric: Literal["l2sq", "cosine"] = "l2sq"

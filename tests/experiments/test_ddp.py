@@ -19,7 +19,7 @@ import setsup  # noqa: E402
 from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.counting import StepCounter  # noqa: E402
-from setsup.experiments.training.validation import build_validation  # noqa: E402
+from setsup.experiments.training.validation import ValidationCallback, open_validation  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
@@ -206,7 +206,9 @@ def test_two_processes_validate_the_state_of_the_first_and_do_not_notice(trained
     dataset = preset.data.open()
     method = build_method(preset.method, dataset.factors, 0)
     method.load_state_dict(state["state_dict"])
-    measured = build_validation(preset, preset.sampler, method, dataset, 0, StepCounter())
+    held_out = open_validation(preset, preset.sampler, method, dataset, 0)
+    assert held_out is not None
+    measured = ValidationCallback(held_out, StepCounter())
     alone = SimpleNamespace(strategy=SimpleNamespace(root_device=torch.device("cpu")), precision_plugin=Precision())
     found = measured._measure(alone, method)
     for name in ("loss", "knn/shape"):

@@ -18,8 +18,7 @@ from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Data, Preset, Run, RunConfig, Validation, load_trained, open_run, smoke, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.settings import flatten, put, training_settings  # noqa: E402
-from setsup.experiments.training.counting import StepCounter  # noqa: E402
-from setsup.experiments.training.validation import build_validation  # noqa: E402
+from setsup.experiments.training.validation import open_validation  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from setsup.random import stream_key  # noqa: E402
@@ -91,8 +90,7 @@ def test_neighbours_and_probes_are_those_of_scikit_learn(tmp_path: Path) -> None
     preset = replace(PLAIN, data=replace(PLAIN.data, where=FEW), steps=4, validation=asked)
     run = train(preset, tmp_path, config=HERE)
     trained = load_trained(run, device="cpu")
-    measured = build_validation(preset, preset.sampler, trained.method, trained.dataset, 0, StepCounter())
-    held_out = measured._held_out
+    held_out = open_validation(preset, preset.sampler, trained.method, trained.dataset, 0)
     fit, test = trained.embed(rows=held_out.fit), trained.embed(held_out.dataset, held_out.test)
     assert len(fit) == len(test) == 150
     table, other = trained.dataset.factors, held_out.dataset.factors
@@ -114,8 +112,7 @@ def test_no_image_is_both_fitted_and_tested(where: str | None) -> None:
     dataset = data.open()
     asked = Validation(every=1, where=where, draws=0, knn=("shape",), rows=3_000)
     preset = replace(PLAIN, data=data, sampler=replace(PLAIN.sampler, where=None), validation=asked)
-    measured = build_validation(preset, preset.sampler, ABC(nn.Identity()), dataset, 0, StepCounter())
-    held_out = measured._held_out
+    held_out = open_validation(preset, preset.sampler, ABC(nn.Identity()), dataset, 0)
 
     def identities(of: Any, rows: Any) -> set[tuple[Any, ...]]:
         return set(zip(*(of.factors.values(name, rows).tolist() for name in of.factors.names), strict=True))
@@ -207,9 +204,9 @@ def test_a_method_without_a_loss(tmp_path: Path) -> None:
     method = Lossless(nn.Identity())
     preset = replace(PLAIN, validation=Validation(every=1))
     with pytest.raises(SetsupError, match=r"^Lossless has no method loss\(batch\), .* --validation.draws 0$"):
-        build_validation(preset, preset.sampler, method, dataset, 0, StepCounter())
+        open_validation(preset, preset.sampler, method, dataset, 0)
     preset = replace(PLAIN, validation=Validation(every=1, draws=0, knn=("shape",)))
-    assert build_validation(preset, preset.sampler, method, dataset, 0, StepCounter()) is not None
+    assert open_validation(preset, preset.sampler, method, dataset, 0) is not None
 
 
 def test_a_loss_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,6 +231,35 @@ def test_a_further_dataset_is_validated_on(tmp_path: Path) -> None:
     assert lines(run) == lines(again)
     other = train(replace(preset, validation=replace(same, where=None)), tmp_path / "c", config=HERE)
     assert lines(run)[1]["validation/loss"] != lines(other)[1]["validation/loss"]
+
+
+def test_steps_of_several_draws_are_validated_at_their_end(tmp_path: Path) -> None:
+    preset = replace(VALIDATED, steps=4, accumulate=2, validation=Validation(every=2, draws=1))
+    run = train(preset, tmp_path / "validated", config=HERE)
+    plain = train(replace(preset, validation=Validation()), tmp_path / "plain", config=HERE)
+    check_equal_state(run, plain)
+    assert [line["step"] for line in lines(run)] == [1, 2, 3, 4]
+    assert [line["step"] for line in lines(run) if "validation/loss" in line] == [2, 4]
+
+
+def test_state_by_row_and_plain_attributes_are_restored() -> None:
+    from setsup.experiments.training.validation import _undisturbed
+    from setsup.methods.rows import RowState
+
+    method = ABC(nn.Identity())
+    method.bank, method.queue = RowState(5, 2, initial=1.0), torch.zeros(3)
+    rows = torch.arange(5)
+    before = method.bank.gather(rows)
+    torch.manual_seed(0)
+    expected = torch.random.get_rng_state()
+    with _undisturbed(method, torch.device("cpu")):
+        method.bank.update(rows[:3], torch.rand(3, 2))
+        method.queue += 1
+        assert not method.training
+    assert torch.equal(method.bank.gather(rows), before)
+    assert method.queue.tolist() == [0, 0, 0]
+    assert torch.equal(torch.random.get_rng_state(), expected)
+    assert method.training
 
 
 def test_embeddings_that_are_not_finite_stop_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

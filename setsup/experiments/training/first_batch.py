@@ -13,6 +13,7 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from PIL import Image
 
+from setsup.experiments.training.counting import StepCounter
 from setsup.files.atomic import written
 from setsup.reports import image_grid
 from setsup.reports.page import PAPER
@@ -29,12 +30,12 @@ _LOG = logging.getLogger(__name__)
 class FirstBatchCallback(Callback):
     """Writes the picture before the first step of a run; one that resumes has it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FIRST_BATCH
+    def __init__(self, folder: Path, counter: StepCounter) -> None:
+        self._path, self._counter = folder / FIRST_BATCH, counter
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Write it, if there are images."""
-        if batch_idx or trainer.global_step or not trainer.is_global_zero:
+        if self._counter.draws or not trainer.is_global_zero:
             return
         try:
             sheet = batch_sheet(batch)
@@ -52,7 +53,7 @@ def batch_sheet(batch: Mapping[str, Any]) -> Image.Image | None:
     width, channels), and those of canonical rows, which have no axis of size.
     """
     mask = batch["mask"].cpu().numpy()
-    blocks = [_block(name, value, mask) for name, value in _images(batch, mask.shape)]
+    blocks = [_block(name, value, tuple(batch[name].shape), mask) for name, value in _images(batch, mask.shape)]
     if not blocks:
         return None
     size = max(block.width for block in blocks), sum(block.height for block in blocks)
@@ -87,7 +88,7 @@ class _Shown(NamedTuple):
     words: str
 
 
-def _block(name: str, images: torch.Tensor, mask: npt.NDArray[np.bool_]) -> Image.Image:
+def _block(name: str, images: torch.Tensor, shape: tuple[int, ...], mask: npt.NDArray[np.bool_]) -> Image.Image:
     """The images of one modality or view."""
     axes = tuple(images.shape[2:-3])
     if images.shape[-3] > 3:  # no colours: each channel by itself
@@ -101,7 +102,7 @@ def _block(name: str, images: torch.Tensor, mask: npt.NDArray[np.bool_]) -> Imag
         for number, *index in rows
     ]
     labels = [f"[{', '.join(map(str, (number, ':', *index)))}]" if axes else f"set {number}" for number, *index in rows]
-    parts = [f"{str(images.dtype).removeprefix('torch.')} {tuple(images.shape)}", shown.words]
+    parts = [f"{str(images.dtype).removeprefix('torch.')} {shape}", shown.words]
     if images.shape[-3] == 2:
         parts.append("channels as red and green")
     if len(rows) < len(images) * int(np.prod(axes)):

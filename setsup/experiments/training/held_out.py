@@ -16,10 +16,10 @@ from lightning.pytorch import LightningModule
 from setsup import evaluation
 from setsup.datasets import Dataset
 from setsup.errors import DataError, FactorError, SetsupError, imported, near
-from setsup.experiments.configs import SamplerConfig, build_eval_transform, build_transform
-from setsup.experiments.embedding import embed
+from setsup.experiments.configs import SamplerConfig, build_transform
 from setsup.experiments.origin import find_training_rows
 from setsup.experiments.preset import Preset
+from setsup.experiments.trained import TrainedRun
 from setsup.experiments.validation import Validation
 from setsup.factors import FactorTable
 from setsup.loading import Loader
@@ -44,20 +44,41 @@ class HeldOut:
     """What is measured on, and the training rows that it is compared with.
 
     `training_rows` has the row of the training data for each row, -1 for images that are not trained on; `fit` are rows
-    of the training data and `test` of the held-out data, none of which are the same images, and `eval_transforms` are
-    those of the two.
+    of the training data and `test` of the held-out data, none of which are the same images.
     """
 
-    asked: Validation
+    preset: Preset
+    seed: int
     trained: Dataset
     dataset: Dataset
     sampler: Sampler | None
     transform: Transform | None
-    eval_transforms: tuple[Transform | None, Transform | None]
-    modalities: tuple[str, ...] | None
     training_rows: Rows
     fit: Rows
     test: Rows
+
+    @property
+    def asked(self) -> Validation:
+        """Settings of the validation."""
+        return self.preset.validation
+
+    def _run(self, method: LightningModule, device: str, precision: str) -> TrainedRun:
+        """The method as evaluations get it; its data are open."""
+        preset, table = self.preset, self.trained.factors
+        run = TrainedRun(
+            preset.name,
+            method,
+            self.seed,
+            Path(),
+            data=preset.data,
+            device=device,
+            precision=precision,
+            eval_transform=preset.eval_transform,
+            augmentation=preset.augmentation,
+            table=table,
+        )
+        run.dataset = self.trained
+        return run
 
     def batches(self, device: torch.device) -> Iterator[dict[str, Any]]:
         """The draws, always the same; indices are rows of the training data, -1 for images that are not among them."""
@@ -71,30 +92,28 @@ class HeldOut:
             return batch if self.transform is None else self.transform(batch)
 
         to = "torch" if device.type == "cpu" else str(device)
-        options: Any = {"modalities": self.modalities, "transform": prepare, "workers": "thread", "to": to}
-        loader = Loader(self.dataset, self.sampler, **options)
-        return islice(loader, self.asked.draws)
+        asked = None if self.preset.data is None else self.preset.data.modalities
+        names = None if asked is None else [name for name in asked if name in self.dataset.modalities]
+        options: dict[str, Any] = {"modalities": names, "transform": prepare, "workers": "thread", "to": to}
+        return islice(Loader(self.dataset, self.sampler, **options), self.asked.draws)
 
     def accuracies(self, method: LightningModule, device: str, precision: str) -> dict[str, float]:
         """Accuracies of neighbours and probes, such as ``knn/shape``; NaN where they have none."""
         asked, trained = self.asked, self.trained.factors
         if not (asked.knn or asked.probe):
             return {}
-        options: Any = {"device": device, "precision": precision, "modalities": self.modalities}
-        fit, test = (
-            embed(method, dataset, rows, transform=transform, training_rows=number, **options)
-            for dataset, rows, transform, number in (
-                (self.trained, self.fit, self.eval_transforms[0], None),
-                (self.dataset, self.test, self.eval_transforms[1], lambda _, rows: self.training_rows[rows]),
-            )
-        )
+        run = self._run(method, device, precision)
+        fit = run.embed_vectors(self.trained, self.fit, asked.embedding)
+        test = run.embed_vectors(self.dataset, self.test, asked.embedding)
         found = {}
         for what, names in (("knn", asked.knn), ("probe", asked.probe)):
             for name in names:
                 labels = trained.codes(name, self.fit)
                 wanted = _codes(trained, self.dataset.factors, name, self.test)
                 found[f"{what}/{name}"] = math.nan
-                with suppress(DataError):  # no label is known, or embeddings are not finite: no reason to stop
+                with suppress(
+                    DataError
+                ):  # no label is known, or embeddings are not finite: a reason to stop no training
                     found[f"{what}/{name}"] = (
                         evaluation.accuracy(test, fit, wanted, labels, asked.k, metric=asked.metric).value
                         if what == "knn"
@@ -121,17 +140,13 @@ def open_held_out(
     fit, test = _split_rows(len(dataset), training_rows, asked.rows)
     if (asked.knn or asked.probe) and not (len(fit) and len(test)):
         raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
-    fit_transform, test_transform = (
-        build_eval_transform(preset.eval_transform, preset.augmentation, one, seed) for one in (dataset, held_out)
-    )
     return HeldOut(
-        asked,
+        preset,
+        seed,
         dataset,
         held_out,
         _build_sampler(sampler, held_out) if asked.draws else None,
         build_transform(preset.augmentation, held_out, SEED),
-        (fit_transform, test_transform),
-        None if preset.data is None else preset.data.modalities,
         training_rows,
         fit,
         test,

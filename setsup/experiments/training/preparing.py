@@ -16,9 +16,10 @@ from setsup.experiments.preset import Preset
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.counting import StepCounter
+from setsup.experiments.training.held_out import HeldOut
 from setsup.experiments.training.loggers import need_logger
 from setsup.experiments.training.trial import try_first_draw
-from setsup.experiments.training.validation import ValidationCallback, build_validation
+from setsup.experiments.training.validation import open_validation
 from setsup.loading.lightning import LightningBatches
 
 __all__ = ["Prepared", "build_batches", "prepare"]
@@ -32,7 +33,7 @@ class Prepared(NamedTuple):
     batches: LightningBatches
     method: LightningModule
     counter: StepCounter
-    validation: ValidationCallback | None
+    held_out: HeldOut | None
     initial: str | None
 
 
@@ -63,10 +64,9 @@ def prepare(
         try_first_draw(preset, preset.sampler, build, dataset, seed)
     method, counter = build(), StepCounter(preset.accumulate)
     need_runnable(method, preset.accumulate)
-    options = {"root": root, "substitute": substitute, "precision": config.precision}
-    validation = build_validation(preset, preset.sampler, method, dataset, seed, counter, **options)
+    held_out = open_validation(preset, preset.sampler, method, dataset, seed, root=root, substitute=substitute)
     digest = None if initial is None else initial.digest
-    return Prepared(preset, dataset, batches, method, counter, validation, digest)
+    return Prepared(preset, dataset, batches, method, counter, held_out, digest)
 
 
 def build_batches(

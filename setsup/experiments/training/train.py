@@ -30,6 +30,7 @@ from setsup.experiments.training.first_batch import FirstBatchCallback
 from setsup.experiments.training.loggers import build_logger, end_run, run_identity
 from setsup.experiments.training.preparing import prepare
 from setsup.experiments.training.trainer import build_trainer
+from setsup.experiments.training.validation import ValidationCallback
 from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
 
@@ -104,9 +105,11 @@ def train(
         identity = run_identity(folder, about | lasting)
         kept = {"keep_every": config.keep_every, "keep_best": config.keep_best}
         checkpoints = CheckpointCallback(preset, folder, counter, allow_nonfinite=config.allow_nonfinite, **kept)
-        shown = FirstBatchCallback(folder), ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)
-        measured = [] if found.validation is None else [found.validation]  # before the step is saved
-        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), *measured, checkpoints, *shown]
+        shown = ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)
+        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), checkpoints, *shown]
+        callbacks.append(FirstBatchCallback(folder, counter))
+        if found.held_out is not None:  # before the step is saved
+            callbacks.insert(2, ValidationCallback(found.held_out, counter, config.precision))
         if preset.clip_norm is not None or preset.clip_value is not None:
             callbacks.append(ClipCallback(preset))
         trainer = build_trainer(preset, folder, config, callbacks)

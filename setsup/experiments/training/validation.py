@@ -16,26 +16,25 @@ from setsup.experiments.configs import SamplerConfig
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.held_out import SEED, HeldOut, open_held_out
+from setsup.methods.rows import UnseenRows
 from setsup.random import fold
 
-__all__ = ["ValidationCallback", "build_validation"]
+__all__ = ["ValidationCallback", "open_validation"]
 
 _PREFIX = "validation/"
 
 
-def build_validation(
+def open_validation(
     preset: Preset,
     sampler: SamplerConfig,
     method: LightningModule,
     dataset: Dataset,
     seed: int,
-    counter: StepCounter,
     *,
     root: Path | str | None = None,
     substitute: bool = False,
-    precision: str = "float32",
-) -> "ValidationCallback | None":
-    """Build the validation of a preset, None where it has none; SetsupError for what cannot be measured."""
+) -> HeldOut | None:
+    """Open what a preset is validated on, None where it has none; SetsupError for what cannot be measured."""
     asked = preset.validation
     if not asked.every:
         return None
@@ -48,8 +47,7 @@ def build_validation(
         )
     if asked.probe:
         need("--validation.probe needs", "sklearn")
-    held_out = open_held_out(preset, sampler, dataset, seed, root=root, substitute=substitute)
-    return ValidationCallback(held_out, asked.every, counter, precision)
+    return open_held_out(preset, sampler, dataset, seed, root=root, substitute=substitute)
 
 
 class ValidationCallback(Callback):
@@ -60,14 +58,14 @@ class ValidationCallback(Callback):
     results of the first rank count, where running statistics are those of the checkpoint.
     """
 
-    def __init__(self, held_out: HeldOut, every: int, counter: StepCounter, precision: str = "float32") -> None:
-        self._held_out, self._every, self._counter, self._precision = held_out, every, counter, precision
+    def __init__(self, held_out: HeldOut, counter: StepCounter, precision: str = "float32") -> None:
+        self._held_out, self._counter, self._precision = held_out, counter, precision
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Measure when it is due."""
-        if self._counter.within_step or self._counter.steps % self._every:
+        """Measure at the end of a step, when it is due."""
+        if self._counter.within_step or self._counter.steps % self._held_out.asked.every:
             return
         found = {_PREFIX + name: value for name, value in self._measure(trainer, pl_module).items()}
         if trainer.world_size > 1:
@@ -89,7 +87,13 @@ class ValidationCallback(Callback):
 def _loss(method: Any, batch: dict[str, Any], number: int) -> float:
     """The loss of a draw, under noise that is always the same."""
     torch.manual_seed(int(fold(SEED, number)))
-    loss = method.loss(batch)
+    try:
+        loss = method.loss(batch)
+    except UnseenRows as error:
+        raise SetsupError(
+            f"{type(method).__name__}.loss looks up rows that it was not trained on: validate it on training data, or "
+            "by knn or probe alone with --validation.draws 0"
+        ) from error
     if not isinstance(loss, torch.Tensor | float | int) or (isinstance(loss, torch.Tensor) and loss.numel() != 1):
         raise SetsupError(
             f"{type(method).__name__}.loss gave {type(loss).__name__} {tuple(getattr(loss, 'shape', ()))}, and "
@@ -118,9 +122,9 @@ def _undisturbed(method: LightningModule, device: torch.device) -> Iterator[dict
     kept: list[tuple[Any, str, torch.Tensor, torch.Tensor]] = [
         (held, name, value, value.detach().clone())
         for part in method.modules()
-        for held in (part._buffers, part._parameters)
+        for held in (part._buffers, part._parameters, part.__dict__)  # the last has state by row
         for name, value in held.items()
-        if value is not None and not value.requires_grad
+        if isinstance(value, torch.Tensor) and not value.requires_grad
     ]
     devices = [device] if device.type == "cuda" else []
     method.eval()
