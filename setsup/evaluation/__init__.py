@@ -12,6 +12,7 @@ from setsup.errors import need
 if TYPE_CHECKING:
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.information import Information, noise_scale
+    from setsup.evaluation.linear import Tested, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
@@ -30,9 +31,12 @@ __all__ = [
     "Regressed",
     "Retrieved",
     "Score",
+    "Tested",
     "accuracy",
     "dci",
     "factor_vae",
+    "linear_classifier",
+    "linear_regression",
     "logistic_probe",
     "matches",
     "mean_average_precision",
@@ -58,6 +62,7 @@ if not TYPE_CHECKING:
     _HOMES = {
         "agreement": ("Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"),
         "information": ("Information", "noise_scale"),
+        "linear": ("Tested", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
         "probe_bound": ("ProbeInformation", "probe_information"),

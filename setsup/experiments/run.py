@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,7 +41,7 @@ class Run:
     the SHA-256 of a preset's own file; ``factors.parquet`` is the factor table of the data; ``metrics.jsonl`` and
     ``metrics.csv`` have one line per step; ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is
     finished ``previous.ckpt`` the one before it, which is used if the last one is damaged; ``evaluation.json`` and
-    ``*.png`` are results of evaluations.
+    ``*.png`` are results of evaluations, and ``evaluation/`` holds their parts.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class Run:
         path = self.folder / EVALUATION
         return read_json(path, "remove it, and measure again") if path.exists() else {}
 
-    def save(self, name: str, found: Measured, about: Mapping[str, Any]) -> None:
+    def save(self, name: str, found: Measured, about: Mapping[str, Any], key: str | None = None) -> None:
         """Write the result of an evaluation: numbers into ``evaluation.json``, images next to it.
 
         Parameters
@@ -180,6 +180,8 @@ class Run:
             Its result.
         about : mapping
             Its settings.
+        key : str, optional
+            Digest of all that the result depends on.
 
         """
         for title, picture in found.pictures.items():
@@ -187,6 +189,7 @@ class Run:
                 picture.save(part)
         entry = {
             "about": dict(about),
+            **({} if key is None else {"key": key}),
             "steps": self.progress().steps,
             "values": {key: finite(value) for key, value in found.values.items()},
             "curves": {key: [list(map(finite, axis)) for axis in curve] for key, curve in found.curves.items()},
@@ -198,6 +201,20 @@ class Run:
             write_json(path, before | {name: entry})
             for stale in _pictures(before.get(name)) - _pictures(*(before | {name: entry}).values()):
                 (self.folder / stale).unlink(missing_ok=True)
+
+    def drop_keys(self, names: Collection[str]) -> None:
+        """Remove the keys of evaluations, so that they are measured again."""
+        path = self.folder / EVALUATION
+        with locked(path):
+            before = self.results()
+            after = {
+                name: {key: value for key, value in entry.items() if key != "key"}
+                if name in names and isinstance(entry, dict)
+                else entry
+                for name, entry in before.items()
+            }
+            if after != before:
+                write_json(path, after)
 
 
 def is_trained(folder: Path) -> bool:

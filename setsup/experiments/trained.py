@@ -1,5 +1,6 @@
 """A trained method with the data it was trained on: what evaluations get."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from setsup.errors import SetsupError
 from setsup.experiments.configs import MethodConfig, build_method
 from setsup.experiments.data import Data
+from setsup.experiments.parts import PartStore, check_part, computed_items
 from setsup.factors import FactorTable
 from setsup.samplers import EpochSampler
 
@@ -53,6 +55,9 @@ class TrainedRun:
         As in :class:`~setsup.experiments.RunConfig`.
     transform : callable of a batch, optional
         Applied to batches that are embedded.
+    store : PartStore, optional
+        Where :meth:`part` keeps results; without it, as outside of :func:`~setsup.experiments.evaluate`, nothing is
+        kept.
 
     """
 
@@ -67,6 +72,7 @@ class TrainedRun:
     device: str = "cpu"
     precision: str = "float32"
     transform: "Transform | None" = None
+    store: PartStore | None = None
     _embedded: dict[Any, Reals] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -118,3 +124,80 @@ class TrainedRun:
             found.flags.writeable = False
             self._embedded[key] = found
         return self._embedded[key]
+
+    def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
+        """Result of a part of an evaluation: computed once for the same weights and settings, and kept.
+
+        An evaluation that takes long divides its work into parts. If it is interrupted, the parts that were done are
+        not computed again. Within :func:`~setsup.experiments.evaluate` results are files below
+        ``evaluation/NAME`` of the run folder, which may be removed at any time. They belong to the weights, the seed
+        and the precision of the run, the settings of its data and method, the transform of the evaluation, and the
+        class of the evaluation with its attribute ``version``, if it has one: raise that when its results change.
+
+        Parameters
+        ----------
+        name : str
+            Of letters, digits, ``-`` and ``_``.
+        settings : mapping
+            All else that the result depends on: rows, factors, options of estimators. JSON values, or arrays.
+        compute : callable
+            Called without arguments if there is no such result. It returns numbers, strings, lists, mappings of
+            strings, or arrays.
+
+        Returns
+        -------
+        JSON value
+            Arrays and tuples are lists, also of a result that was just computed. Floats are exact.
+
+        Raises
+        ------
+        SetsupError
+            When the name, a setting or the result is of another kind.
+        DataError
+            When the folder cannot be written.
+
+        Examples
+        --------
+        >>> from lightning.pytorch import LightningModule
+        >>> trained = TrainedRun("mine/example", LightningModule(), seed=0, folder=Path("run"))
+        >>> trained.part("norm", {"order": 2}, lambda: np.linalg.norm([3.0, 4.0]))
+        5.0
+
+        """
+        return self.parts(name, settings, ("",), lambda _: {"": compute()})[""]
+
+    def parts(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        items: Sequence[str],
+        compute: Callable[[Sequence[str]], Mapping[str, Any]],
+    ) -> dict[str, Any]:
+        """Results of several items with equal settings, such as factors: those that are not kept are computed together.
+
+        Parameters
+        ----------
+        name, settings
+            As for :meth:`part`; the settings do not depend on the items.
+        items : sequence of str
+            What results are asked for.
+        compute : callable
+            Called with the items that have no result, if there are any; it returns a mapping with all of them.
+
+        Returns
+        -------
+        dict of str to JSON value
+            In the order of the items.
+
+        Examples
+        --------
+        >>> from lightning.pytorch import LightningModule
+        >>> trained = TrainedRun("mine/example", LightningModule(), seed=0, folder=Path("run"))
+        >>> trained.parts("lengths", {}, ["hue", "shape"], lambda names: {name: len(name) for name in names})
+        {'hue': 3, 'shape': 5}
+
+        """
+        check_part(name)
+        if self.store is not None:
+            return self.store.parts(name, settings, items, compute)
+        return computed_items(compute, items)

@@ -10,7 +10,7 @@ from PIL.Image import Image
 
 from setsup import evaluation
 from setsup.evaluation.maps import tsne_map, umap_map
-from setsup.experiments.measures.rows import SMOKE_ROWS
+from setsup.experiments.measures.rows import SMOKE_ROWS, name_option
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 
@@ -38,6 +38,8 @@ class Components:
     maps : tuple of {"pca", "tsne", "umap"}
         Images: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
         :func:`~setsup.evaluation.maps.umap_map` put the points.
+    embedding : str, optional
+        Which embedding, of a method with several.
 
     """
 
@@ -45,6 +47,7 @@ class Components:
     samples: int = 10_000
     shown: int = 2_000
     maps: tuple[Literal["pca", "tsne", "umap"], ...] = ("pca",)
+    embedding: str | None = None
 
     def shrunk(self) -> "Components":
         """The same on few rows."""
@@ -60,7 +63,7 @@ class Components:
         from setsup.reports.points import scatter_panels
 
         rows = trained.sample(self.samples)
-        embedded = trained.embed(rows=rows)
+        embedded = trained.embed(rows=rows, **name_option(self.embedding))
         found = evaluation.principal_components(embedded)
         shares = np.cumsum(found.explained)
         table, some = trained.dataset.factors, embedded[: self.shown]
