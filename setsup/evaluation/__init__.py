@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.linear import Tested, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
+    from setsup.evaluation.network_probes import NetworkProbes, network_probes
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
     from setsup.evaluation.projection import Components, principal_components
@@ -27,6 +28,7 @@ __all__ = [
     "Classified",
     "Components",
     "Information",
+    "NetworkProbes",
     "ProbeInformation",
     "Regressed",
     "Retrieved",
@@ -45,6 +47,7 @@ __all__ = [
     "modularity",
     "nearest",
     "neighbour_information",
+    "network_probes",
     "noise_scale",
     "noise_sweep",
     "precision",
@@ -65,6 +68,7 @@ if not TYPE_CHECKING:
         "linear": ("Tested", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
+        "network_probes": ("NetworkProbes", "network_probes"),
         "probe_bound": ("ProbeInformation", "probe_information"),
         "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
         "projection": ("Components", "principal_components"),
@@ -73,7 +77,7 @@ if not TYPE_CHECKING:
         "statistics_networks": ("mine", "noise_sweep"),
     }
 
-    _NETWORKS = ("information", "neighbours", "probe_bound", "statistics_networks")
+    _NETWORKS = ("information", "neighbours", "network_probes", "probe_bound", "statistics_networks")
 
     def __getattr__(name: str) -> object:
         for home, names in _HOMES.items():

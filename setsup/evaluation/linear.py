@@ -1,7 +1,7 @@
 """Linear probes that are fitted to some rows and tested on others, such as those of another split.
 
-Fits are scikit-learn's, on embeddings standardised by the mean and standard deviation of the rows of the fit. Nothing is
-chosen on the rows of the test.
+Fits are scikit-learn's, on embeddings standardised by the mean and standard deviation of the rows of the fit. Nothing
+is chosen on the rows of the test.
 """
 
 from collections.abc import Sequence
@@ -240,7 +240,8 @@ def _rows(
 def _check_dimensions(fit: Reals, test: Reals) -> None:
     if fit.shape[1] != test.shape[1]:
         raise DataError(
-            f"embeddings have {fit.shape[1]} dimensions and test embeddings {test.shape[1]}; embed both with one network"
+            f"embeddings have {fit.shape[1]} dimensions and test embeddings {test.shape[1]}; embed both with one "
+            "network"
         )
 
 

@@ -1,7 +1,7 @@
 """Parts of evaluations that a run folder keeps: an interrupted evaluation resumes, and no part is computed twice.
 
-A part is a file of JSON: all that its results depend on, the results by item, and their checksum. A file that is damaged,
-or of other settings, counts as absent.
+A part is a file of JSON: all that its results depend on, the results by item, and their checksum. A file that is
+damaged, or of other settings, counts as absent.
 """
 
 import hashlib

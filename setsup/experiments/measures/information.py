@@ -223,7 +223,7 @@ class Accuracy:
             )
             return dict(zip(factors, found.accuracy.tolist(), strict=True))
 
-        return Measured(values=sample.parts("accuracy", how, self.factors, compute))
+        return Measured(values=sample.parts("accuracy", how, self.factors, compute, together=True))
 
 
 def _of_levels(estimator: Estimator) -> str:
@@ -245,7 +245,7 @@ def _information(
         def compute(names: Sequence[str], some: Sequence[float] = some) -> dict[str, list[float]]:
             return dict(zip(names, _nats(sample, names, estimator, some, training).T.tolist(), strict=True))
 
-        nats = sample.parts("information", settings, factors, compute, together=estimator == "mine")
+        nats = sample.parts("information", settings, factors, compute, together=estimator != "neighbours")
         found.append(np.array([nats[name] for name in factors]).T)
     return np.concatenate(found)
 
