@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from setsup.evaluation.linear import Tested, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
-    from setsup.evaluation.network_probes import NetworkProbes, network_probes
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
     from setsup.evaluation.projection import Components, principal_components
     from setsup.evaluation.retrieval import nearest, shared_keys
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
+    from setsup.evaluation.sgd_probes import NetworkProbes, network_probes
     from setsup.evaluation.statistics_networks import mine, noise_sweep
 
 __all__ = [
@@ -68,16 +68,16 @@ if not TYPE_CHECKING:
         "linear": ("Tested", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
-        "network_probes": ("NetworkProbes", "network_probes"),
         "probe_bound": ("ProbeInformation", "probe_information"),
         "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
         "projection": ("Components", "principal_components"),
         "retrieval": ("nearest", "shared_keys"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
+        "sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),
     }
 
-    _NETWORKS = ("information", "neighbours", "network_probes", "probe_bound", "statistics_networks")
+    _NETWORKS = ("information", "neighbours", "probe_bound", "sgd_probes", "statistics_networks")
 
     def __getattr__(name: str) -> object:
         for home, names in _HOMES.items():
