@@ -92,8 +92,22 @@ def test_each_is_announced_before_it_is_made(
         "measuring second, 2 of 2: Spread, samples 20, scale 1.0\n",
     ]
     said.clear()
-    assert setsup("eval", trained, *MEAN, "--only", "second", "--json").code == 0
+    assert setsup("eval", trained, *MEAN, "--only", "second", "--again", "--json").code == 0
     assert said == [""]
+
+
+@pytest.mark.long("trainings")
+def test_what_was_measured_before_is_printed(setsup: Run, trained: Path) -> None:
+    first = setsup("eval", trained, *MEAN)
+    second = setsup("eval", trained, *MEAN)
+    assert "measuring" not in second.out
+    said = "measured before: spread, 1 of 2: Spread, samples 50, scale 1.0"
+    assert said in second.out.splitlines()
+    assert second.out.replace("measured before:", "measuring") == first.out
+    assert setsup("eval", trained, *MEAN, "--again").out == first.out
+    changed = setsup("eval", trained, *MEAN, "--spread.samples", "20").out
+    assert "measuring spread, 1 of 2" in changed
+    assert "measured before: second, 2 of 2" in changed
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
