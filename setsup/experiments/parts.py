@@ -88,7 +88,7 @@ def digest_weights(method: "LightningModule") -> str:
     for name, weight in sorted(method.state_dict().items()):
         if isinstance(weight, torch.Tensor) and not torch.nn.parameter.is_lazy(weight):
             found.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
-            found.update(memoryview(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()))
+            found.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
         else:
             found.update(f"{name} {weight!r}\n".encode())
     return found.hexdigest()

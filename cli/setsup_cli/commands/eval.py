@@ -82,7 +82,7 @@ def run(options: Any) -> int:
         if not options.json:
             for line in (*describe_run(one), *_settings_kept(one, options.preset)):
                 say(line)
-        said = {} if options.json else _announced(options.only or list(preset.evaluations))
+        said: dict[str, Any] = {} if options.json else _announced(options.only or list(preset.evaluations))
         how = {"only": options.only or (), "root": options.root, "device": options.device, "again": options.again}
         names = list(evaluate(one, preset, **how, **said))
         kept = {name: one.results()[name] for name in names}

@@ -99,7 +99,13 @@ class DigitStyle:
             "every": self.every,
             "sigma": sigma,
         }
-        found = {name: trained.part(name, about, lambda name=name: measured(*embedded(name))) for name in _NETWORKS}
+
+        def of_network(names: Sequence[str]) -> dict[str, dict[str, float]]:
+            return {name: measured(*embedded(name)) for name in names}
+
+        found: dict[str, dict[str, float]] = {}
+        for name in _NETWORKS:
+            found |= trained.parts("style", about, [name], of_network)
         found["pixels"] = trained.part("pixels", about | {"components": self.components}, of_pixels)
         of_tested, of_withheld = embedded("trained")
         pictures = {"withheld": self._scatter(of_withheld, withheld), "neighbours": _sheet(of_tested, digits, images)}
@@ -148,14 +154,14 @@ class LossOverDimensions:
         """Losses over dimensions by size, scaled by that of one dimension; and the dimension where each is least."""
         from setsup.experiments.abc.simulation import Simulation, simulate
 
-        settings = {"draws": self.draws, "error": self.error}
+        settings: dict[str, Any] = {"draws": self.draws, "error": self.error}
 
         def compute(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
             size, count = map(int, pairs[0].split(" x "))
             cell = simulate([size], [count], **settings, seed=trained.seed, device=trained.device)
             return {pairs[0]: asdict(cell)}
 
-        cells = {}
+        cells: dict[str, Any] = {}
         for pair in (f"{size} x {count}" for size in self.sizes for count in self.dimensions):
             cells |= trained.parts("simulation", settings, [pair], compute)
 

@@ -211,7 +211,7 @@ class Accuracy:
         """Share that is right, by factor."""
         sigma = noise_of(trained, self.sigma)
         sample = draw_sample(trained, self.factors, self.samples, "a classifier", embedding=self.embedding)
-        how = {"sigma": sigma, "steps": self.steps, "held_out": self.held_out, "rate": self.rate}
+        how: dict[str, Any] = {"sigma": sigma, "steps": self.steps, "held_out": self.held_out, "rate": self.rate}
 
         def compute(factors: Sequence[str]) -> dict[str, float]:
             found = evaluation.probe_information(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -104,21 +104,19 @@ class Probes:
 
         for kind in self.classifiers:
             front, loss = _LOSSES[kind]
-            found = rows.fit.parts(
-                kind, settings, levels, _by_name(lambda name, loss=loss: self._told(rows, name, loss))
-            )
+            found = rows.fit.parts(kind, settings, levels, _by_name(partial(self._told, rows, loss)))
             keep(f"{front}accuracy", {name: found[name]["accuracy"] for name in levels})
             if len(self.c) > 1:
                 keep(f"{front}c", {name: found[name]["c"] for name in levels})
         if self.knn:
             about = {**rows.about, "knn": self.knn, "metric": self.metric}
-            votes = rows.fit.parts("knn", about, levels, _by_name(lambda name: self._voted(rows, name)))
+            votes = rows.fit.parts("knn", about, levels, _by_name(partial(self._voted, rows)))
             for at, k in enumerate(self.knn):
                 keep(f"accuracy of {k} neighbours", {name: votes[name][at] for name in levels})
         keep("majority", rows.fit.parts("majority", rows.about, levels, _by_name(rows.majority)))
         numbers = [name for name in self.factors if name in continuous]
         about = {**rows.about, "augment": _describe(self.augment, self.copies)}
-        keep("R²", rows.fit.parts("ridge", about, numbers, _by_name(lambda name: self._regressed(rows, name))))
+        keep("R²", rows.fit.parts("ridge", about, numbers, _by_name(partial(self._regressed, rows))))
         return Measured(values={f"{what}: {name}": value for what, by in values.items() for name, value in by.items()})
 
     def _rows(self, trained: TrainedRun) -> "_Rows":
@@ -136,7 +134,7 @@ class Probes:
         test = draw_sample(trained, self.factors, self.samples, embedding=self.embedding, dataset=other)
         return _Rows(fit, test, self.augment, self.copies)
 
-    def _told(self, rows: "_Rows", name: str, loss: str) -> dict[str, float | None]:
+    def _told(self, rows: "_Rows", loss: str, name: str) -> dict[str, float | None]:
         fit, test, copies = rows.parted(name)
         seed = rows.fit.trained.seed
         found = evaluation.linear_classifier(*fit, *test, loss=loss, c=self.c, copies=copies, seed=seed)

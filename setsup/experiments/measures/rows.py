@@ -70,7 +70,8 @@ class Sample:
         together: bool = False,
     ) -> dict[str, Any]:
         """Results by factor, each a part; those that are not kept are computed one by one, or together."""
-        settings, found = {**self.about, **settings}, {}
+        settings = {**self.about, **settings}
+        found: dict[str, Any] = {}
         for some in [list(factors)] if together else [[factor] for factor in factors]:
             found |= self.trained.parts(name, settings, some, compute)
         return found

@@ -98,7 +98,9 @@ class Disentanglement:
             "modularity": ({}, lambda: evaluation.modularity(codes(), levels).value),
             "FactorVAE": ({}, lambda: evaluation.factor_vae(codes(), levels, seed=trained.seed).value),
         }
-        values = {name: trained.part(name, about | settings, compute) for name, (settings, compute) in scores.items()}
+        values = {
+            name: trained.part(name, {**about, **settings}, compute) for name, (settings, compute) in scores.items()
+        }
         return Measured(values=values | trained.part("DCI", about | {"learner": self.dci_learner}, dci))
 
 
