@@ -12,7 +12,7 @@ from setsup.errors import need
 if TYPE_CHECKING:
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.information import Information, noise_scale
-    from setsup.evaluation.linear import Tested, linear_classifier, linear_regression
+    from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
@@ -28,12 +28,12 @@ __all__ = [
     "Classified",
     "Components",
     "Information",
+    "LinearProbe",
     "NetworkProbes",
     "ProbeInformation",
     "Regressed",
     "Retrieved",
     "Score",
-    "Tested",
     "accuracy",
     "dci",
     "factor_vae",
@@ -65,7 +65,7 @@ if not TYPE_CHECKING:
     _HOMES = {
         "agreement": ("Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"),
         "information": ("Information", "noise_scale"),
-        "linear": ("Tested", "linear_classifier", "linear_regression"),
+        "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
         "probe_bound": ("ProbeInformation", "probe_information"),

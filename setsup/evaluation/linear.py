@@ -17,7 +17,7 @@ from setsup.evaluation.held_out import held_out
 from setsup.evaluation.inputs import check_embeddings, check_labels
 from setsup.evaluation.probes import Regressed, fit_logistic, fit_ridge, fit_standardized
 
-__all__ = ["Tested", "linear_classifier", "linear_regression"]
+__all__ = ["LinearProbe", "linear_classifier", "linear_regression"]
 
 Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ _TOLERANCE, _STEPS = 1e-6, 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class LinearProbe:
     """How well a linear classifier does on rows that it was not fitted to.
 
     Attributes
@@ -66,7 +66,7 @@ def linear_classifier(
     c: Sequence[float] = (),
     copies: Sequence[npt.ArrayLike] = (),
     seed: int = 0,
-) -> Tested:
+) -> LinearProbe:
     """Fit a linear classifier to some rows and test it on others.
 
     ``logistic`` is a multinomial logistic regression, scikit-learn's ``LogisticRegression``. ``squared_hinge`` is a
@@ -98,7 +98,7 @@ def linear_classifier(
 
     Returns
     -------
-    Tested
+    LinearProbe
 
     Raises
     ------
@@ -140,7 +140,7 @@ def linear_classifier(
     place = np.minimum(np.searchsorted(names, test.labels), len(names) - 1)
     wanted = np.where(names[place] == test.labels, place, -1)
     told = _fit(loss, chosen, fit.points, dense).predict(test.points[0])
-    return Tested(
+    return LinearProbe(
         accuracy=float((told == wanted).mean()),
         majority=float((wanted == np.bincount(dense).argmax()).mean()),
         c=chosen,
