@@ -17,7 +17,7 @@ import numpy as np
 from setsup.checks import check_string
 from setsup.errors import SetsupError
 from setsup.files.atomic import clear, written
-from setsup.files.locks import locked
+from setsup.files.locks import clear_lock, locked
 
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule
@@ -58,6 +58,8 @@ class PartStore:
                 text = json.dumps(key | {"results": found, "sha256": digest(found)}, indent=1, ensure_ascii=False)
                 with written(path) as part:
                     part.write_text(text + "\n", encoding="utf-8")
+        else:
+            clear_lock(path)
         return {item: found[item] for item in items}
 
 
