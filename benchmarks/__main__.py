@@ -47,10 +47,11 @@ TOPICS = {
     "records": 20,
     "losses": 60,
     "mine": 60,
+    "probes": 90,
     "training": 20,
 }
 """Topics in their order, and about how many seconds each takes on two cores."""
-ANY_CORE = {"augment", "convert", "decoding", "loading", "mine"}
+ANY_CORE = {"augment", "convert", "decoding", "loading", "mine", "probes"}
 """Topics that may use every core they like; all others keep to one."""
 
 

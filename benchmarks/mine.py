@@ -17,7 +17,7 @@ from benchmarks.measure import Side, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, compare
 
-__all__ = ["rows"]
+__all__ = ["each", "on_threads", "rows"]
 
 TOPIC = "mine"
 LEVELS = (10, 10, 10, 8, 4, 15)
@@ -32,17 +32,17 @@ def rows(full: bool) -> Iterator[Row]:
     for threads, clock, bound in ((cores, time.perf_counter, at_least(2.5)), (1, time.process_time, None)):
         how = {"blocks": 15, "seconds": 0.2, "clock": clock}
         words = f"{threads} thread{'s' * (threads > 1)}, {'wall clock' if bound else 'CPU time'}"
-        with _threads(threads):
+        with on_threads(threads):
             six = Side(_ours(points, factors, range(len(LEVELS))))
-            plain = _each([_plain(points, factors[:, at]) for at in range(len(LEVELS))])
-            alone = _each([_ours(points, factors, [at]) for at in range(len(LEVELS))])
+            plain = each([_plain(points, factors[:, at]) for at in range(len(LEVELS))])
+            alone = each([_ours(points, factors, [at]) for at in range(len(LEVELS))])
             what = f"step of 6 estimates, batch {BATCH}, {DIMENSION} dimensions, {words}"
             yield compare(TOPIC, what, "torch.nn, one after the other", six, Side(plain), bound, **how)
             yield compare(TOPIC, what, "ours, one after the other", six, Side(alone), **how)
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def on_threads(count: int) -> Iterator[None]:
     import torch
 
     before = torch.get_num_threads()
@@ -59,7 +59,7 @@ def _data() -> tuple[np.ndarray, np.ndarray]:
     return generator.standard_normal((ROWS, DIMENSION), dtype=np.float32), factors
 
 
-def _each(steps: list[Callable[[], object]]) -> Callable[[], object]:
+def each(steps: list[Callable[[], object]]) -> Callable[[], object]:
     return lambda: [step() for step in steps]
 
 

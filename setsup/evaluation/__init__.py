@@ -12,6 +12,7 @@ from setsup.errors import need
 if TYPE_CHECKING:
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.information import Information, noise_scale
+    from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.projection import Components, principal_components
     from setsup.evaluation.retrieval import nearest, shared_keys
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
+    from setsup.evaluation.sgd_probes import NetworkProbes, network_probes
     from setsup.evaluation.statistics_networks import mine, noise_sweep
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "Classified",
     "Components",
     "Information",
+    "LinearProbe",
+    "NetworkProbes",
     "ProbeInformation",
     "Regressed",
     "Retrieved",
@@ -33,6 +37,8 @@ __all__ = [
     "accuracy",
     "dci",
     "factor_vae",
+    "linear_classifier",
+    "linear_regression",
     "logistic_probe",
     "matches",
     "mean_average_precision",
@@ -41,6 +47,7 @@ __all__ = [
     "modularity",
     "nearest",
     "neighbour_information",
+    "network_probes",
     "noise_scale",
     "noise_sweep",
     "precision",
@@ -58,6 +65,7 @@ if not TYPE_CHECKING:
     _HOMES = {
         "agreement": ("Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"),
         "information": ("Information", "noise_scale"),
+        "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
         "probe_bound": ("ProbeInformation", "probe_information"),
@@ -65,10 +73,11 @@ if not TYPE_CHECKING:
         "projection": ("Components", "principal_components"),
         "retrieval": ("nearest", "shared_keys"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
+        "sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),
     }
 
-    _NETWORKS = ("information", "neighbours", "probe_bound", "statistics_networks")
+    _NETWORKS = ("information", "neighbours", "probe_bound", "sgd_probes", "statistics_networks")
 
     def __getattr__(name: str) -> object:
         for home, names in _HOMES.items():

@@ -12,30 +12,26 @@ References
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn import functional
 
 from setsup.checks import check_arguments, check_integer, is_number
 from setsup.errors import DataError, SetsupError, brief
 from setsup.evaluation.devices import check_device
-from setsup.evaluation.information import Information, check_columns, check_scales, draw_glorot, draw_normal
+from setsup.evaluation.information import Columns, Information, check_columns, check_scales
+from setsup.evaluation.probe_networks import TOGETHER, Probe, ProbeNetworks
 from setsup.progress import progress
-from setsup.random import below, fold, permute, stream_key
+from setsup.random import permute, stream_key
 
 __all__ = ["ProbeInformation", "probe_information"]
 
 Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
-Layer = tuple[torch.Tensor, torch.Tensor]
 
 _WIDTHS = (32, 32, 32)
 _TESTED = 8  # times that held-out rows are classified, with new noise each time
-_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +64,8 @@ def probe_information(
 
     A classifier of three hidden layers of 32 with ReLU, Glorot-uniform weights and zero biases, is trained for each
     factor with Adam (ε 1e-7) on embeddings with new noise N(0, σ²) at every step. H(g) is the entropy of the
-    frequencies of all known rows. Batches, noise and split are functions of (seed, step), and an estimate does not
-    depend on other factors.
+    frequencies of all known rows. Batches, noise and split are functions of (seed, step). All factors are trained as
+    one batched network, and an estimate does not depend on the others, up to rounding.
 
     Parameters
     ----------
@@ -129,71 +125,35 @@ def probe_information(
     table = check_columns(embeddings, factors, batch, f"a batch of {batch}")
     order = permute(stream_key(seed, "probe split"), len(table.points), np.arange(len(table.points)))
     test = order < round(held_out * len(table.points))
-    points = torch.tensor(table.points, dtype=torch.float32, device=device)
+    probes = [_probe(table, at, test, seed) for at in table.varying()]
     nats, right = np.zeros(table.values.shape[1]), np.ones(table.values.shape[1])
-    varying = table.varying()
-    with progress(len(varying) * steps, "probes", "steps") as advance:
-        for at in varying:
-            values, known = table.values[:, at], table.known[:, at]
-            if (values[known] % 1).any():
-                raise DataError(f"factor {at} has values that are not integers: a probe needs classes")
-            levels, codes = np.unique(values[known], return_inverse=True)
-            classes = np.full(len(values), -1)
-            classes[known] = codes
-            train, held = np.flatnonzero(known & ~test), np.flatnonzero(known & test)
-            if not (len(train) and len(held)):
-                raise SetsupError(f"factor {at} has {len(train)} rows to train and {len(held)} held out: add rows")
-            labels = torch.as_tensor(classes, device=device)
-            layers = _layers(seed, points.shape[1], len(levels), device)
-            optimizer = torch.optim.Adam([t for layer in layers for t in layer], lr=rate, eps=1e-7)
-            for step in range(steps):
-                rows = torch.from_numpy(_draw_rows(seed, step, batch, train))
-                noisy = points[rows] + float(scale) * _noise(seed, "probe noise", step, points[rows])
-                loss = functional.cross_entropy(_scores(layers, noisy), labels[rows])
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
+    with progress(-(-len(probes) // TOGETHER) * steps, "probes", "steps") as advance:
+        for start in range(0, len(probes), TOGETHER):
+            some, columns = probes[start : start + TOGETHER], table.varying()[start : start + TOGETHER]
+            networks = ProbeNetworks([table.points], some, _WIDTHS, sigma=float(scale), device=device)
+            for _ in networks.losses(steps, batch, rate):
                 advance()
-            share = np.bincount(codes) / len(codes)
-            cost, right[at] = _test(layers, points, labels, held, float(scale), seed)
-            nats[at] = -(share * np.log(share)).sum() - cost
+            costs, right[columns] = networks.test(_TESTED)
+            nats[columns] = [_entropy(probe) for probe in some] - costs
     found = table.information(nats)
     return ProbeInformation(found.nats, found.ceilings, found.left_out, right)
 
 
-@torch.no_grad()
-def _test(
-    layers: list[Layer], points: torch.Tensor, labels: torch.Tensor, rows: Rows, scale: float, seed: int
-) -> tuple[float, float]:
-    """Cross-entropy and accuracy over rows, each seen under noise several times."""
-    cost, right, seen = 0.0, 0, 0
-    for word, some in enumerate(np.split(rows, range(_CHUNK, len(rows), _CHUNK)) * _TESTED):
-        which = torch.from_numpy(some)
-        noisy = points[which] + scale * _noise(seed, "probe test noise", word, points[which])
-        scores, wanted = _scores(layers, noisy), labels[which]
-        cost += float(functional.cross_entropy(scores.double(), wanted, reduction="sum"))
-        right, seen = right + int((scores.argmax(dim=1) == wanted).sum()), seen + len(some)
-    return cost / seen, right / seen
+def _probe(table: Columns, at: int, test: npt.NDArray[np.bool_], seed: int) -> Probe:
+    """The probe of a factor."""
+    values, known = table.values[:, at], table.known[:, at]
+    if (values[known] % 1).any():
+        raise DataError(f"factor {at} has values that are not integers: a probe needs classes")
+    levels, codes = np.unique(values[known], return_inverse=True)
+    classes = np.full(len(values), -1)
+    classes[known] = codes
+    train, held = np.flatnonzero(known & ~test), np.flatnonzero(known & test)
+    if not (len(train) and len(held)):
+        raise SetsupError(f"factor {at} has {len(train)} rows to train and {len(held)} held out: add rows")
+    return Probe(0, classes, len(levels), train, held, seed)
 
 
-def _layers(seed: int, dimension: int, levels: int, device: str | torch.device) -> list[Layer]:
-    key, found = stream_key(seed, "probe weights"), []
-    for at, (into, out) in enumerate(pairwise((dimension, *_WIDTHS, levels))):
-        weight, bias = draw_glorot(key, at, (out, into), into + out).to(device), torch.zeros(out, device=device)
-        found.append((weight.requires_grad_(), bias.requires_grad_()))
-    return found
-
-
-def _scores(layers: list[Layer], points: torch.Tensor) -> torch.Tensor:
-    for at, (weight, bias) in enumerate(layers):
-        points = functional.linear(functional.relu(points) if at else points, weight, bias)
-    return points
-
-
-def _draw_rows(seed: int, step: int, batch: int, rows: Rows) -> Rows:
-    slots = fold(fold(stream_key(seed, "probe rows"), step), np.arange(batch, dtype=np.uint64))
-    return np.asarray(rows[below(slots, len(rows))])
-
-
-def _noise(seed: int, stream: str, word: int, like: torch.Tensor) -> torch.Tensor:
-    return draw_normal(stream_key(seed, stream), word, tuple(like.shape)).to(like.device)
+def _entropy(probe: Probe) -> float:
+    """Of the frequencies of all known rows, in nats."""
+    share = np.bincount(probe.classes[probe.classes >= 0]) / np.count_nonzero(probe.classes >= 0)
+    return float(-(share * np.log(share)).sum())

@@ -16,7 +16,7 @@ from setsup.errors import DataError, SetsupError, brief, imported
 from setsup.evaluation.held_out import assign_folds, held_out
 from setsup.evaluation.inputs import check_embeddings, check_labels
 
-__all__ = ["Classified", "Regressed", "logistic_probe", "ridge_probe"]
+__all__ = ["Classified", "Regressed", "fit_logistic", "fit_ridge", "fit_standardized", "logistic_probe", "ridge_probe"]
 
 Reals = npt.NDArray[np.float64]
 
@@ -123,7 +123,7 @@ def logistic_probe(
         raise DataError(f"{len(names)} class is known among {len(classes):,} labels, and a probe needs two or more")
     reals, dense = reals[known], np.asarray(dense, dtype=np.int64)
     test = held_out(len(reals), seed, dense)
-    model = _fit_logistic(reals[~test], dense[~test], weight)
+    model = fit_logistic(reals[~test], dense[~test], weight)
     chance = model.predict_log_proba(reals[test])
     wanted, shares = dense[test], np.bincount(dense[~test]) / (~test).sum()
     return Classified(
@@ -195,7 +195,7 @@ def ridge_probe(
                 f"the {int(test.sum())} values held out in fold {which} are equal and R² has no meaning; "
                 "give more rows, or fewer folds"
             )
-        missed = wanted[test] - _fit_ridge(reals[~test], wanted[~test], weight).predict(reals[test])
+        missed = wanted[test] - fit_ridge(reals[~test], wanted[~test], weight).predict(reals[test])
         found[which] = 1 - (missed**2).sum() / ((wanted[test] - wanted[test].mean()) ** 2).sum()
     return Regressed(float(found.mean()), found, int((~known).sum()))
 
@@ -207,22 +207,25 @@ def _penalty(penalty: float, above: bool) -> float:
     return float(penalty)
 
 
-def _fit_logistic(reals: Reals, classes: npt.NDArray[np.int64], penalty: float) -> Any:
+def fit_logistic(reals: Reals, classes: npt.NDArray[np.int64], penalty: float) -> Any:
     """A logistic regression of standardised embeddings."""
     strength = penalty * len(reals)
     if classes.max() == 1:  # of two classes scikit-learn fits the difference of the two rows of W
         strength /= 2
     linear = imported("sklearn.linear_model", "train")
-    return _fit(linear.LogisticRegression(C=max(1 / strength, _LEAST), tol=_STILL, max_iter=_STEPS), reals, classes)
+    return fit_standardized(
+        linear.LogisticRegression(C=max(1 / strength, _LEAST), tol=_STILL, max_iter=_STEPS), reals, classes
+    )
 
 
-def _fit_ridge(reals: Reals, values: Reals, penalty: float) -> Any:
+def fit_ridge(reals: Reals, values: Reals, penalty: float) -> Any:
     """A linear regression of standardised embeddings."""
     linear = imported("sklearn.linear_model", "train")
     model = linear.Ridge(min(penalty * len(reals), 1 / _LEAST), solver="svd") if penalty else linear.LinearRegression()
-    return _fit(model, reals, values)
+    return fit_standardized(model, reals, values)
 
 
-def _fit(model: Any, reals: Reals, wanted: npt.NDArray[Any]) -> Any:
+def fit_standardized(model: Any, reals: Reals, wanted: npt.NDArray[Any]) -> Any:
+    """A model of scikit-learn, fitted to standardised embeddings."""
     scaler = imported("sklearn.preprocessing", "train").StandardScaler()
     return imported("sklearn.pipeline", "train").make_pipeline(scaler, model).fit(reals, wanted)

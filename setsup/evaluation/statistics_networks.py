@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.optim.adam import adam
 
 from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
+from setsup.evaluation.batched import Adam, products, through_relu, views
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import (
     Columns,
@@ -45,7 +45,6 @@ Draws = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 _WIDTH, _HIDDEN = 128, 3
 _BLOCK = 64  # steps drawn at a time
 _TOGETHER = 64  # networks trained as one, to bound memory
-_ADAM: Any = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-7, "weight_decay": 0, "amsgrad": False, "maximize": False}
 
 
 def mine(
@@ -219,18 +218,17 @@ class Training:
         )
         self.weights = self.weights.to(**how)
         self.gradient = torch.zeros_like(self.weights)
-        self.layers, self.slopes = _views(self.weights, shapes), _views(self.gradient, shapes)
+        self.layers, self.slopes = views(self.weights, shapes), views(self.gradient, shapes)
 
     def losses(self, steps: int, batch: int, rate: float) -> Iterator[torch.Tensor]:
         """Train; the losses (k,) float64 of each step, before its update."""
         key, dimension = stream_key(self.seed, "mine noise"), self.points.shape[1]
-        first, second = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
-        done = torch.zeros((), device=self.weights.device)
+        adam = Adam(self.weights, self.gradient, rate)
         for start in range(0, steps, _BLOCK):
             rows, values = self.block(start, min(_BLOCK, steps - start), batch)
             for at in range(len(rows)):
                 loss = self.step(rows[at], values[at], draw_normal(key, start + at, (batch, dimension)))
-                adam([self.weights], [self.gradient], [first], [second], [], [done], lr=rate, fused=True, **_ADAM)
+                adam.step()
                 yield loss
 
     def block(self, start: int, steps: int, batch: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -258,7 +256,7 @@ def statistics_step(
     """
     count, _, batch = values.shape
     first, bias, *hidden, final = layers
-    shared = _products(noisy, first[:, :-1]) + bias
+    shared = products(noisy, first[:, :-1]) + bias
     inner = [torch.addcmul(shared[:, None], values[..., None], first[:, None, -1:]).flatten(1, 2).relu_()]
     for weight, offset in zip(hidden[::2], hidden[1::2], strict=True):
         inner.append(torch.baddbmm(offset, inner[-1], weight).relu_())
@@ -270,14 +268,14 @@ def statistics_step(
     torch.bmm(row, inner[-1], out=slopes[-1].mT)
     back = row.mT * final.mT
     for at in range(_HIDDEN - 1, 0, -1):
-        _through_relu(back, inner[at])
+        through_relu(back, inner[at])
         torch.bmm(inner[at - 1].mT, back, out=slopes[2 * at])
         torch.sum(back, dim=1, keepdim=True, out=slopes[2 * at + 1])
         back = torch.bmm(back, layers[2 * at].mT)
-    _through_relu(back, inner[0])
+    through_relu(back, inner[0])
     slopes[0][:, -1:] = torch.bmm(values.reshape(count, 1, -1), back)
     both = back[:, :batch] + back[:, batch:]
-    slopes[0][:, :-1] = _products(noisy.mT, both)
+    slopes[0][:, :-1] = products(noisy.mT, both)
     torch.sum(both, dim=1, keepdim=True, out=slopes[1])
     return marginal - math.log(batch) - scores[:, 0].double().mean(dim=1)
 
@@ -296,18 +294,3 @@ def drawn(seed: int, step: int, steps: int, batch: int, rows: int) -> Draws:
     words = np.arange(step, step + steps, dtype=np.uint64)
     slots = fold(fold(stream_key(seed, "mine rows"), words)[:, None], np.arange(batch, dtype=np.uint64))
     return below(slots, rows), leading(fold(stream_key(seed, "mine orders"), words), batch, batch)
-
-
-def _through_relu(back: torch.Tensor, after: torch.Tensor) -> None:
-    """Make of a gradient after a ReLU that before it, in place."""
-    torch.ops.aten.threshold_backward.grad_input(back, after, 0, grad_input=back)
-
-
-def _products(one: torch.Tensor, many: torch.Tensor) -> torch.Tensor:
-    """Products (k, m, n) of (k or 1, m, l) and (k, l, n)."""
-    return torch.bmm(one.expand(len(many), -1, -1), many)
-
-
-def _views(flat: torch.Tensor, shapes: list[tuple[int, ...]]) -> list[torch.Tensor]:
-    parts = torch.split(flat, [math.prod(shape) for shape in shapes])
-    return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]

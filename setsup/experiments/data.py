@@ -72,5 +72,6 @@ class Data:
             kind = opening.find_kind(self.name)
             options = dict(self.options) if kind == "benchmark" else {}
             found = opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
-        fetch_request(found, [], self.modalities)  # checks the names
+        if self.modalities is not None:
+            fetch_request(found, [], self.modalities)  # checks the names
         return found

@@ -1,18 +1,28 @@
 """Evaluating a run: its preset's measurements, saved in the run folder."""
 
-from collections.abc import Callable, Collection, Mapping
+import math
+import shutil
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, near, need
+from setsup.experiments.parts import PartStore, digest, digest_weights
 from setsup.experiments.preset import Evaluation, Measured, Preset
 from setsup.experiments.run import Run
-from setsup.experiments.settings import describe
+from setsup.experiments.settings import describe, flatten, training_settings
+from setsup.experiments.trained import TrainedRun
 from setsup.experiments.weights import load_trained
 from setsup.files.disk import need_writable
 
-__all__ = ["check_evaluations", "evaluate"]
+__all__ = ["PARTS", "check_evaluations", "evaluate"]
+
+PARTS = "evaluation"
+"""Folder of a run that holds the parts of its evaluations."""
+
+_CONTEXT = ("data", "datasets", "method", "augmentation", "eval_transform")
+"""Settings of a preset that evaluations depend on, besides the weights."""
 
 
 def evaluate(
@@ -22,11 +32,16 @@ def evaluate(
     only: Collection[str] = (),
     root: Path | str | None = None,
     device: str | None = None,
+    again: bool = False,
     on_start: Callable[[str, Evaluation], None] | None = None,
+    on_stored: Callable[[str, Evaluation], None] | None = None,
 ) -> dict[str, Measured]:
     """Evaluate a run, and save the results in its folder.
 
     Several figures of a paper often share a training: the run can be evaluated by any preset that trains the same.
+
+    What was measured before, on the same weights with the same settings, is returned as it was saved. An evaluation
+    that was interrupted resumes at the first of its parts that was not done; see :meth:`TrainedRun.part`.
 
     Parameters
     ----------
@@ -39,9 +54,14 @@ def evaluate(
     root : Path or str, optional
         Folder of the published files; the one that the run was trained from by default.
     device : str, optional
-        Where networks run: a GPU if there is one, by default.
+        Where networks run: a GPU if there is one, by default. It is not among the settings: results agree up to
+        rounding.
+    again : bool
+        Whether to measure again what was measured before, and to remove the parts of these evaluations first.
     on_start : callable, optional
         Called with the name and the settings of each evaluation, before it starts.
+    on_stored : callable, optional
+        Called with the name and the settings of each evaluation that was measured before.
 
     Returns
     -------
@@ -62,15 +82,80 @@ def evaluate(
     preset = preset or run.preset
     check_evaluations(run, preset, only, root)
     need_writable(run.results_path)
+    chosen = {name: one for name, one in preset.evaluations.items() if not only or name in only}
+    if again:
+        _forget(run, chosen)
     trained = load_trained(run, root=root, device=device, preset=preset)
+    context = _context(run, preset, trained, root)
     found = {}
-    for name, evaluation in preset.evaluations.items():
-        if not only or name in only:
-            if on_start is not None:
-                on_start(name, evaluation)
-            found[name] = evaluation.measure(trained)
-            run.save(name, found[name], describe(evaluation))
+    for name, evaluation in chosen.items():
+        about = context | {"measure": _identity(evaluation)}
+        key = digest(about | {"settings": describe(evaluation)})
+        if (stored := _stored(run, name, key)) is not None:
+            found[name] = stored
+            if on_stored is not None:
+                on_stored(name, evaluation)
+            continue
+        if on_start is not None:
+            on_start(name, evaluation)
+        trained.store = PartStore(run.folder / PARTS / name, about)
+        found[name] = evaluation.measure(trained)
+        run.save(name, found[name], describe(evaluation), key)
     return found
+
+
+def _context(run: Run, preset: Preset, trained: TrainedRun, root: Path | str | None) -> dict[str, Any]:
+    """What all evaluations of a run depend on, as JSON values."""
+    settings = {name: value for name, value in flatten(preset).items() if name.partition(".")[0] in _CONTEXT}
+    # where the data lie does not matter, and the preset may say it otherwise than the run
+    settings = training_settings(settings, run.substitute) | {
+        name: value for name, value in settings.items() if name.partition(".")[0] in ("datasets", "eval_transform")
+    }
+    return {
+        "weights": digest_weights(trained.method.state_dict()),
+        "seed": run.seed,
+        "substitute": run.substitute,
+        "precision": trained.precision,
+        "table": None if preset.data is None else run.factors(root).fingerprint,
+        "preset_file_sha256": sorted({one.digest for one in (run.preset, preset) if one.digest is not None}),
+        "settings": settings,
+    }
+
+
+def _identity(evaluation: Evaluation) -> dict[str, Any]:
+    """Class of an evaluation, and its version, an integer that is raised when its results change."""
+    kind = type(evaluation)
+    return {"class": f"{kind.__module__}.{kind.__qualname__}", "version": getattr(kind, "version", 0)}
+
+
+def _forget(run: Run, names: Collection[str]) -> None:
+    """Remove the parts of evaluations; what was saved of them stays until it is replaced, but is not returned."""
+    for name in names:
+        shutil.rmtree(run.folder / PARTS / name, ignore_errors=True)
+    run.drop_keys(names)
+
+
+def _stored(run: Run, name: str, key: str) -> Measured | None:
+    """Result of an evaluation with a key, if it was saved at the same step, and is complete."""
+    from PIL import Image
+
+    entry = run.results().get(name)
+    if not isinstance(entry, dict) or entry.get("key") != key or entry.get("steps") != run.progress().steps:
+        return None
+    try:
+        pictures = {}
+        for file in entry["pictures"]:
+            with Image.open(run.folder / Path(file).name) as picture:
+                picture.load()
+                pictures[file.removeprefix(f"{name}-").removesuffix(f"{run.suffix}.png")] = picture.copy()
+        curves = {what: (_reals(x), _reals(y)) for what, (x, y) in entry["curves"].items()}
+        return Measured(dict(zip(entry["values"], _reals(entry["values"].values()), strict=True)), curves, pictures)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError):
+        return None  # edited, or an image was removed: it is measured again
+
+
+def _reals(values: Iterable[float | None]) -> list[float]:
+    return [math.nan if value is None else float(value) for value in values]
 
 
 def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root: Path | str | None = None) -> None:

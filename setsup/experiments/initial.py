@@ -1,7 +1,6 @@
 """Weights that a training starts from: those of another run, or of a file."""
 
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from lightning.pytorch import LightningModule
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.checkpoint import open_checkpoint, trained_steps
+from setsup.experiments.parts import digest_weights
 from setsup.experiments.preset import Preset
 from setsup.experiments.run_folder import default_folder, read_description
 from setsup.experiments.weights import misfit
@@ -33,7 +33,7 @@ def read_initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> I
         return None
     path = _find(preset, preset.initial_run, folder, seed, substitute)
     weights = _of_run(preset, path) if path.is_dir() else _tensors(path)
-    return InitialWeights(path, weights, _digest(weights))
+    return InitialWeights(path, weights, digest_weights(weights))
 
 
 def start_from(method: LightningModule, initial: InitialWeights) -> None:
@@ -102,14 +102,3 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
     if not isinstance(found, Mapping) or not found or not all(isinstance(one, torch.Tensor) for one in found.values()):
         raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
     return dict(found)
-
-
-def _digest(weights: Mapping[str, torch.Tensor]) -> str:
-    """SHA-256 of what the weights are, whatever file they are kept in."""
-    found = sha256()
-    for name in sorted(weights):
-        value = weights[name].detach().cpu().contiguous()
-        found.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        if value.numel():
-            found.update(value.reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,7 +49,8 @@ class Run:
     is the factor table of the data; ``first-batch.png`` shows what the network gets first; ``metrics.jsonl`` and
     ``metrics.csv`` have one line per step; ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is
     finished ``previous.ckpt`` the one before it, which is used if the last one is damaged; ``best.ckpt`` and
-    ``step-000500.ckpt`` are kept ones; ``evaluation.json`` and other ``*.png`` are results of evaluations.
+    ``step-000500.ckpt`` are kept ones; ``evaluation.json`` and other ``*.png`` are results of evaluations, and
+    ``evaluation/`` holds their parts.
 
     Attributes
     ----------
@@ -197,7 +198,7 @@ class Run:
         path = self.results_path
         return read_json(path, "remove it, and measure again") if path.exists() else {}
 
-    def save(self, name: str, found: Measured, about: Mapping[str, Any]) -> None:
+    def save(self, name: str, found: Measured, about: Mapping[str, Any], key: str | None = None) -> None:
         """Write the result of an evaluation: numbers into ``evaluation.json``, images next to it.
 
         Those of a kept checkpoint go into ``evaluation-best.json`` and the like.
@@ -210,6 +211,8 @@ class Run:
             Its result.
         about : mapping
             Its settings.
+        key : str, optional
+            Digest of all that the result depends on.
 
         """
         for title, picture in found.pictures.items():
@@ -217,6 +220,7 @@ class Run:
                 picture.save(part)
         entry = {
             "about": dict(about),
+            **({} if key is None else {"key": key}),
             "steps": self.progress().steps,
             "values": {key: finite(value) for key, value in found.values.items()},
             "curves": {key: [list(map(finite, axis)) for axis in curve] for key, curve in found.curves.items()},
@@ -228,6 +232,20 @@ class Run:
             write_json(path, before | {name: entry})
             for stale in _pictures(before.get(name)) - _pictures(*(before | {name: entry}).values()):
                 (self.folder / stale).unlink(missing_ok=True)
+
+    def drop_keys(self, names: Collection[str]) -> None:
+        """Remove the keys of evaluations, so that they are measured again."""
+        path = self.results_path
+        with locked(path):
+            before = self.results()
+            after = {
+                name: {key: value for key, value in entry.items() if key != "key"}
+                if name in names and isinstance(entry, dict)
+                else entry
+                for name, entry in before.items()
+            }
+            if after != before:
+                write_json(path, after)
 
 
 def is_trained(folder: Path) -> bool:

@@ -1,6 +1,6 @@
 """A trained method with the data it was trained on: what evaluations get."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from setsup.errors import SetsupError, near
 from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
 from setsup.experiments.data import Data
 from setsup.experiments.origin import find_training_rows
+from setsup.experiments.parts import PartStore, check_part, computed_items
 from setsup.factors import FactorTable
 from setsup.samplers import EpochSampler
 
@@ -63,6 +64,9 @@ class TrainedRun:
         Of the preset; they determine what is applied to batches that are embedded.
     table : FactorTable, optional
         Of the data that were trained on, where these are not opened yet.
+    store : PartStore, optional
+        Where :meth:`part` keeps results; without it, as outside of :func:`~setsup.experiments.evaluate`, nothing is
+        kept.
 
     """
 
@@ -80,6 +84,7 @@ class TrainedRun:
     eval_transform: str | Augmentation | None = None
     augmentation: str | Augmentation | None = None
     table: FactorTable | None = None
+    store: PartStore | None = None
     _embedded: dict[Any, Reals] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -222,3 +227,80 @@ class TrainedRun:
     ) -> "tuple[Dataset, npt.NDArray[np.int64]]":
         dataset = self.dataset if dataset is None else dataset
         return dataset, np.arange(len(dataset)) if rows is None else np.asarray(rows)
+
+    def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
+        """Result of a part of an evaluation: computed once for the same weights and settings, and kept.
+
+        An evaluation that takes long divides its work into parts. If it is interrupted, the parts that were done are
+        not computed again. Within :func:`~setsup.experiments.evaluate` results are files below
+        ``evaluation/NAME`` of the run folder, which may be removed at any time. They belong to the weights, the seed
+        and the precision of the run, the settings of its data and method, the transform of the evaluation, and the
+        class of the evaluation with its attribute ``version``, if it has one: raise that when its results change.
+
+        Parameters
+        ----------
+        name : str
+            Of letters, digits, ``-`` and ``_``.
+        settings : mapping
+            All else that the result depends on: rows, factors, options of estimators. JSON values, or arrays.
+        compute : callable
+            Called without arguments if there is no such result. It returns numbers, strings, lists, mappings of
+            strings, or arrays.
+
+        Returns
+        -------
+        JSON value
+            Arrays and tuples are lists, also of a result that was just computed. Floats are exact.
+
+        Raises
+        ------
+        SetsupError
+            When the name, a setting or the result is of another kind.
+        DataError
+            When the folder cannot be written.
+
+        Examples
+        --------
+        >>> from lightning.pytorch import LightningModule
+        >>> trained = TrainedRun("mine/example", LightningModule(), seed=0, folder=Path("run"))
+        >>> trained.part("norm", {"order": 2}, lambda: np.linalg.norm([3.0, 4.0]))
+        5.0
+
+        """
+        return self.parts(name, settings, ("",), lambda _: {"": compute()})[""]
+
+    def parts(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        items: Sequence[str],
+        compute: Callable[[Sequence[str]], Mapping[str, Any]],
+    ) -> dict[str, Any]:
+        """Results of several items with equal settings, such as factors: those that are not kept are computed together.
+
+        Parameters
+        ----------
+        name, settings
+            As for :meth:`part`; the settings do not depend on the items.
+        items : sequence of str
+            What results are asked for.
+        compute : callable
+            Called with the items that have no result, if there are any; it returns a mapping with all of them.
+
+        Returns
+        -------
+        dict of str to JSON value
+            In the order of the items.
+
+        Examples
+        --------
+        >>> from lightning.pytorch import LightningModule
+        >>> trained = TrainedRun("mine/example", LightningModule(), seed=0, folder=Path("run"))
+        >>> trained.parts("lengths", {}, ["hue", "shape"], lambda names: {name: len(name) for name in names})
+        {'hue': 3, 'shape': 5}
+
+        """
+        check_part(name)
+        if self.store is not None:
+            return self.store.parts(name, settings, items, compute)
+        return computed_items(compute, items)

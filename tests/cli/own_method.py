@@ -117,7 +117,7 @@ _MEAN = Preset(
     method=DenseSettings(),
     steps=20,
     checkpoint_every=6,
-    evaluations={"spread": Spread(), "again": Spread(samples=20)},
+    evaluations={"spread": Spread(), "second": Spread(samples=20)},
 )
 
 PRESETS = [

@@ -43,7 +43,7 @@ def test_results_are_printed_and_kept(setsup: Run, trained: Path) -> None:
     assert "SUBSTITUTE" not in found.out
     assert "NOT FINISHED" not in found.out
     results = kept(trained)
-    assert {name: entry["about"]["samples"] for name, entry in results.items()} == {"spread": 50, "again": 20}
+    assert {name: entry["about"]["samples"] for name, entry in results.items()} == {"spread": 50, "second": 20}
     lines = [line.split() for line in found.out.splitlines()]
     for name, entry in results.items():
         assert [name, "deviation", f"{entry['values']['deviation']:.4g}"] in lines
@@ -62,16 +62,16 @@ def test_the_number_is_that_of_the_embeddings(setsup: Run, trained: Path) -> Non
 
 @pytest.mark.long("trainings")
 def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None:
-    found = setsup("eval", trained, *MEAN, "--spread.scale", "2", "--again.samples", "30", "--again.scale=0")
+    found = setsup("eval", trained, *MEAN, "--spread.scale", "2", "--second.samples", "30", "--second.scale=0")
     assert found.code == 0
     results = kept(trained)
     assert results["spread"]["about"] == {"measure": "Spread", "samples": 50, "scale": 2.0}
-    assert results["again"]["about"] == {"measure": "Spread", "samples": 30, "scale": 0.0}
-    assert results["again"]["values"]["deviation"] == 0
+    assert results["second"]["about"] == {"measure": "Spread", "samples": 30, "scale": 0.0}
+    assert results["second"]["values"]["deviation"] == 0
     shown = " ".join(re.sub("[│╭╮╰╯─]", " ", setsup("eval", trained, *MEAN, "--help").out).split())
     assert "Usage: setsup eval RUNS ... [OPTIONS]" in shown
     assert "--spread.samples N [default: 50]" in shown
-    assert "--again.samples N [default: 20]" in shown
+    assert "--second.samples N [default: 20]" in shown
 
 
 @pytest.mark.long("trainings")
@@ -89,11 +89,25 @@ def test_each_is_announced_before_it_is_made(
     assert setsup("eval", trained, *MEAN).code == 0
     assert said == [
         f"{RUN}: own/mean, seed 0, 20 steps\nmeasuring spread, 1 of 2: Spread, samples 50, scale 1.0\n",
-        "measuring again, 2 of 2: Spread, samples 20, scale 1.0\n",
+        "measuring second, 2 of 2: Spread, samples 20, scale 1.0\n",
     ]
     said.clear()
-    assert setsup("eval", trained, *MEAN, "--only", "again", "--json").code == 0
+    assert setsup("eval", trained, *MEAN, "--only", "second", "--again", "--json").code == 0
     assert said == [""]
+
+
+@pytest.mark.long("trainings")
+def test_what_was_measured_before_is_printed(setsup: Run, trained: Path) -> None:
+    first = setsup("eval", trained, *MEAN)
+    second = setsup("eval", trained, *MEAN)
+    assert "measuring" not in second.out
+    said = "measured before: spread, 1 of 2: Spread, samples 50, scale 1.0"
+    assert said in second.out.splitlines()
+    assert second.out.replace("measured before:", "measuring") == first.out
+    assert setsup("eval", trained, *MEAN, "--again").out == first.out
+    changed = setsup("eval", trained, *MEAN, "--spread.samples", "20").out
+    assert "measuring spread, 1 of 2" in changed
+    assert "measured before: second, 2 of 2" in changed
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
@@ -111,11 +125,11 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
 def test_some_of_them_leave_the_others(setsup: Run, trained: Path) -> None:
     assert setsup("eval", trained, *MEAN).code == 0
     before = kept(trained)
-    found = setsup("eval", trained, *MEAN, "--only", "again", "--again.samples", "10", "--json")
-    assert list(found.json[0]["evaluations"]) == ["again"]
+    found = setsup("eval", trained, *MEAN, "--only", "second", "--second.samples", "10", "--json")
+    assert list(found.json[0]["evaluations"]) == ["second"]
     after = kept(trained)
     assert after["spread"] == before["spread"]
-    assert after["again"]["about"]["samples"] == 10
+    assert after["second"]["about"]["samples"] == 10
 
 
 @pytest.mark.long("trainings")

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 pytest.importorskip("torch")
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import assign_folds, held_out
-from setsup.evaluation.probes import _fit_logistic, _fit_ridge, logistic_probe, ridge_probe
+from setsup.evaluation.probes import fit_logistic, fit_ridge, logistic_probe, ridge_probe
 from setsup.random import fold, stream_key, uniform
 
 
@@ -46,7 +46,7 @@ def test_ridge_solves_its_normal_equations() -> None:
     z = (X - X.mean(axis=0)) / X.std(axis=0)
     y = X[:, 0] + numbers(300, seed=5)
     weights = np.linalg.solve(z.T @ z / 300 + 0.3 * np.eye(4), z.T @ (y - y.mean()) / 300)
-    np.testing.assert_allclose(_fit_ridge(X, y, 0.3).predict(X), z @ weights + y.mean())
+    np.testing.assert_allclose(fit_ridge(X, y, 0.3).predict(X), z @ weights + y.mean())
 
 
 def test_more_dimensions_than_rows_and_constant_ones() -> None:
@@ -69,7 +69,7 @@ def test_values_that_are_unknown_take_no_part() -> None:
 def test_logistic_finds_the_minimum_and_its_gradient_is_zero(count: int) -> None:
     x = numbers(90, 3)
     classes = (np.argsort(x + 0.6 * numbers(90, 3, seed=4), axis=1)[:, 0]).astype(np.int64) % count
-    model = _fit_logistic(x, classes, 0.01)
+    model = fit_logistic(x, classes, 0.01)
     gap = model.predict_proba(x) - np.eye(count)[classes]
     (scaler, linear) = (step for _, step in model.steps)
     weights = linear.coef_ if count > 2 else np.concatenate([-linear.coef_, linear.coef_]) / 2

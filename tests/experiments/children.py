@@ -17,13 +17,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments import RunConfig, train
+from setsup.experiments import RunConfig, evaluate, open_run, train
+from setsup.experiments.measures import FactorInformation, NoiseSweep, Probes
+from setsup.experiments.parts import PartStore, digest, plain
 from setsup.experiments.training import checkpointing, held_out
 from setsup.methods.abc import ABC
 from tests.experiments.small import PLAIN, PRESETS
 from tests.experiments.validated import VALIDATED
 
-__all__ = ["STOPPED"]
+__all__ = ["MEASURED", "STOPPED", "part_name"]
+
+_SOME: Any = {"factors": ("wall_hue", "object_hue"), "samples": 288, "sigma": 0.1}
+MEASURED = replace(
+    PLAIN,
+    evaluations={
+        "noise": NoiseSweep(**_SOME, scales=12, steps=12),
+        "probe": NoiseSweep(**_SOME, scales=3, steps=12, estimator="probe"),
+        "near": FactorInformation(**_SOME, estimator="neighbours"),
+        "linear": Probes(factors=("wall_hue", "shape", "object_hue"), samples=288, knn=(1, 5), c=(0.1, 1.0)),
+    },
+)
+"""Evaluations of many parts."""
 
 STOPPED = 75
 """How a process ends that was asked to stop, and did."""
@@ -73,6 +87,27 @@ def kill_in_validation(number: int) -> None:
     held_out.HeldOut.accuracies = accuracies
 
 
+def part_name(part: str, settings: Any, item: str) -> str:
+    """Name of an item of a part, as a line of a log."""
+    return f"{part} {digest(plain(settings))} {item}"
+
+
+def log_parts(log: Path) -> None:
+    """Append a line for each item of a part that is computed."""
+    whole = PartStore.parts
+
+    def parts(self: PartStore, name: str, settings: Any, items: Any, compute: Any) -> Any:
+        def logged(some: Any) -> Any:
+            found = compute(some)
+            with log.open("a") as file:
+                file.writelines(part_name(name, settings, item) + "\n" for item in some)
+            return found
+
+        return whole(self, name, settings, items, logged)
+
+    PartStore.parts = parts  # type: ignore[method-assign]
+
+
 def work(order: dict[str, Any]) -> int:
     """Train as ordered; how the process ends."""
     preset = {preset.name: preset for preset in (*PRESETS, VALIDATED)}[order["preset"]]
@@ -82,6 +117,10 @@ def work(order: dict[str, Any]) -> int:
         send(*order["send"])
     if "validate" in order:
         kill_in_validation(order["validate"])
+    if "log" in order:
+        log_parts(Path(order["log"]))
+        evaluate(open_run(order["folder"], MEASURED), MEASURED, device="cpu")
+        return 0
     checkpointing._FLUSH = order.get("flush", checkpointing._FLUSH)
     try:
         train(preset, order["folder"], seed=order.get("seed", 0), config=RunConfig(workers=order.get("workers", 0)))
@@ -96,8 +135,9 @@ def work(order: dict[str, Any]) -> int:
 def main() -> None:
     """Follow orders until there are no more."""
     with tempfile.TemporaryDirectory() as folder:  # what the first checkpoint imports takes longer than a run
-        for preset in (PLAIN, VALIDATED):
-            train(replace(preset, steps=5), Path(folder, preset.name), config=RunConfig(workers=0))
+        train(replace(VALIDATED, steps=5), Path(folder, "validated"), config=RunConfig(workers=0))
+        run = train(PLAIN, Path(folder, "run"), config=RunConfig(workers=0))
+        evaluate(run, MEASURED, only=["linear"], device="cpu")
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

@@ -1,6 +1,7 @@
 """What a method can give: vectors, maps, several by name; and which rows it sees of data it was not trained on."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from setsup.datasets import Selection  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import embed, embed_batches  # noqa: E402
+from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.embedding import embed_all  # noqa: E402
 from setsup.experiments.measures import Probes, Retrieval  # noqa: E402
 from setsup.experiments.training.trial import try_first_draw  # noqa: E402
@@ -213,12 +215,13 @@ def test_a_form_that_no_evaluation_knows_is_refused_before_a_training() -> None:
     dataset, sampler = PLAIN.data.open(), PLAIN.sampler
     for preset in PLAIN, replace(PLAIN, evaluations={"probes": Probes(factors=("shape",))}):
         with pytest.raises(SetsupError, match=r"^Shown.embed gave \(8, 3\) for \(2, 4\) images: it gives"):
-            try_first_draw(preset, sampler, Settings(Shown()), dataset, 0)
+            try_first_draw(preset, sampler, partial(build_method, Settings(Shown()), dataset.factors, 0), dataset, 0)
 
 
 def test_a_first_draw_of_which_there_are_no_codes_yet_fits() -> None:
     preset = replace(CODES, evaluations={"probes": Probes(factors=("shape",))})
-    try_first_draw(preset, preset.sampler, preset.method, preset.data.open(), 0)
+    dataset = preset.data.open()
+    try_first_draw(preset, preset.sampler, partial(build_method, preset.method, dataset.factors, 0), dataset, 0)
 
 
 def test_vectors_are_measured_and_maps_are_not() -> None:
@@ -234,7 +237,8 @@ def test_the_untrained_method_has_its_initial_codes() -> None:
     some = trained(RowNumbers(), PLAIN.data.open(), config=CODES.method)
     rows = np.array([7, 3])
     np.testing.assert_array_equal(
-        embed(some.untrained, some.dataset, rows, **some.embedding), initial(torch.from_numpy(rows)).numpy()
+        embed(some.untrained, some.dataset, rows, **some.embedding(some.dataset)),
+        initial(torch.from_numpy(rows)).numpy(),
     )
 
 

@@ -105,7 +105,7 @@ class PartsSettings:
 
 @dataclass(frozen=True)
 class Dark:
-    def build(self, seed: int) -> Any:
+    def build(self, dataset: Any, seed: int) -> Any:
         return lambda batch: {**batch, "dark": batch["image"] / 512}
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import SetsupError, need
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Checkpoint, Common, Device, Root, option
+from setsup_cli.parsing.arguments import Checkpoint, Common, Device, Root, flag, option
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import nested
 from setsup_cli.parsing.source import check_root
@@ -23,8 +23,9 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Results are written to RUN/evaluation.json, and figures to the same folder; those of another checkpoint than the last
-to RUN/evaluation-best.json and the like. Settings of the evaluations are options:
-`setsup eval RUN --help` lists them, and `setsup eval RUN --information.steps 5000` changes one."""
+to RUN/evaluation-best.json and the like. Settings of the evaluations are options: `setsup eval RUN --help` lists them,
+and `setsup eval RUN --information.steps 5000` changes one. What was measured before, on the same weights with the same
+settings, is printed as it was; an evaluation that was interrupted resumes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,7 @@ class Options(Common):
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
     checkpoint: Checkpoint = "last"
+    again: Annotated[bool, flag("Measure again what was measured before on the same weights.")] = False
     root: Root = None
     device: Device = None
     typed: ClassVar[frozenset[str]] = frozenset()
@@ -82,10 +84,9 @@ def run(options: Any) -> int:
         if not options.json:
             for line in (*describe_run(one), *_settings_kept(one, options.preset)):
                 say(line)
-        on_start = None if options.json else _announced(options.only or list(preset.evaluations))
-        names = list(
-            evaluate(one, preset, only=options.only or (), root=options.root, device=options.device, on_start=on_start)
-        )
+        said: dict[str, Any] = {} if options.json else _announced(options.only or list(preset.evaluations))
+        how = {"only": options.only or (), "root": options.root, "device": options.device, "again": options.again}
+        names = list(evaluate(one, preset, **how, **said))
         kept = {name: one.results()[name] for name in names}
         found.append({**_about(one), "preset": preset.name, "evaluations": kept})
         if not options.json:
@@ -108,18 +109,18 @@ def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:
     yield f"settings are the run's{f': {listed}' if listed else ', and those of the file'}"
 
 
-def _announced(names: Sequence[str]) -> "Callable[[str, Evaluation], None]":
-    """Print each evaluation when it starts: some take many minutes."""
+def _announced(names: Sequence[str]) -> "dict[str, Callable[[str, Evaluation], None]]":
+    """Print each evaluation when it starts, since some take many minutes; and those that were measured before."""
     numbers = count(1)
 
-    def on_start(name: str, evaluation: "Evaluation") -> None:
+    def say_one(word: str, name: str, evaluation: "Evaluation") -> None:
         from setsup.experiments.settings import describe
 
         (_, kind), *settings = describe(evaluation).items()
         said = ", ".join([kind, *(f"{setting} {write_value(value)}" for setting, value in settings)])
-        say_prose(f"measuring {name}, {next(numbers)} of {len(set(names))}: {said}")
+        say_prose(f"{word} {name}, {next(numbers)} of {len(set(names))}: {said}")
 
-    return on_start
+    return {"on_start": partial(say_one, "measuring"), "on_stored": partial(say_one, "measured before:")}
 
 
 def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":

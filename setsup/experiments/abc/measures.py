@@ -1,7 +1,9 @@
 """Measurements for figures of ABC: style of digits (5, S7), and losses of random points (S3)."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,8 @@ __all__ = ["DigitStyle", "LossOverDimensions"]
 
 Reals = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
+
+_NETWORKS = ("trained", "untrained")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,8 @@ class DigitStyle:
         Which one, of a method that gives several.
 
     """
+
+    version: ClassVar[int] = 1
 
     withheld: int = 9
     components: int = 8
@@ -79,22 +85,38 @@ class DigitStyle:
             found = digit_measures(of_tested, digits, images, of_withheld, withheld, sigma=sigma, seed=trained.seed)
             return asdict(found)
 
-        values: dict[str, float] = {}
-        for name, method in (("trained", trained.method), ("untrained", trained.untrained)):
-            of_tested = embed(method, test, tested, name=self.embedding, **trained.embedding(test))
-            of_withheld = np.concatenate(
-                [embed(method, part, rows, name=self.embedding, **trained.embedding(part)) for part, rows in apart]
-            )
-            if name == "trained":
-                pictures = {
-                    "withheld": self._scatter(of_withheld, withheld),
-                    "neighbours": _sheet(of_tested, digits, images),
-                }
-            values |= {f"{name}: {key}": value for key, value in measured(of_tested, of_withheld).items()}
-        learned = _images(train, np.flatnonzero(_digits(train) != self.withheld))
-        components = evaluation.principal_components(pixels(learned), self.components)
-        of_pixels = [components.project(pixels(some)) for some in (images, withheld)]
-        values |= {f"pixels: {key}": value for key, value in measured(*of_pixels).items()}
+        @cache
+        def embedded(name: str) -> tuple[Reals, Reals]:
+            method = trained.method if name == "trained" else trained.untrained
+            of_parts = [
+                embed(method, part, rows, name=self.embedding, **trained.embedding(part))
+                for part, rows in ((test, tested), *apart)
+            ]
+            return of_parts[0], np.concatenate(of_parts[1:])
+
+        def of_pixels() -> dict[str, float]:
+            learned = _images(train, np.flatnonzero(_digits(train) != self.withheld))
+            components = evaluation.principal_components(pixels(learned), self.components)
+            return measured(*(components.project(pixels(some)) for some in (images, withheld)))
+
+        about = {
+            "tables": [part.factors.fingerprint for part in (train, test)],
+            "withheld": self.withheld,
+            "every": self.every,
+            "sigma": sigma,
+            "embedding": self.embedding,
+        }
+
+        def of_network(names: Sequence[str]) -> dict[str, dict[str, float]]:
+            return {name: measured(*embedded(name)) for name in names}
+
+        found: dict[str, dict[str, float]] = {}
+        for name in _NETWORKS:
+            found |= trained.parts("style", about, [name], of_network)
+        found["pixels"] = trained.part("pixels", about | {"components": self.components}, of_pixels)
+        of_tested, of_withheld = embedded("trained")
+        pictures = {"withheld": self._scatter(of_withheld, withheld), "neighbours": _sheet(of_tested, digits, images)}
+        values = {f"{name}: {key}": value for name, by in found.items() for key, value in by.items()}
         return Measured(values=values, pictures=pictures)
 
     def _scatter(self, embedded: Reals, images: Reals) -> "Image":
@@ -124,6 +146,8 @@ class LossOverDimensions:
 
     """
 
+    version: ClassVar[int] = 1
+
     sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
     dimensions: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
     draws: int = 10_000
@@ -135,17 +159,25 @@ class LossOverDimensions:
 
     def measure(self, trained: TrainedRun) -> Measured:
         """Losses over dimensions by size, scaled by that of one dimension; and the dimension where each is least."""
-        from setsup.experiments.abc.simulation import simulate
+        from setsup.experiments.abc.simulation import Simulation, simulate
 
-        found = simulate(
-            self.sizes,
-            self.dimensions,
-            draws=self.draws,
-            error=self.error,
-            seed=trained.seed,
-            device=trained.device,
-            folder=trained.folder,
-        )
+        settings: dict[str, Any] = {"draws": self.draws, "error": self.error}
+
+        def compute(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
+            size, count = map(int, pairs[0].split(" x "))
+            cell = simulate([size], [count], **settings, seed=trained.seed, device=trained.device)
+            return {pairs[0]: asdict(cell)}
+
+        cells: dict[str, Any] = {}
+        for pair in (f"{size} x {count}" for size in self.sizes for count in self.dimensions):
+            cells |= trained.parts("simulation", settings, [pair], compute)
+
+        def table(name: str) -> Reals:
+            values = [cells[f"{size} x {count}"][name][0][0] for size in self.sizes for count in self.dimensions]
+            return np.array(values).reshape(len(self.sizes), len(self.dimensions))
+
+        names = ("temperatures", "losses", "errors", "draws")
+        found = Simulation(np.array(self.sizes), np.array(self.dimensions), *map(table, names))
         lines = zip(self.sizes, found.scaled, strict=True)
         return Measured(
             values={f"best of {size}": best for size, best in zip(self.sizes, found.best, strict=True)},

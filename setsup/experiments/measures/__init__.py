@@ -7,7 +7,8 @@ the dataset.
 
 from setsup.experiments.measures.components import Components
 from setsup.experiments.measures.information import Accuracy, FactorInformation, NoiseSweep, noise_of
-from setsup.experiments.measures.scores import Disentanglement, Probes, Retrieval
+from setsup.experiments.measures.probes import Probes
+from setsup.experiments.measures.scores import Disentanglement, Retrieval
 
 __all__ = [
     "Accuracy",

@@ -38,6 +38,8 @@ class Components:
     maps : tuple of {"pca", "tsne", "umap"}
         Images: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
         :func:`~setsup.evaluation.maps.umap_map` put the points.
+    embedding : str, optional
+        Which embedding, of a method with several.
 
     """
 
@@ -45,6 +47,7 @@ class Components:
     samples: int = 10_000
     shown: int = 2_000
     maps: tuple[Literal["pca", "tsne", "umap"], ...] = ("pca",)
+    embedding: str | None = None
 
     def shrunk(self) -> "Components":
         """The same on few rows."""
@@ -60,7 +63,7 @@ class Components:
         from setsup.reports.points import scatter_panels
 
         rows = trained.sample(self.samples)
-        embedded = trained.embed_vectors(rows=rows)
+        embedded = trained.embed_vectors(rows=rows, name=self.embedding)
         found = evaluation.principal_components(embedded)
         shares = np.cumsum(found.explained)
         table, some = trained.dataset.factors, embedded[: self.shown]

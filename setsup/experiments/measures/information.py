@@ -1,16 +1,16 @@
 """Information and accuracy under noise, at the scale that the loss of a method resolves."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.measures.rows import SMOKE_ROWS, Columns, embed_rows
+from setsup.experiments.measures.rows import SMOKE_ROWS, Sample, draw_sample
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 
@@ -20,6 +20,8 @@ Estimator = Literal["mine", "probe", "neighbours"]
 Reals = npt.NDArray[np.float64]
 
 _SMOKE_STEPS = 20
+_TOGETHER = 64
+"""Networks that ``mine`` trains as one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,12 @@ class FactorInformation:
         Steps at the end over which ``mine`` averages its estimate; the last 1,000 by default.
     sigma : float, optional
         Of the noise, in units of the embeddings; by default that of :func:`noise_of`.
+    embedding : str, optional
+        Which embedding, of a method with several.
 
     """
+
+    version: ClassVar[int] = 1
 
     factors: tuple[str, ...]
     samples: int = 249_856
@@ -59,6 +65,7 @@ class FactorInformation:
     rate: float | None = None
     last: int | None = None
     sigma: float | None = None
+    embedding: str | None = None
 
     def __post_init__(self) -> None:
         """Check settings of a training, before all is embedded."""
@@ -86,9 +93,10 @@ class FactorInformation:
     def measure(self, trained: TrainedRun) -> Measured:
         """Nats by factor."""
         sigma = noise_of(trained, self.sigma)
-        embedded, columns = embed_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
-        nats = _nats(trained, embedded, columns, self.estimator, sigma, self._training())
-        return Measured(values=dict(zip(self.factors, nats, strict=True)))
+        levels = _of_levels(self.estimator)
+        sample = draw_sample(trained, self.factors, self.samples, levels, embedding=self.embedding)
+        nats = _information(sample, self.factors, self.estimator, [sigma], self._training())
+        return Measured(values=dict(zip(self.factors, nats[0].tolist(), strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +114,18 @@ class NoiseSweep:
     low, high : float
         The first and the last of them, times σ.
     estimator : {"probe", "mine", "neighbours"}
-        As for :class:`FactorInformation`; ``mine`` trains all scales side by side.
+        As for :class:`FactorInformation`. Each scale is a part of the evaluation, which resumes there if it is
+        interrupted. On a GPU, ``mine`` trains some scales at a time as one batched network, and these are a part.
     steps : int, optional
         Of each training, the estimator's own number by default; ``neighbours`` trains nothing.
     sigma : float, optional
         σ, in units of the embeddings; by default that of :func:`noise_of`.
+    embedding : str, optional
+        Which embedding, of a method with several.
 
     """
+
+    version: ClassVar[int] = 1
 
     factors: tuple[str, ...]
     samples: int = 249_856
@@ -122,6 +135,7 @@ class NoiseSweep:
     estimator: Estimator = "mine"
     steps: int | None = None
     sigma: float | None = None
+    embedding: str | None = None
 
     def __post_init__(self) -> None:
         """Check that there are scales from low to high."""
@@ -140,12 +154,10 @@ class NoiseSweep:
     def measure(self, trained: TrainedRun) -> Measured:
         """A curve of nats over σ for each factor."""
         sigmas = np.geomspace(self.low, self.high, self.scales) * noise_of(trained, self.sigma)
-        embedded, columns = embed_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
+        levels = _of_levels(self.estimator)
+        sample = draw_sample(trained, self.factors, self.samples, levels, embedding=self.embedding)
         training = {} if self.estimator == "neighbours" or self.steps is None else {"steps": self.steps}
-        if self.estimator == "mine":
-            found = _nats(trained, embedded, columns, "mine", sigmas, training)
-        else:
-            found = np.stack([_nats(trained, embedded, columns, self.estimator, at, training) for at in sigmas])
+        found = _information(sample, self.factors, self.estimator, sigmas.tolist(), training)
         curves = zip(self.factors, found.T, strict=True)
         return Measured(curves={name: (sigmas.tolist(), nats.tolist()) for name, nats in curves})
 
@@ -168,8 +180,12 @@ class Accuracy:
         Learning rate.
     sigma : float, optional
         Of the noise, in units of the embeddings; by default that of :func:`noise_of`.
+    embedding : str, optional
+        Which embedding, of a method with several.
 
     """
+
+    version: ClassVar[int] = 1
 
     factors: tuple[str, ...]
     samples: int = 50_000
@@ -177,6 +193,7 @@ class Accuracy:
     held_out: float = 0.1
     rate: float = 1e-3
     sigma: float | None = None
+    embedding: str | None = None
 
     def __post_init__(self) -> None:
         """Check settings of the training, before all is embedded."""
@@ -193,18 +210,20 @@ class Accuracy:
     def measure(self, trained: TrainedRun) -> Measured:
         """Share that is right, by factor."""
         sigma = noise_of(trained, self.sigma)
-        embedded, columns = embed_rows(trained, self.factors, self.samples, "a classifier")
-        found = evaluation.probe_information(
-            embedded,
-            np.stack(columns, axis=1),
-            sigma=sigma,
-            steps=self.steps,
-            held_out=self.held_out,
-            rate=self.rate,
-            seed=trained.seed,
-            device=trained.device,
-        )
-        return Measured(values=dict(zip(self.factors, found.accuracy, strict=True)))
+        sample = draw_sample(trained, self.factors, self.samples, "a classifier", embedding=self.embedding)
+        how: dict[str, Any] = {"sigma": sigma, "steps": self.steps, "held_out": self.held_out, "rate": self.rate}
+
+        def compute(factors: Sequence[str]) -> dict[str, float]:
+            found = evaluation.probe_information(
+                sample.embedded,
+                np.stack([sample.columns[name] for name in factors], axis=1),
+                seed=trained.seed,
+                device=trained.device,
+                **how,
+            )
+            return dict(zip(factors, found.accuracy.tolist(), strict=True))
+
+        return Measured(values=sample.parts("accuracy", how, self.factors, compute, together=True))
 
 
 def _of_levels(estimator: Estimator) -> str:
@@ -212,24 +231,41 @@ def _of_levels(estimator: Estimator) -> str:
     return "the estimator probe" if estimator == "probe" else ""
 
 
-def _nats(
-    trained: TrainedRun,
-    embedded: npt.NDArray[np.float32],
-    columns: Columns,
-    estimator: Estimator,
-    sigma: Any,
-    training: Mapping[str, Any],
+def _information(
+    sample: Sample, factors: Sequence[str], estimator: Estimator, sigmas: Sequence[float], training: Mapping[str, Any]
 ) -> Reals:
-    """Information of each factor, (factors,); by MINE also under noise of several scales, (scales, factors)."""
+    """Information of each factor under noise of each scale, (scales, factors) nats."""
+    # on a CPU more networks side by side take as much longer; a GPU trains as many as mine does at a time in as long
+    together = max(1, _TOGETHER // len(factors)) if estimator == "mine" and sample.trained.device != "cpu" else 1
+    found = []
+    for start in range(0, len(sigmas), together):
+        some = sigmas[start : start + together]
+        settings = {"estimator": estimator, "sigmas": some, **training}
+
+        def compute(names: Sequence[str], some: Sequence[float] = some) -> dict[str, list[float]]:
+            return dict(zip(names, _nats(sample, names, estimator, some, training).T.tolist(), strict=True))
+
+        nats = sample.parts("information", settings, factors, compute, together=estimator != "neighbours")
+        found.append(np.array([nats[name] for name in factors]).T)
+    return np.concatenate(found)
+
+
+def _nats(
+    sample: Sample, factors: Sequence[str], estimator: Estimator, sigmas: Sequence[float], training: Mapping[str, Any]
+) -> Reals:
+    """The same, computed."""
+    embedded, seed = sample.embedded, sample.trained.seed
+    columns = [sample.columns[name] for name in factors]
     if estimator == "neighbours":  # one by one: together with a continuous factor, classes would be treated as numbers
-        seed = trained.seed
-        found = [evaluation.neighbour_information(embedded, of, sigma=sigma, seed=seed).nats for of in columns]
-        return np.concatenate(found)
-    estimate = evaluation.mine if estimator == "mine" else evaluation.probe_information
-    how: dict[str, Any] = {"sigma": sigma, "seed": trained.seed, "device": trained.device}
+        estimate = evaluation.neighbour_information
+        return np.array([[estimate(embedded, of, sigma=at, seed=seed).nats[0] for of in columns] for at in sigmas])
     if any(of.dtype.kind == "f" for of in columns):  # floats are unknown where NaN, codes where negative
         columns = [of if of.dtype.kind == "f" else np.where(of < 0, np.nan, of) for of in columns]
-    return estimate(embedded, np.stack(columns, axis=1), **how, **training).nats
+    table, how = np.stack(columns, axis=1), {"seed": seed, "device": sample.trained.device, **training}
+    if estimator == "mine":
+        scales = sigmas if len(sigmas) > 1 else sigmas[0]
+        return np.atleast_2d(evaluation.mine(embedded, table, sigma=scales, **how).nats)
+    return np.stack([evaluation.probe_information(embedded, table, sigma=at, **how).nats for at in sigmas])
 
 
 def noise_of(trained: TrainedRun, sigma: float | None = None) -> float:

@@ -1,32 +1,122 @@
 """Rows that a measurement embeds, and what is known of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets import Dataset, Selection
 from setsup.errors import SetsupError
+from setsup.experiments.parts import digest_rows
 from setsup.experiments.trained import TrainedRun
 
-__all__ = ["SMOKE_ROWS", "Columns", "embed_rows"]
-
-Columns = list[npt.NDArray[Any]]
-"""Codes (n,) of each factor, -1 where unknown; or the numbers of a continuous one, NaN where unknown."""
+__all__ = ["SMOKE_ROWS", "Sample", "draw_sample"]
 
 SMOKE_ROWS = 288
 """A batch of the estimators, and what they hold out."""
 
 
-def embed_rows(
-    trained: TrainedRun, factors: Sequence[str], samples: int, of_levels: str = "", *, embedding: str | None = None
-) -> tuple[npt.NDArray[np.float32], Columns]:
-    """Embeddings of rows (n, d), and their codes or numbers; levels only, where something is named that needs them."""
+@dataclass
+class Sample:
+    """Rows of a dataset with their factors; embedded when they are first needed, which parts that are kept do not.
+
+    Attributes
+    ----------
+    trained : TrainedRun
+        Whose embeddings they are.
+    dataset : Dataset
+        Of the rows.
+    rows : (n,) int64
+        Row numbers.
+    columns : dict of str to (n,)
+        Codes of each factor, -1 where unknown; or the numbers of a continuous one, NaN where unknown.
+    embedding : str, optional
+        Which of several embeddings.
+
+    """
+
+    trained: TrainedRun
+    dataset: Dataset
+    rows: npt.NDArray[np.int64]
+    columns: dict[str, npt.NDArray[Any]]
+    embedding: str | None = None
+
+    @cached_property
+    def embedded(self) -> npt.NDArray[np.float32]:
+        """Embeddings (n, d)."""
+        return self.trained.embed_vectors(self.dataset, self.rows, self.embedding)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What embeddings and columns depend on, besides what all parts do."""
+        table = self.dataset.factors
+        return {
+            "dataset": self.dataset.name,
+            "table": table.fingerprint,
+            "rows": digest_rows(self.rows),
+            "embedding": self.embedding,
+        }
+
+    def parts(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        factors: Sequence[str],
+        compute: Callable[[Sequence[str]], Mapping[str, Any]],
+        *,
+        together: bool = False,
+    ) -> dict[str, Any]:
+        """Results by factor, each a part; those that are not kept are computed one by one, or together."""
+        settings = {**self.about, **settings}
+        found: dict[str, Any] = {}
+        for some in [list(factors)] if together else [[factor] for factor in factors]:
+            found |= self.trained.parts(name, settings, some, compute)
+        return found
+
+
+def draw_sample(
+    trained: TrainedRun,
+    factors: Sequence[str],
+    samples: int,
+    of_levels: str = "",
+    *,
+    embedding: str | None = None,
+    dataset: Dataset | None = None,
+    without: Dataset | None = None,
+) -> Sample:
+    """Rows of a dataset, by default the training data; levels only, where something is named that needs them.
+
+    Rows that are also in the dataset `without`, such as a split of one that was trained on as a whole, are left out.
+    """
     if not factors:
         raise SetsupError("nothing can be measured of no factor: name one or more")
-    rows, table = trained.sample(samples), trained.dataset.factors
+    dataset = trained.dataset if dataset is None else dataset
+    table = dataset.factors
+    rows = trained.sample(samples, table)
+    if without is not None and (shared := shared_rows(dataset, without)).any():
+        rows = trained.sample(len(table), table)
+        rows = rows[~shared[rows]][:samples]
+        if not len(rows):
+            raise SetsupError(f"all rows of {dataset.name} that were trained on are tested: name another split")
     for name in factors:
         if of_levels and table[name].continuous:
             raise SetsupError(f"{of_levels} needs levels, and the factor {name!r} has none: bin it, or leave it out")
-    columns = [table.codes(name, rows) for name in factors]  # first: names are checked before all is embedded
-    return trained.embed_vectors(rows=rows, name=embedding), columns
+    return Sample(trained, dataset, rows, {name: table.codes(name, rows) for name in factors}, embedding)
+
+
+def shared_rows(dataset: Dataset, other: Dataset) -> npt.NDArray[np.bool_]:
+    """Whether each row of a dataset is also in another, if both are selections of the same one, or it itself."""
+    (source, rows), (whole, others) = _origin(dataset), _origin(other)
+    if source.name != whole.name or source.factors.fingerprint != whole.factors.fingerprint:
+        return np.zeros(len(dataset), dtype=np.bool_)
+    return np.isin(rows, others)
+
+
+def _origin(dataset: Dataset) -> tuple[Dataset, npt.NDArray[np.int64]]:
+    """The dataset that rows are read from, and their numbers there."""
+    if isinstance(dataset, Selection):
+        return dataset.source, dataset.rows
+    return dataset, np.arange(len(dataset))

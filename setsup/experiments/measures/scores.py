@@ -1,17 +1,20 @@
-"""Scores of embeddings as they are: disentanglement, retrieval, linear probes."""
+"""Scores of embeddings as they are: disentanglement, retrieval."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cache
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.measures.rows import SMOKE_ROWS, embed_rows
+from setsup.experiments.measures.rows import SMOKE_ROWS, draw_sample
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 
-__all__ = ["Disentanglement", "Probes", "Retrieval"]
+__all__ = ["Disentanglement", "Retrieval"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +37,19 @@ class Disentanglement:
         Of DCI; published values are of ``boosting``, which takes minutes for many dimensions and levels.
     sap_learner : {"svm", "thresholds"}
         Of SAP; published values are of ``svm``.
+    embedding : str, optional
+        Which embedding, of a method with several.
 
     """
+
+    version: ClassVar[int] = 1
 
     factors: tuple[str, ...]
     samples: int = 10_000
     components: int | None = None
     dci_learner: Literal["boosting", "additive"] = "boosting"
     sap_learner: Literal["svm", "thresholds"] = "svm"
+    embedding: str | None = None
 
     def __post_init__(self) -> None:
         """Check that there is something to tell apart."""
@@ -61,22 +69,39 @@ class Disentanglement:
 
     def measure(self, trained: TrainedRun) -> Measured:
         """Scores by name, 1 the best; those of DCI are disentanglement, completeness and informativeness."""
-        embedded, columns = embed_rows(trained, self.factors, self.samples, "a disentanglement score")
-        levels, codes = np.stack(columns, axis=1), embedded.astype(np.float64)
-        if self.components is not None:
-            codes = evaluation.principal_components(codes, self.components).project(codes)
-        dci = evaluation.dci(codes, levels, learner=self.dci_learner, seed=trained.seed)
-        return Measured(
-            values={
-                "MIG": evaluation.mig(codes, levels).value,
-                "SAP": evaluation.sap(codes, levels, learner=self.sap_learner, seed=trained.seed).value,
-                "modularity": evaluation.modularity(codes, levels).value,
-                "FactorVAE": evaluation.factor_vae(codes, levels, seed=trained.seed).value,
-                "disentanglement": dci.disentanglement,
-                "completeness": dci.completeness,
-                "informativeness": dci.informativeness,
+        name = "a disentanglement score"
+        sample = draw_sample(trained, self.factors, self.samples, name, embedding=self.embedding)
+        levels = np.stack([sample.columns[name] for name in self.factors], axis=1)
+        about = {**sample.about, "factors": self.factors, "components": self.components}
+
+        @cache
+        def codes() -> npt.NDArray[np.float64]:
+            found = sample.embedded.astype(np.float64)
+            if self.components is None:
+                return found
+            return evaluation.principal_components(found, self.components).project(found)
+
+        def dci() -> dict[str, float]:
+            found = evaluation.dci(codes(), levels, learner=self.dci_learner, seed=trained.seed)
+            return {
+                "disentanglement": found.disentanglement,
+                "completeness": found.completeness,
+                "informativeness": found.informativeness,
             }
-        )
+
+        scores: dict[str, tuple[Mapping[str, Any], Callable[[], Any]]] = {
+            "MIG": ({}, lambda: evaluation.mig(codes(), levels).value),
+            "SAP": (
+                {"learner": self.sap_learner},
+                lambda: evaluation.sap(codes(), levels, learner=self.sap_learner, seed=trained.seed).value,
+            ),
+            "modularity": ({}, lambda: evaluation.modularity(codes(), levels).value),
+            "FactorVAE": ({}, lambda: evaluation.factor_vae(codes(), levels, seed=trained.seed).value),
+        }
+        values = {
+            name: trained.part(name, {**about, **settings}, compute) for name, (settings, compute) in scores.items()
+        }
+        return Measured(values=values | trained.part("DCI", about | {"learner": self.dci_learner}, dci))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +118,18 @@ class Retrieval:
         Neighbours of a query, of which precision is the share that has its value.
     metric : {"l2sq", "cosine"}
         See :func:`~setsup.evaluation.nearest`.
+    embedding : str, optional
+        Which embedding, of a method with several.
 
     """
+
+    version: ClassVar[int] = 1
 
     factors: tuple[str, ...]
     samples: int = 2_000
     k: int = 1
     metric: Literal["l2sq", "cosine"] = "l2sq"
+    embedding: str | None = None
 
     def __post_init__(self) -> None:
         """Check that there are neighbours."""
@@ -112,54 +142,29 @@ class Retrieval:
 
     def measure(self, trained: TrainedRun) -> Measured:
         """By factor: ``precision`` at k, ``average precision`` (its mean over queries), and ``chance`` of precision."""
-        embedded, columns = embed_rows(trained, self.factors, self.samples, "retrieval")
-        own = np.arange(len(embedded))
-        rows, _ = evaluation.nearest(embedded, embedded, self.k, metric=self.metric, own=own)
-        values: dict[str, dict[str, float]] = {"precision": {}, "average precision": {}, "chance": {}}
-        for name, codes in zip(self.factors, columns, strict=True):
-            right, known = evaluation.matches(codes[:, None], codes[:, None], rows)[..., 0], codes >= 0
-            values["precision"][name] = evaluation.precision(right, known).value
-            ranked = evaluation.mean_average_precision(embedded, embedded, codes, codes, metric=self.metric, own=own)
-            values["average precision"][name] = ranked.value
-            of_level = np.bincount(codes[known])
-            values["chance"][name] = float(of_level @ (of_level - 1)) / (known.sum() * (len(codes) - 1))
-        return Measured(values={f"{what}: {name}": value for what, by in values.items() for name, value in by.items()})
+        sample = draw_sample(trained, self.factors, self.samples, "retrieval", embedding=self.embedding)
+        own = np.arange(len(sample.rows))
 
+        @cache
+        def neighbours() -> npt.NDArray[np.int64]:
+            return evaluation.nearest(sample.embedded, sample.embedded, self.k, metric=self.metric, own=own)[0]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probes:
-    """Linear probes: what a linear model reads from embeddings of held-out rows, without noise.
+        def compute(factors: Sequence[str]) -> dict[str, Any]:
+            found = {}
+            for name in factors:
+                codes = sample.columns[name]
+                right, known = evaluation.matches(codes[:, None], codes[:, None], neighbours())[..., 0], codes >= 0
+                embedded, of_level = sample.embedded, np.bincount(codes[known])
+                ranked = evaluation.mean_average_precision(
+                    embedded, embedded, codes, codes, metric=self.metric, own=own
+                )
+                found[name] = {
+                    "precision": evaluation.precision(right, known).value,
+                    "average precision": ranked.value,
+                    "chance": float(of_level @ (of_level - 1)) / (known.sum() * (len(codes) - 1)),
+                }
+            return found
 
-    Attributes
-    ----------
-    factors : tuple of str
-        Those with levels are told by :func:`~setsup.evaluation.logistic_probe`, with a tenth of the rows held out;
-        continuous ones by :func:`~setsup.evaluation.ridge_probe`, with a fifth of them held out, each in turn.
-    samples : int
-        Rows that are embedded.
-
-    """
-
-    factors: tuple[str, ...]
-    samples: int = 10_000
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Libraries of its fits."""
-        return ("sklearn",)
-
-    def shrunk(self) -> "Probes":
-        """The same on few rows."""
-        return replace(self, samples=SMOKE_ROWS)
-
-    def measure(self, trained: TrainedRun) -> Measured:
-        """By factor: ``accuracy``, and ``majority``, what naming the most frequent level would have; or ``R²``."""
-        embedded, columns = embed_rows(trained, self.factors, self.samples)
-        values: dict[str, dict[str, float]] = {"accuracy": {}, "majority": {}, "R²": {}}
-        for name, codes in zip(self.factors, columns, strict=True):
-            if codes.dtype.kind == "f":
-                values["R²"][name] = evaluation.ridge_probe(embedded, codes, seed=trained.seed).r2
-            else:
-                found = evaluation.logistic_probe(embedded, codes, seed=trained.seed)
-                values["accuracy"][name], values["majority"][name] = found.accuracy, found.majority
-        return Measured(values={f"{what}: {name}": value for what, by in values.items() for name, value in by.items()})
+        found = sample.parts("retrieval", {"k": self.k, "metric": self.metric}, self.factors, compute)
+        kinds = ("precision", "average precision", "chance")
+        return Measured(values={f"{kind}: {name}": found[name][kind] for kind in kinds for name in self.factors})
