@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.retrieval import nearest, shared_keys
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
     from setsup.evaluation.statistics_networks import mine, noise_sweep
+    from setsup.evaluation.within_sets import within_set_variance
 
 __all__ = [
     "DCI",
@@ -52,6 +53,7 @@ __all__ = [
     "tsne_map",
     "umap_map",
     "vote",
+    "within_set_variance",
 ]
 
 if not TYPE_CHECKING:
@@ -66,6 +68,7 @@ if not TYPE_CHECKING:
         "retrieval": ("nearest", "shared_keys"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
         "statistics_networks": ("mine", "noise_sweep"),
+        "within_sets": ("within_set_variance",),
     }
 
     _NETWORKS = ("information", "neighbours", "probe_bound", "statistics_networks")
