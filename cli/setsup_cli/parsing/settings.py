@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.values import alternatives, convert_words, metavar, write_value
 
-__all__ = ["changed", "helps", "nested", "setting_fields"]
+__all__ = ["changed", "helps", "nested", "setting_fields", "typed_settings"]
 
 _SETTINGS = Group("Settings", sort_key=1.5)
 _WORDS = (int, float, str, NoneType)
@@ -77,6 +77,12 @@ def changed(options: Any, settings: Any, leave_out: Collection[str] = ()) -> dic
         elif value != before:
             found[name] = value
     return found
+
+
+def typed_settings(words: Sequence[str]) -> frozenset[str]:
+    """Dotted names that were given as options, such as ``information.steps``."""
+    names = (word.partition("=")[0] for word in words if word.startswith("--"))
+    return frozenset(name.removeprefix("--").replace("-", "_") for name in names if "." in name)
 
 
 def _hints(kind: type) -> dict[str, Any]:

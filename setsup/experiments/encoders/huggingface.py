@@ -70,7 +70,7 @@ def cached_folder(name: str) -> Path:
         ) from None
     except LocalEntryNotFoundError:
         raise DataError(
-            f"{name} is not in the cache of the Hugging Face hub, and setsup downloads no weights by itself{_fetch(name)}"
+            f"{name} is not in the cache of the Hugging Face hub, and setsup downloads none by itself{_fetch(name)}"
         ) from None
 
 

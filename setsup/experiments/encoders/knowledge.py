@@ -32,24 +32,24 @@ class FactorKnowledge:
 
     All are of the same rows, and of embeddings as they are.
 
-    ======================= ============================================================================================
-    measure                 of a factor
-    ======================= ============================================================================================
-    ``linear probe``        with levels: accuracy of :func:`~setsup.evaluation.logistic_probe` on a held-out tenth of the
-                            rows; continuous: R² of :func:`~setsup.evaluation.ridge_probe`
-    ``nearest neighbours``  with levels: share of rows whose level is the one that most of their `neighbours` nearest rows
-                            have (:func:`~setsup.evaluation.accuracy`, the row itself left out); continuous: R² of the mean
-                            of these neighbours
-    ``information``         lower bound on the mutual information in nats: with the estimator ``linear``, entropy less
-                            cross-entropy of the linear probe on the held-out rows, for factors with levels only;
-                            otherwise by :class:`~setsup.experiments.measures.FactorInformation`, under noise of a tenth
-                            of the standard deviation of the embeddings
-    ``average precision``   with levels: mean over queries of that of the ranking of all other rows
-                            (:func:`~setsup.evaluation.mean_average_precision`)
-    ``within-set variance`` with levels: share of the variance of the embedding that lies within sets of one level
-                            (:func:`~setsup.evaluation.within_set_variance`); the nearer to 0, the more invariant the
-                            embedding is within these sets
-    ======================= ============================================================================================
+    ``linear probe``
+        With levels: accuracy of :func:`~setsup.evaluation.logistic_probe` on a held-out tenth of the rows. Continuous:
+        R² of :func:`~setsup.evaluation.ridge_probe`.
+    ``nearest neighbours``
+        With levels: share of rows whose level is the one that most of their `neighbours` nearest rows have, the row
+        itself left out (:func:`~setsup.evaluation.accuracy`). Continuous: R² of the mean of these neighbours.
+    ``information``
+        Lower bound on the mutual information, in nats. With the estimator ``linear``: entropy less cross-entropy of
+        the linear probe on the held-out rows, for factors with levels. With others: by
+        :class:`~setsup.experiments.measures.FactorInformation`, under noise of a tenth of the standard deviation of
+        the embeddings.
+    ``average precision``
+        With levels: mean over queries of the average precision with which all other rows are ranked
+        (:func:`~setsup.evaluation.mean_average_precision`).
+    ``within-set variance``
+        With levels: share of the variance of the embedding that lies within sets of one level
+        (:func:`~setsup.evaluation.within_set_variance`). The nearer to 0, the more invariant is the embedding within
+        these sets.
 
     Attributes
     ----------
@@ -166,12 +166,17 @@ def spread_of(embedded: Reals) -> float:
 
 
 def _precision_by_chance(codes: npt.NDArray[np.int64]) -> float:
-    """Mean over queries of the share of other rows that have the query's level: precision of a random ranking.
+    """Mean over queries of the expected average precision of a random ranking.
 
-    The expected average precision of one is a little higher, by about ln n / n.
+    Of N rows, of which R are right, a right one at place k has j − 1 right ones among the k − 1 before it with the
+    expectation (k − 1)(R − 1) / (N − 1): the mean over places is (H + (N − H)(R − 1) / (N − 1)) / N, with
+    H = 1 + 1/2 + … + 1/N.
     """
     sizes = np.bincount(codes[codes >= 0]).astype(np.float64)
-    counted = sizes[sizes > 1]
-    if not counted.size:
+    sizes = sizes[sizes > 1]
+    if not sizes.size:
         return float("nan")
-    return float((counted * (counted - 1)).sum() / (counted.sum() * max(len(codes) - 1, 1)))
+    ranked, right = len(codes) - 1, sizes - 1
+    harmonic = float((1 / np.arange(1, ranked + 1)).sum())
+    expected = (harmonic + (ranked - harmonic) * (right - 1) / max(ranked - 1, 1)) / ranked
+    return float((sizes * expected).sum() / sizes.sum())
