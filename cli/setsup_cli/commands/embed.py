@@ -38,7 +38,8 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 _FILES = ("embeddings.npy", "factors.parquet", "rows.npy")
 
 HELP = """\
-Embeds the rows of a dataset by the method of a run, or by any frozen encoder (--encoder). Writes embeddings.npy, float32 (rows, dimensions); factors.parquet, the factors of the same rows, which
+Embeds by the method of a run, or by any frozen encoder: `setsup embed --encoder ENCODER DATASET`. Writes
+embeddings.npy, float32 (rows, dimensions); factors.parquet, the factors of the same rows, which
 setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. The last lines
 printed are the paths."""
 
