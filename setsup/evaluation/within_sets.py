@@ -59,7 +59,8 @@ def within_set_variance(embeddings: npt.ArrayLike, labels: npt.ArrayLike) -> flo
             f"{len(levels):,} labels are known among {len(reals):,} rows; variance within sets needs two labels or "
             "more, and one of them twice"
         )
-    centred = reals - reals.mean(axis=0)
+    centred = reals - reals[0]  # exactly 0 where all are equal
+    centred -= centred.mean(axis=0)
     sums = np.zeros((len(levels), reals.shape[1]))
     np.add.at(sums, dense, centred)
     means = sums / np.bincount(dense)[:, None]

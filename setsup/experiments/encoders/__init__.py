@@ -5,6 +5,12 @@
 encoder knows about each factor.
 """
 
+# ruff: noqa: E402
+
+from setsup.errors import need
+
+need("encoders need", "torch", "lightning")  # before what imports them
+
 from setsup.experiments.encoders.encoder import Encoder
 from setsup.experiments.encoders.factors import standard_evaluations, suitable_factors
 from setsup.experiments.encoders.knowledge import FactorKnowledge

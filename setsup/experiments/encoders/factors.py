@@ -68,6 +68,8 @@ def suitable_factors(
 
 
 def _reason(table: FactorTable, name: str, rows: npt.NDArray[np.int64], chosen: bool) -> str:
+    if table[name].role == "split" and not chosen:
+        return "it is a split"
     codes = table.codes(name, rows)
     continuous = table[name].continuous
     known = codes[np.isfinite(codes) if continuous else codes >= 0]

@@ -27,7 +27,7 @@ def own_encoder(path: Path, function: str) -> tuple[nn.Module, Callable[[Tensor]
     network, preprocess = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not isinstance(network, nn.Module) or not (preprocess is None or callable(preprocess)):
         raise SetsupError(
-            f"{where} returned a {type(found).__name__}: it returns a torch.nn.Module, or (module, preprocess)"
+            f"{where} returned {type(found).__name__!r}: it returns a torch.nn.Module, or (module, preprocess)"
         )
     own = _Own(network, where, path)
     if preprocess is None:
