@@ -75,6 +75,7 @@ class Options(Common):
         Literal["linear", "probe", "mine"],
         declared("linear|probe|mine", "Of information: the linear probe, a trained probe under noise, or MINE."),
     ] = "linear"
+    preset: Annotated[str | None, declared("FILE", "File of the runs' preset, if it is your own.")] = None
     device: Device = None
     batch: Batch = 64
     seed: Seed = 0
@@ -105,7 +106,7 @@ def run(options: Options) -> int:
     found: dict[str, Mapping[str, float]] = {}
     names: tuple[str, ...] = ()
     left_out: dict[str, str] = {}
-    for label, lines, trained in _trained(options, dataset, data):
+    for label, lines, trained in [*_trained(options, dataset, data)]:  # all are opened before anything is measured
         rows = trained.sample(options.rows)
         names, left_out = suitable_factors(dataset.factors, rows, options.factors or ())
         if not options.json:
@@ -141,7 +142,7 @@ def _trained(options: Options, dataset: "Dataset", data: Any) -> "Iterator[tuple
         trained = opened_encoder(name, options, dataset, data)
         yield trained.name, [describe_encoder(trained)], trained
     for folder in dict.fromkeys(options.runs or ()):
-        run = opened(folder)
+        run = opened(folder, options.preset)
         trained = load_trained(run, root=options.root, device=options.device)
         trained.seed, trained.dataset = options.seed, dataset
         yield f"{folder}{' (shrunk by --smoke)' if run.preset.shrunk else ''}", [*describe_run(run)], trained

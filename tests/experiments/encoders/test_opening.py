@@ -154,8 +154,8 @@ def test_broken_repositories_are_one_sentence(tmp_path: Path) -> None:
     whole = (folder / "model.safetensors").read_bytes()
     weights = load(whole)
     for content, sentence in (
-        (whole[:100], "transformers cannot read"),
-        (None, "transformers cannot read"),
+        (whole[:100], "cannot be read by transformers"),
+        (None, "cannot be read by transformers"),
         ({name: value for name, value in weights.items() if name != "layernorm.weight"}, "'layernorm.weight'"),
     ):
         (folder / "model.safetensors").unlink(missing_ok=True)
