@@ -11,12 +11,10 @@ __all__ = ["within_set_variance"]
 
 
 def within_set_variance(embeddings: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    r"""Share of the variance of embeddings that lies within sets of one label.
+    """Share of the variance of embeddings that lies within sets of one label.
 
-    With the mean m of all n rows of known label, and the means m_g of the L sets of rows of equal label,
-
-    .. math:: W = \frac{\sum_i \|x_i - m_{g(i)}\|^2 / (n - L)}{\sum_i \|x_i - m\|^2 / (n - 1)}
-
+    For n rows of known label with the mean m, in L sets of equal label with the means m_g, it is
+    ``[Σ ‖x − m_g‖² / (n − L)] / [Σ ‖x − m‖² / (n − 1)]``,
     that is 1 − R², adjusted for degrees of freedom, of a regression of the embedding on the levels of a factor (one-way
     analysis of variance, summed over dimensions). 0: rows of a set have one embedding, which is invariant to everything
     that varies in the set. 1: the factor does not move the mean of the embedding; as sums are divided by their degrees
