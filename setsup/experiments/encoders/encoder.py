@@ -102,7 +102,7 @@ class Encoder(nn.Module):
         mask = batch.get("mask")
         if mask is None:
             mask = torch.ones(images.shape[:2], dtype=torch.bool, device=images.device)
-        vectors = torch.cat([self._encoded(part) for part in images[mask].split(self.batch)])
+        vectors = torch.cat([self._encoded(part) for part in torch.split(images[mask], self.batch)])
         found = vectors.new_zeros(*mask.shape, vectors.shape[1])
         found[mask] = vectors
         return found

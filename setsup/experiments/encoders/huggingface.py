@@ -123,7 +123,8 @@ def _preprocessing(folder: Path) -> Callable[[Tensor], Tensor]:
     """The processor's work in batches of tensors where that gives the same, otherwise by the processor itself."""
     from transformers import AutoImageProcessor
 
-    by_processor = _ByProcessor(AutoImageProcessor.from_pretrained(folder, local_files_only=True))
+    processors: Any = AutoImageProcessor  # not annotated
+    by_processor = _ByProcessor(processors.from_pretrained(folder, local_files_only=True))
     batched = _described(by_processor.processor)
     return batched if batched is not None and _alike(batched, by_processor) else by_processor
 
@@ -155,7 +156,8 @@ def _described(processor: Any) -> Preprocessing | None:
             return None
     resample = getattr(processor, "resample", None)
     interpolation: Any = None if resample is None else _INTERPOLATIONS.get(int(resample))
-    mean, std = getattr(processor, "image_mean", None), getattr(processor, "image_std", None)
+    mean: Any = getattr(processor, "image_mean", None)
+    std: Any = getattr(processor, "image_std", None)
     if interpolation is None or (getattr(processor, "do_normalize", False) and not (mean and std)):
         return None
     if not getattr(processor, "do_normalize", False):
@@ -197,7 +199,9 @@ class _ByProcessor:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Without the progress bars and reports of transformers."""
-    from transformers.utils import logging
+    from transformers.utils import logging as transformers_logging
+
+    logging: Any = transformers_logging  # not annotated
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

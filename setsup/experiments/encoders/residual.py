@@ -67,7 +67,9 @@ def config_of(path: Path, weights: Mapping[str, Tensor]) -> "ResNetConfig":
     """The shape of a network by its weights, which have the names of transformers."""
     from transformers import ResNetConfig
 
-    stem, depths, widths, kind = weights.get("embedder.embedder.convolution.weight"), [], [], "basic"
+    stem, kind = weights.get("embedder.embedder.convolution.weight"), "basic"
+    depths: list[int] = []
+    widths: list[int] = []
     while (first := f"encoder.stages.{len(depths)}.layers") and f"{first}.0.layer.0.convolution.weight" in weights:
         block = f"{first}.0.layer"
         kind = "bottleneck" if f"{block}.2.convolution.weight" in weights else "basic"
