@@ -173,7 +173,7 @@ def _plot(out: Path, found: Mapping[str, Mapping[str, float]], names: Sequence[s
     def of(values: Mapping[str, float], measure: str) -> dict[str, float]:
         heights = {name: values.get(f"{measure}: {name}", float("nan")) for name in names}
         if measure == "information":  # a negative lower bound says no more than 0
-            heights = {name: max(0.0, height) for name, height in heights.items()}
+            heights = {name: max(height, 0.0) for name, height in heights.items()}
         return {name: height for name, height in heights.items() if isfinite(height)}
 
     panels = {
