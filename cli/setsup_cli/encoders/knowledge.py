@@ -120,7 +120,11 @@ def run(options: Options) -> int:
     if out is not None:
         _plot(out, found, names, dataset.name)
     if options.json:
-        about: dict[str, Any] = {"dataset": dataset.name, "split": options.split, "rows": min(options.rows, len(dataset))}
+        about: dict[str, Any] = {
+            "dataset": dataset.name,
+            "split": options.split,
+            "rows": min(options.rows, len(dataset)),
+        }
         about |= {"seed": options.seed, "factors": names, "left_out": left_out}
         show_json({**about, "encoders": found, "picture": None if out is None else str(out)})
         return 0
