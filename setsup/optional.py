@@ -63,6 +63,7 @@ LIBRARIES = {
         Library("s3fs", "s3fs", ("shards",), "shards over s3://"),
         Library("ray", "ray", ("ray",), "--on ray"),
         Library("pandas", "pandas", ("pandas",), "tables from and to pandas"),
+        Library("timm", "timm", (), "encoders of timm: --encoder timm:NAME"),
         Library("tensorboard", "tensorboard", (), "train --log tensorboard"),
         Library("wandb", "wandb", (), "train --log wandb"),
         Library("mlflow", "mlflow", (), "train --log mlflow"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
     from setsup.evaluation.sgd_probes import NetworkProbes, network_probes
     from setsup.evaluation.statistics_networks import mine, noise_sweep
+    from setsup.evaluation.within_sets import within_set_variance
 
 __all__ = [
     "DCI",
@@ -59,6 +60,7 @@ __all__ = [
     "tsne_map",
     "umap_map",
     "vote",
+    "within_set_variance",
 ]
 
 if not TYPE_CHECKING:
@@ -75,6 +77,7 @@ if not TYPE_CHECKING:
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
         "sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),
+        "within_sets": ("within_set_variance",),
     }
 
     _NETWORKS = ("information", "neighbours", "probe_bound", "sgd_probes", "statistics_networks")

@@ -16,7 +16,7 @@ from setsup.experiments.trained import TrainedRun
 from setsup.experiments.weights import load_trained
 from setsup.files.disk import need_writable
 
-__all__ = ["PARTS", "check_evaluations", "evaluate"]
+__all__ = ["PARTS", "check_evaluations", "evaluate", "identify"]
 
 PARTS = "evaluation"
 """Folder of a run that holds the parts of its evaluations."""
@@ -89,7 +89,7 @@ def evaluate(
     context = _context(run, preset, trained, root)
     found = {}
     for name, evaluation in chosen.items():
-        about = context | {"measure": _identity(evaluation)}
+        about = context | {"measure": identify(evaluation)}
         key = digest(about | {"settings": describe(evaluation)})
         if (stored := _stored(run, name, key)) is not None:
             found[name] = stored
@@ -122,7 +122,7 @@ def _context(run: Run, preset: Preset, trained: TrainedRun, root: Path | str | N
     }
 
 
-def _identity(evaluation: Evaluation) -> dict[str, Any]:
+def identify(evaluation: Evaluation) -> dict[str, Any]:
     """Class of an evaluation, and its version, an integer that is raised when its results change."""
     kind = type(evaluation)
     return {"class": f"{kind.__module__}.{kind.__qualname__}", "version": getattr(kind, "version", 0)}

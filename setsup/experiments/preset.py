@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "Measured", "Preset", "smoke"]
 
-_OPTIONS = ("runs", "preset", "only", "checkpoint", "again", "root", "device", "json", "quiet", "help")
+_OPTIONS = ("runs", "preset", "only", "checkpoint", "again", "root", "device", "encoder", "json", "quiet", "help")
 """Options of `setsup eval`, next to which evaluations have options under their names."""
 
 _NO_SETTING: Mapping[str, Any] = {"setting": False}

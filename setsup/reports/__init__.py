@@ -2,6 +2,7 @@
 
 from setsup.reports.grid import image_grid
 from setsup.reports.matches import match_sheet, matches_drawn
+from setsup.reports.panels import bar_panels
 from setsup.reports.plots import bars, curves
 from setsup.reports.points import image_scatter, scatter, scatter_panels
 from setsup.reports.sheet import contact_sheet
@@ -11,6 +12,7 @@ from setsup.reports.words import SetWords, Variation, describe, describe_triplet
 __all__ = [
     "SetWords",
     "Variation",
+    "bar_panels",
     "bars",
     "contact_sheet",
     "curves",

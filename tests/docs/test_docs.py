@@ -95,6 +95,8 @@ def needs_files(words: list[str]) -> bool:
     fetched = {name for name in manifest_names() if load_manifest(name).files}
     if verb == "train":
         return bool({*presets(), "--config"} & set(rest)) and not {"--smoke", "--help"} & set(rest)
+    if verb == "report":
+        return "--encoder" in rest  # minutes of fits
     if verb in ("eval", "embed", "export"):
         return not any(Path(word).is_dir() for word in rest)  # of a run that another line trains
     return verb in ("fetch", "prepare") or (verb == "sample" and bool(fetched & set(rest)))

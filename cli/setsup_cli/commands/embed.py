@@ -1,16 +1,27 @@
-"""``setsup embed``: computes embeddings of a dataset with a trained method."""
+"""``setsup embed``: computes embeddings of a dataset with a trained method, or with any encoder."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.embedding_files import FILES, write_embeddings
+from setsup_cli.encoders.options import (
+    MODE,
+    EncoderOptions,
+    describe_encoder,
+    names_encoder,
+    open_data,
+    opened_encoder,
+    results_folder,
+)
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Device, Named, Root, Split
 from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.source import check_root, open_source, read_source_options
 from setsup_cli.runs import check_device, describe_run, opened
 
@@ -21,13 +32,16 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.experiments import Data, TrainedRun
 
-__all__ = ["HELP", "Options", "run"]
+__all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Writes embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions) of maps, and for a method with
+Embeds by the method of a run, or by any frozen encoder: `setsup embed --encoder ENCODER DATASET`. Writes
+embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions) of maps, and for a method with
 several embeddings embeddings-NAME.npy of each; factors.parquet, the factors of the same rows, which
 setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. The last lines
 printed are the paths."""
+
+Where = Annotated[str | None, declared("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\".")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +59,7 @@ class Options(Common):
     ] = field(default=None, kw_only=False)
     root: Root = None
     split: Split = None
-    where: Annotated[str | None, declared("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\".")] = (
-        None
-    )
+    where: Where = None
     rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed of the run.", "all")] = None
     out: Annotated[
         Path | None,
@@ -62,17 +74,89 @@ class Options(Common):
     preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
     device: Device = None
     option: DatasetOptions = None
+    encoder: MODE = None
 
 
-def run(options: Options) -> int:
+@dataclass(frozen=True, kw_only=True)
+class ByEncoder(EncoderOptions):
+    """Options of the subcommand with ``--encoder``."""
+
+    where: Where = None
+    rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed.", "all")] = None
+    out: Annotated[
+        Path | None,
+        declared(
+            "FOLDER",
+            "Output folder.",
+            "encoders/ENCODER/embeddings-DATASET or -DATASET-SPLIT, with the suffix -part if rows are left out; an "
+            "error if the folder has other rows",
+        ),
+    ] = None
+
+
+class _Job(NamedTuple):
+    """What embeds which dataset, and how the result is called."""
+
+    trained: "TrainedRun"
+    dataset: "Dataset"
+    split: str | None
+    folder: Path
+    who: str
+    lines: tuple[str, ...]
+    about: Mapping[str, Any]
+
+
+def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
+    """Options of an encoder in place of those of a run."""
+    return Subcommand("embed", ByEncoder, HELP) if names_encoder(words) else subcommand
+
+
+def run(options: "Options | ByEncoder") -> int:
     """Embed, write, print."""
     need("embed needs", "torch", "lightning")
     import numpy as np
 
-    from setsup.experiments import load_trained
-
     check_root(options.root)
     check_device(options.device)
+    job = _of_encoder(options) if isinstance(options, ByEncoder) else _of_run(options)
+    trained, dataset, split = job.trained, job.dataset, job.split
+    rows = _rows(options, trained, dataset)
+    # a part is kept apart from the embeddings of all rows
+    folder = job.folder if rows is None else job.folder.with_name(f"{job.folder.name}-part")
+    numbers = np.arange(len(dataset)) if rows is None else rows
+    if options.out is not None:
+        folder = expanded(options.out)
+    elif _holds_others(folder, numbers):
+        raise SetsupError(f"{folder} contains embeddings of other rows; use --out FOLDER, or remove it")
+    for file in FILES:
+        need_writable(folder / file)
+    if not options.json:
+        for line in job.lines:
+            say(line)
+        many = f"{len(dataset):,}" if rows is None else f"{len(rows):,} of {len(dataset):,}"
+        say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
+    try:
+        files, shapes = write_embeddings(folder, trained, dataset, rows)
+    except (RuntimeError, ValueError, LookupError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise SetsupError(f"{job.who} cannot embed {_named(dataset, split)}: {reason}") from error
+    sizes = {name: shape[1] if len(shape) == 2 else list(shape[1:]) for name, shape in shapes.items()}
+    if options.json:
+        about = {**job.about, "dataset": dataset.name, "split": split}
+        about |= {"rows": len(numbers), "dimensions": sizes.get(None, sizes)}
+        show_json({**about, "files": {key: str(path) for key, path in files.items()}})
+        return 0
+    for title, shape in shapes.items():
+        dimensions = f"{' × '.join(map(str, shape[1:]))} dimensions{f' of {title}' if title else ''}"
+        say(f"{_named(dataset, split)}: {len(numbers):,} rows, {dimensions}")
+    for path in files.values():
+        say(str(path))
+    return 0
+
+
+def _of_run(options: Options) -> _Job:
+    from setsup.experiments import load_trained
+
     found = opened(options.run, options.preset, options.checkpoint)
     data = found.preset.data
     if data is None:
@@ -83,39 +167,20 @@ def run(options: Options) -> int:
     dataset = _dataset(options, trained, data)
     split = options.split or (data.split if options.dataset is None else None)
     name = dataset.name.replace("/", "-")  # shards have names of any form
-    rows = _rows(options, trained, dataset)
-    part = "" if rows is None else "-part"  # kept apart from the embeddings of all rows
-    folder = found.folder / f"embeddings-{name}{f'-{split}' if split else ''}{found.suffix}{part}"
-    numbers = np.arange(len(dataset)) if rows is None else rows
-    if options.out is not None:
-        folder = expanded(options.out)
-    elif _holds_others(folder, numbers):
-        raise SetsupError(f"{folder} contains embeddings of other rows; use --out FOLDER, or remove it")
-    for file in FILES:
-        need_writable(folder / file)
-    if not options.json:
-        for line in describe_run(found):
-            say(line)
-        many = f"{len(dataset):,}" if rows is None else f"{len(rows):,} of {len(dataset):,}"
-        say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
-    try:
-        files, shapes = write_embeddings(folder, trained, dataset, rows)
-    except (RuntimeError, ValueError, LookupError) as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error
-    sizes = {name: shape[1] if len(shape) == 2 else list(shape[1:]) for name, shape in shapes.items()}
-    if options.json:
-        about = {"run": str(found.folder), "substitute": found.substitute, "file_changed": found.file_changed}
-        about |= {"checkpoint": found.chosen or "last", "dataset": dataset.name, "split": split}
-        about |= {"rows": len(numbers), "dimensions": sizes.get(None, sizes)}
-        show_json({**about, "files": {key: str(path) for key, path in files.items()}})
-        return 0
-    for title, shape in shapes.items():
-        dimensions = f"{' × '.join(map(str, shape[1:]))} dimensions{f' of {title}' if title else ''}"
-        say(f"{_named(dataset, split)}: {len(numbers):,} rows, {dimensions}")
-    for path in files.values():
-        say(str(path))
-    return 0
+    folder = found.folder / f"embeddings-{name}{f'-{split}' if split else ''}{found.suffix}"
+    about = {"run": str(found.folder), "substitute": found.substitute, "file_changed": found.file_changed}
+    about["checkpoint"] = found.chosen or "last"
+    who = f"the method of {found.folder}"
+    return _Job(trained, dataset, split, folder, who, tuple(describe_run(found)), about)
+
+
+def _of_encoder(options: ByEncoder) -> _Job:
+    dataset, data = open_data(options)
+    trained = opened_encoder(options.encoder, options, dataset, data)
+    encoder: Any = trained.method
+    about = {"encoder": encoder.name, "random_weights": encoder.random, "weights": encoder.weights}
+    folder = results_folder(options.encoder, dataset, options.split, "embeddings-")
+    return _Job(trained, dataset, options.split, folder, trained.name, (describe_encoder(trained),), about)
 
 
 def _dataset(options: Options, trained: "TrainedRun", data: "Data") -> "Dataset":
@@ -146,7 +211,7 @@ def _named(dataset: "Dataset", split: str | None) -> str:
     return f"{dataset.name}, split {split}" if split else dataset.name
 
 
-def _rows(options: Options, trained: "TrainedRun", dataset: "Dataset") -> "npt.NDArray[np.int64] | None":
+def _rows(options: "Options | ByEncoder", trained: "TrainedRun", dataset: "Dataset") -> "npt.NDArray[np.int64] | None":
     """The selected rows, in order; None for all."""
     import numpy as np
 

@@ -1,20 +1,20 @@
-"""``setsup eval``: runs a paper's evaluations on trained methods."""
+"""``setsup eval``: runs a paper's evaluations on trained methods, and standard ones on any encoder."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
-from functools import partial, reduce
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import SetsupError, need
-from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.encoders import evaluating
+from setsup_cli.encoders.options import MODE, names_encoder
+from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Checkpoint, Common, Device, Root, flag, option
 from setsup_cli.parsing.parser import Subcommand, parse_known
-from setsup_cli.parsing.settings import nested
+from setsup_cli.parsing.settings import nested, typed_settings
 from setsup_cli.parsing.source import check_root
-from setsup_cli.parsing.values import write_value
-from setsup_cli.runs import check_device, describe_run, evaluated, number, opened
+from setsup_cli.results import announced, say_results, with_settings
+from setsup_cli.runs import check_device, describe_run, evaluated, opened
 
 if TYPE_CHECKING:
     from setsup.experiments import Evaluation, Preset, Run
@@ -25,7 +25,10 @@ HELP = """\
 Results are written to RUN/evaluation.json, and figures to the same folder; those of another checkpoint than the last
 to RUN/evaluation-best.json and the like. Settings of the evaluations are options: `setsup eval RUN --help` lists them,
 and `setsup eval RUN --information.steps 5000` changes one. What was measured before, on the same weights with the same
-settings, is printed as it was; an evaluation that was interrupted resumes."""
+settings, is printed as it was; an evaluation that was interrupted resumes.
+
+`setsup eval --encoder ENCODER DATASET` measures any frozen encoder by probes, retrieval, principal components and
+information."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,26 +51,30 @@ class Options(Common):
     again: Annotated[bool, flag("Measure again what was measured before on the same weights.")] = False
     root: Root = None
     device: Device = None
+    encoder: MODE = None
     typed: ClassVar[frozenset[str]] = frozenset()
     """Settings that were given, such as ``information.steps``, even with their default values."""
 
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
-    """Add the settings of the evaluations of the runs that words name."""
+    """Add the settings of the evaluations of the runs, or the encoder, that words name."""
+    if names_encoder(words):
+        return evaluating.resolve_options(words, HELP)
     given = parse_known(subcommand, words)
     if not given.runs:
         return subcommand
     need("eval needs", "torch", "lightning")
     evaluations = _evaluations([opened(folder, given.preset, given.checkpoint) for folder in given.runs], given.preset)
     settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
-    names = (word.partition("=")[0] for word in words if word.startswith("--"))
-    typed = frozenset(name.removeprefix("--").replace("-", "_") for name in names if "." in name)
-    made = make_dataclass("Options", settings, bases=(Options,), frozen=True, kw_only=True, namespace={"typed": typed})
+    namespace = {"typed": typed_settings(words)}
+    made = make_dataclass("Options", settings, bases=(Options,), frozen=True, kw_only=True, namespace=namespace)
     return Subcommand("eval", made, HELP, str(given.runs[0]))
 
 
 def run(options: Any) -> int:
     """Measure and print."""
+    if isinstance(options, evaluating.ByEncoder):
+        return evaluating.run(options)
     from setsup.experiments import evaluate
     from setsup.experiments.evaluating import check_evaluations
 
@@ -84,13 +91,13 @@ def run(options: Any) -> int:
         if not options.json:
             for line in (*describe_run(one), *_settings_kept(one, options.preset)):
                 say(line)
-        said: dict[str, Any] = {} if options.json else _announced(options.only or list(preset.evaluations))
+        said: dict[str, Any] = {} if options.json else announced(options.only or list(preset.evaluations))
         how = {"only": options.only or (), "root": options.root, "device": options.device, "again": options.again}
         names = list(evaluate(one, preset, **how, **said))
         kept = {name: one.results()[name] for name in names}
         found.append({**_about(one), "preset": preset.name, "evaluations": kept})
         if not options.json:
-            _say_results(one, kept)
+            say_results(one.results_path, kept)
     if options.json:
         show_json(found)
     return 0
@@ -109,20 +116,6 @@ def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:
     yield f"settings are the run's{f': {listed}' if listed else ', and those of the file'}"
 
 
-def _announced(names: Sequence[str]) -> "dict[str, Callable[[str, Evaluation], None]]":
-    """Print each evaluation when it starts, since some take many minutes; and those that were measured before."""
-    numbers = count(1)
-
-    def say_one(word: str, name: str, evaluation: "Evaluation") -> None:
-        from setsup.experiments.settings import describe
-
-        (_, kind), *settings = describe(evaluation).items()
-        said = ", ".join([kind, *(f"{setting} {write_value(value)}" for setting, value in settings)])
-        say_prose(f"{word} {name}, {next(numbers)} of {len(set(names))}: {said}")
-
-    return {"on_start": partial(say_one, "measuring"), "on_stored": partial(say_one, "measured before:")}
-
-
 def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":
     """All evaluations of some runs, with the settings of the first run that has them."""
     found: dict[str, Evaluation] = {}
@@ -133,15 +126,7 @@ def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluati
 
 def _changed(preset: "Preset", options: Any) -> "Preset":
     """The preset with the given settings of its evaluations; other settings may differ between runs."""
-    from setsup.experiments.settings import put
-
-    asked: dict[str, dict[str, Any]] = {name: {} for name in preset.evaluations}
-    for word in options.typed:
-        name, *path = word.split(".")
-        if name in asked:
-            asked[name][".".join(path)] = reduce(getattr, path, getattr(options, name))
-    kept = preset.evaluations.items()
-    return replace(preset, evaluations={name: put(evaluation, asked[name]) for name, evaluation in kept})
+    return replace(preset, evaluations=with_settings(preset.evaluations, options))
 
 
 def _about(run: "Run") -> dict[str, Any]:
@@ -155,21 +140,3 @@ def _about(run: "Run") -> dict[str, Any]:
         "steps": run.progress().steps,
         "finished": run.finished,
     }
-
-
-def _say_results(run: "Run", kept: Mapping[str, Mapping[str, Any]]) -> None:
-    rows = [row for name, entry in kept.items() for row in _rows(name, entry)]
-    if rows:
-        say()
-        show_table(["evaluation", "what", "value"], rows, right=("value",))
-    say()
-    for picture in (picture for entry in kept.values() for picture in entry["pictures"]):
-        say(str(run.folder / picture))
-    say(str(run.results_path))
-
-
-def _rows(name: str, entry: Mapping[str, Any]) -> Iterator[list[str]]:
-    for what, value in entry["values"].items():
-        yield [name, what, number(value)]
-    for what, (x, _) in entry["curves"].items():
-        yield [name, what, f"curve of {len(x)} points"]

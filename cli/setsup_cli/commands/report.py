@@ -1,7 +1,7 @@
 """``setsup report``: compares the results of runs with a paper's figure or table, and checks its claims."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import get_terminal_size
@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import need
 from setsup.files.expand_user import expanded
+from setsup_cli.encoders import knowledge
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, option
+from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
 
 if TYPE_CHECKING:
     from setsup.experiments.report.filled import FilledReport, Line
 
-__all__ = ["HELP", "Options", "run"]
+__all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Examples: `setsup report` lists the reports; `setsup report abc/fig4a` reads the runs in ./runs, prints means and
 standard deviations over seeds, and the commands of missing runs. Runs on a substitute dataset, in another precision or
-with other settings are listed in separate lines."""
+with other settings are listed in separate lines.
+
+`setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
+factor of a dataset; `setsup report factors --help` lists its options."""
 
 _DEFAULT = Path("runs")
 _WIDE = 8
@@ -43,8 +48,16 @@ class Options(Common):
     out: Annotated[Path | None, option("FILE.png", "Plot the report into this file.")] = None
 
 
-def run(options: Options) -> int:
+def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
+    """Options of the report on factors, which has its own."""
+    is_factors = next((word for word in words if not word.startswith("-")), None) == knowledge.NAME
+    return knowledge.SUBCOMMAND if is_factors else subcommand
+
+
+def run(options: "Options | knowledge.Options") -> int:
     """Read runs, and print and plot their results; or list the reports."""
+    if isinstance(options, knowledge.Options):
+        return knowledge.run(options)
     from setsup.experiments.report.registry import find_report, report_on, reports
 
     if options.report is None:
@@ -54,7 +67,8 @@ def run(options: Options) -> int:
                 [{"name": name, "shows": report.shows, "source": report.source} for name, report in listed.items()]
             )
         else:
-            show_table(["report", "what it shows"], [[name, report.shows] for name, report in listed.items()])
+            rows = [[name, report.shows] for name, report in listed.items()]
+            show_table(["report", "what it shows"], [*rows, [knowledge.NAME, knowledge.SHOWS]])
         return 0
     out = None if options.out is None else expanded(options.out)
     if out is not None:

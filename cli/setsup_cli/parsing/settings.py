@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.values import alternatives, convert_words, metavar, write_value
 
-__all__ = ["changed", "helps", "nested", "setting_fields"]
+__all__ = ["changed", "helps", "nested", "setting_fields", "typed_settings"]
 
 _SETTINGS = Group("Settings", sort_key=1.5)
 _WORDS = (int, float, str, NoneType)
@@ -85,6 +85,12 @@ def as_settings(value: Any) -> Any:
         return value
     kinds = [(name, type(one)) for name, one in value.items()]
     return make_dataclass("Parts", kinds, frozen=True, namespace={"__module__": __name__})(**value)
+
+
+def typed_settings(words: Sequence[str]) -> frozenset[str]:
+    """Dotted names that were given as options, such as ``information.steps``."""
+    names = (word.partition("=")[0] for word in words if word.startswith("--"))
+    return frozenset(name.removeprefix("--").replace("-", "_") for name in names if "." in name)
 
 
 def _hints(kind: type) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Subcommands with ``--encoder``: a frozen encoder in place of a run."""

@@ -1,0 +1,105 @@
+"""``setsup eval --encoder``: standard evaluations of a frozen encoder on any dataset."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, make_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+
+from setsup.errors import need
+from setsup.files.expand_user import expanded
+from setsup_cli.encoders.options import (
+    EncoderOptions,
+    check_named,
+    describe_encoder,
+    open_data,
+    opened_encoder,
+    results_folder,
+)
+from setsup_cli.output import say, say_prose, show_json
+from setsup_cli.parsing.arguments import option
+from setsup_cli.parsing.parser import Subcommand, parse_known
+from setsup_cli.parsing.settings import nested, typed_settings
+from setsup_cli.results import announced, say_results, with_settings
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.experiments import Data, Evaluation
+
+__all__ = ["ByEncoder", "resolve_options", "run"]
+
+_ROWS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByEncoder(EncoderOptions):
+    """Options of the subcommand with ``--encoder``, without the settings of evaluations."""
+
+    factors: Annotated[
+        tuple[str, ...] | None,
+        option("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
+    ] = None
+    only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
+    out: Annotated[Path | None, option("FOLDER", "Output folder.", "encoders/ENCODER/DATASET or DATASET-SPLIT")] = None
+    typed: ClassVar[frozenset[str]] = frozenset()
+    opened: "ClassVar[_Opened | None]" = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The dataset, and its evaluations before settings are changed."""
+
+    dataset: "Dataset"
+    data: "Data"
+    evaluations: "dict[str, Evaluation]"
+    left_out: dict[str, str]
+
+
+def resolve_options(words: Sequence[str], text: str) -> Subcommand:
+    """Options with the settings of the evaluations of the dataset that words name."""
+    need("eval needs", "torch", "lightning")
+    from setsup.experiments.encoders import standard_evaluations, suitable_factors
+    from setsup.samplers import EpochSampler
+
+    given = parse_known(Subcommand("eval", ByEncoder, text), words)
+    dataset, data = open_data(given)
+    check_named(given.factors, dataset, given)
+    table = dataset.factors
+    rows = EpochSampler(table, min(_ROWS, len(table)), epochs=1, seed=given.seed)[0].indices[0]
+    names, left_out = suitable_factors(table, np.asarray(rows), given.factors or ())
+    evaluations = standard_evaluations(table, names, _ROWS)
+    settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
+    namespace = {"typed": typed_settings(words), "opened": _Opened(dataset, data, evaluations, left_out)}
+    made = make_dataclass("Options", settings, bases=(ByEncoder,), frozen=True, kw_only=True, namespace=namespace)
+    return Subcommand("eval", made, text)
+
+
+def run(options: Any) -> int:
+    """Measure, write, print."""
+    from setsup.experiments.encoders import evaluate_encoder
+    from setsup.experiments.run import EVALUATION, read_json
+
+    found: _Opened = options.opened
+    dataset = found.dataset
+    folder = expanded(options.out or results_folder(options.encoder, dataset, options.split))
+    trained = opened_encoder(options.encoder, options, dataset, found.data, folder)
+    evaluations = with_settings(found.evaluations, options)
+    if not options.json:
+        say(describe_encoder(trained))
+        say(f"{dataset.name}{f', split {options.split}' if options.split else ''}: {len(dataset):,} rows")
+        for name, reason in found.left_out.items():
+            say_prose(f"left out {name}: {reason}")
+    names = options.only or tuple(evaluations)
+    about = {"source": found.data.name, "split": options.split}
+    on_start = None if options.json else announced(names)["on_start"]
+    measured = evaluate_encoder(trained, evaluations, about=about, only=options.only or (), on_start=on_start)
+    kept = read_json(folder / EVALUATION)
+    kept = {name: kept[name] for name in measured}
+    if options.json:
+        encoder: Any = trained.method
+        about |= {"encoder": encoder.name, "random_weights": encoder.random, "weights": encoder.weights}
+        show_json({"folder": str(folder), **about, "left_out": found.left_out, "evaluations": kept})
+    else:
+        say_results(folder / EVALUATION, kept)
+    return 0

@@ -1,0 +1,198 @@
+"""``setsup report factors``: what encoders and runs know about each factor of a dataset."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from setsup.errors import SetsupError, need
+from setsup.files.expand_user import expanded
+from setsup_cli.encoders.options import Batch, Seed, check_named, describe_encoder, open_data, opened_encoder
+from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.parser import Subcommand
+from setsup_cli.parsing.values import check_image
+from setsup_cli.runs import check_device, describe_run, opened
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.experiments import TrainedRun
+
+__all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
+
+NAME = "factors"
+SHOWS = "what frozen encoders and runs know about each factor of a dataset: setsup report factors --help"
+
+HELP = """\
+For each factor and each encoder: accuracy of a linear probe and of nearest neighbours (R² of a continuous factor), a
+lower bound on the information in nats, mean average precision of retrieval, and the share of the embedding's variance
+within sets in which the factor is fixed, 0 where nothing else moves it. Embeddings that know nothing have the values of
+the row "chance". Example: `setsup report factors shapes3d-procedural --encoder pixels:16 --encoder random:resnet18`."""
+
+_TITLES = {
+    "linear probe": "linear probe: accuracy, or R² of continuous factors",
+    "nearest neighbours": "nearest neighbours: accuracy, or R² of continuous factors",
+    "information": "information: lower bound, nats",
+    "average precision": "average precision of retrieval",
+    "within-set variance": "variance within sets of one level: 0 is invariant to all other factors",
+}
+_CHANCE = "chance"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the report."""
+
+    report: Annotated[Literal["factors"], declared("factors", "This report.")] = field(kw_only=False)
+    dataset: Annotated[
+        str,
+        declared("DATASET", "A name of `setsup datasets`, a CSV or Parquet file, a folder, or an address of shards."),
+    ] = field(kw_only=False)
+    runs: Annotated[
+        tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, compared too.")
+    ] = field(default=None, kw_only=False)
+    encoder: Annotated[
+        tuple[str, ...] | None,
+        declared(
+            "ENCODER",
+            "Frozen encoder, as `setsup embed --encoder pixels --help` describes it; may be repeated.",
+            consume_multiple=False,
+            allow_repeating=True,
+        ),
+    ] = None
+    root: Root = None
+    split: Split = None
+    option: DatasetOptions = None
+    factors: Annotated[
+        tuple[str, ...] | None,
+        declared("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
+    ] = None
+    rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.")] = 5_000
+    metric: Annotated[Literal["cosine", "l2sq"], declared("cosine|l2sq", "Of neighbours and retrieval.")] = "cosine"
+    estimator: Annotated[
+        Literal["linear", "probe", "mine"],
+        declared("linear|probe|mine", "Of information: the linear probe, a trained probe under noise, or MINE."),
+    ] = "linear"
+    preset: Annotated[str | None, declared("FILE", "File of the runs' preset, if it is your own.")] = None
+    device: Device = None
+    batch: Batch = 64
+    seed: Seed = 0
+    out: Annotated[Path | None, declared("FILE.png", "Plot the report into this file.")] = None
+
+
+SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
+
+
+def run(options: Options) -> int:
+    """Measure, print and plot."""
+    need("this report needs", "torch", "lightning", "sklearn")
+    from setsup.experiments.encoders import FactorKnowledge, suitable_factors
+
+    if not (options.encoder or options.runs):
+        raise SetsupError("`setsup report factors` compares encoders: name one with --encoder, or folders of runs")
+    out = None if options.out is None else expanded(options.out)
+    if out is not None:
+        need("--out needs", "matplotlib")
+        check_image(out)
+    source = Source(options.dataset, root=options.root, split=options.split, option=options.option)
+    check_device(options.device)
+    dataset, data = open_data(source)
+    check_named(options.factors, dataset, source)
+    measure = FactorKnowledge(
+        factors=options.factors or (), samples=options.rows, metric=options.metric, estimator=options.estimator
+    )
+    found: dict[str, Mapping[str, float]] = {}
+    names: tuple[str, ...] = ()
+    left_out: dict[str, str] = {}
+    for label, lines, trained in [*_trained(options, dataset, data)]:  # all are opened before anything is measured
+        rows = trained.sample(options.rows)
+        names, left_out = suitable_factors(dataset.factors, rows, options.factors or ())
+        if not options.json:
+            for line in lines:
+                say(line)
+        try:
+            found[label] = measure.measure(trained).values
+        except (RuntimeError, ValueError, LookupError) as error:
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
+    if out is not None:
+        _plot(out, found, names, dataset.name)
+    if options.json:
+        about: dict[str, Any] = {
+            "dataset": dataset.name,
+            "split": options.split,
+            "rows": min(options.rows, len(dataset)),
+        }
+        about |= {"seed": options.seed, "factors": names, "left_out": left_out}
+        show_json({**about, "encoders": found, "picture": None if out is None else str(out)})
+        return 0
+    for name, reason in left_out.items():
+        say_prose(f"left out {name}: {reason}")
+    say()
+    _print(found, names)
+    if out is not None:
+        say()
+        say(str(out))
+    return 0
+
+
+def _trained(options: Options, dataset: "Dataset", data: Any) -> "Iterator[tuple[str, Sequence[str], TrainedRun]]":
+    """Label, description and method of each encoder and run, all on the same dataset with the same seed."""
+    from setsup.experiments import load_trained
+
+    for name in dict.fromkeys(options.encoder or ()):
+        trained = opened_encoder(name, options, dataset, data)
+        yield trained.name, [describe_encoder(trained)], trained
+    for folder in dict.fromkeys(options.runs or ()):
+        run = opened(folder, options.preset)
+        trained = load_trained(run, root=options.root, device=options.device)
+        trained.seed, trained.dataset = options.seed, dataset
+        yield f"{folder}{' (shrunk by --smoke)' if run.preset.shrunk else ''}", [*describe_run(run)], trained
+
+
+def _print(found: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> None:
+    """A line for each factor and encoder, after one of chance."""
+    from setsup.experiments.encoders.knowledge import MEASURES
+
+    rows = []
+    for name in names:
+        chance = next(iter(found.values()))
+        cells = [_number(chance.get(f"chance: {measure}: {name}")) for measure in MEASURES]
+        rows.append([name, _CHANCE, *cells])
+        for label, values in found.items():
+            rows.append(["", label, *(_number(values.get(f"{measure}: {name}")) for measure in MEASURES)])
+    show_table(["factor", "encoder", *MEASURES], rows, right=MEASURES)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _plot(out: Path, found: Mapping[str, Mapping[str, float]], names: Sequence[str], dataset: str) -> None:
+    from setsup.files import written
+    from setsup.reports import bar_panels
+
+    def of(values: Mapping[str, float], measure: str) -> dict[str, float]:
+        heights = {name: values.get(f"{measure}: {name}", float("nan")) for name in names}
+        if measure == "information":  # a negative lower bound says no more than 0
+            heights = {name: max(height, 0.0) for name, height in heights.items()}
+        return {name: height for name, height in heights.items() if isfinite(height)}
+
+    panels = {
+        title: {label: of(values, measure) for label, values in found.items()} for measure, title in _TITLES.items()
+    }
+    series = found.items()
+    panels = {title: {label: of(values, one) for label, values in series} for one, title in _TITLES.items()}
+    panels = {title: panel for title, panel in panels.items() if any(panel.values())}
+    chance = next(iter(found.values()))
+    references = {title: of(chance, f"chance: {measure}") for measure, title in _TITLES.items() if title in panels}
+    picture = bar_panels(
+        panels,
+        references=references,
+        reference="chance: an embedding that knows nothing",
+        title=f"What encoders know about {dataset}",
+    )
+    with written(out) as part:
+        picture.save(part, format="png")

@@ -1,0 +1,109 @@
+"""Options of subcommands with ``--encoder``, and what they open."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from setsup.errors import SetsupError
+from setsup.experiments.data import Data
+from setsup_cli.parsing.arguments import Device, Source, option
+from setsup_cli.parsing.source import (
+    card_command,
+    check_factors,
+    check_root,
+    find_source,
+    open_source,
+    read_source_options,
+)
+from setsup_cli.runs import check_device
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.experiments import TrainedRun
+
+__all__ = [
+    "MODE",
+    "Batch",
+    "EncoderOptions",
+    "Seed",
+    "check_named",
+    "describe_encoder",
+    "names_encoder",
+    "open_data",
+    "opened_encoder",
+    "results_folder",
+]
+
+_FORMS = (
+    "hf:NAME, a repository in the Hugging Face hub's cache, or hf:./FOLDER; FILE.pt, a ResNet in torchvision's or "
+    "MoCo's layout; timm:NAME; FILE.py:FUNCTION, which returns a module; random:resnet50; pixels, or pixels:16. "
+    "Nothing is downloaded."
+)
+MODE = Annotated[
+    str | None,
+    option("ENCODER", f"A frozen encoder in place of RUN, with options of its own (--encoder pixels --help): {_FORMS}"),
+]
+"""The option where a run may be named instead."""
+Batch = Annotated[int, option("N", "Images per forward pass of the encoder, 1 to 256.")]
+Seed = Annotated[int, option("N", "Seed of the rows that are drawn, of estimators, and of random weights.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions(Source):
+    """Options of a subcommand that uses an encoder."""
+
+    encoder: Annotated[str, option("ENCODER", f"Frozen encoder: {_FORMS}")]
+    device: Device = None
+    batch: Batch = 64
+    seed: Seed = 0
+
+
+def names_encoder(words: Sequence[str]) -> bool:
+    """Whether words of the command line have ``--encoder``."""
+    return any(word.partition("=")[0] == "--encoder" for word in words)
+
+
+def open_data(options: Source) -> "tuple[Dataset, Data]":
+    """The dataset that options name, and its name and options, by which another split of it is opened."""
+    check_root(options.root)
+    dataset = open_source(options)
+    source, kind = find_source(options)
+    given = read_source_options(options.option or (), source, kind)
+    return dataset, Data(str(source), options.split, options=tuple(given.items()))
+
+
+def opened_encoder(
+    name: str, options: Any, dataset: "Dataset", data: Data | None = None, folder: Path = Path()
+) -> "TrainedRun":
+    """The encoder of a name, with a dataset."""
+    from setsup.experiments.encoders import encoder_run, open_encoder
+
+    check_device(options.device)
+    encoder = open_encoder(name, options.device, batch=options.batch, seed=options.seed)
+    return encoder_run(encoder, dataset, data=data, root=options.root, folder=folder, seed=options.seed)
+
+
+def check_named(factors: Sequence[str] | None, dataset: "Dataset", options: Source) -> None:
+    """Refuse names that are no factors of a dataset."""
+    check_factors(factors or (), dataset.factors, card_command(options))
+
+
+def results_folder(name: str, dataset: "Dataset", split: str | None, before: str = "") -> Path:
+    """Default folder of the results of an encoder, below ``encoders``."""
+    where = f"{before}{dataset.name}{f'-{split}' if split else ''}"
+    return Path("encoders", _slug(name), _slug(where))
+
+
+def _slug(text: str) -> str:
+    found = re.sub(r"[^\w.+-]+", "-", text).strip("-.")
+    if not found:
+        raise SetsupError(f"{text!r} makes no name of a folder: give --out FOLDER")
+    return found
+
+
+def describe_encoder(trained: "TrainedRun") -> str:
+    """A line that describes an encoder."""
+    about: Mapping[str, Any] = vars(trained.method)
+    return f"{trained.name}, weights: {about['weights']}"

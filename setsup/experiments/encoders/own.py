@@ -1,0 +1,67 @@
+"""Encoders that a function in a file of the user's own returns."""
+
+from collections.abc import Callable
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setsup.errors import SetsupError, near
+from setsup.experiments.encoders.preprocessing import as_rgb
+from setsup.experiments.registry import import_file
+
+__all__ = ["own_encoder"]
+
+
+def own_encoder(path: Path, function: str) -> tuple[nn.Module, Callable[[Tensor], Any]]:
+    """What a function returns: a network, which then reads floats in [0, 1], or a network and its preprocessing."""
+    module = import_file(path)
+    build = getattr(module, function, None)
+    if not callable(build):
+        functions = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        raise SetsupError(f"{path} has no function {function!r}{near(function, functions)}")
+    where = f"{path}:{function}"
+    found = _explained(where, path, build)
+    network, preprocess = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    if not isinstance(network, nn.Module) or not (preprocess is None or callable(preprocess)):
+        raise SetsupError(
+            f"{where} returned {type(found).__name__!r}: it returns a torch.nn.Module, or (module, preprocess)"
+        )
+    own = _Own(network, where, path)
+    if preprocess is None:
+        return own, unit_rgb
+    prepare: Callable[[Tensor], Any] = preprocess
+    return own, lambda images: _explained(f"the preprocessing of {where}", path, prepare, unit_rgb(images))
+
+
+def unit_rgb(images: Tensor) -> Tensor:
+    """Images of a dataset as (n, 3, H, W) float32 in [0, 1]."""
+    rgb = as_rgb(images)
+    return rgb.float() / 255 if rgb.dtype == torch.uint8 else rgb
+
+
+class _Own(nn.Module):
+    """The user's network; its errors become one sentence."""
+
+    def __init__(self, network: nn.Module, where: str, path: Path) -> None:
+        super().__init__()
+        self.network, self._where, self._path = network, where, path
+
+    def forward(self, images: Any) -> Any:
+        return _explained(f"the network of {self._where}", self._path, self.network, images)
+
+
+def _explained(what: str, path: Path, function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function of the user's; SetsupError names the line of the file that fails."""
+    try:
+        return function(*given)
+    except (SetsupError, MemoryError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        here = str(path.resolve())
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == here]
+        line = f" in line {lines[-1]}" if lines else ""
+        reason = str(error).strip().partition("\n")[0]
+        raise SetsupError(f"{what} fails{line} with {type(error).__name__}: {reason}") from error
