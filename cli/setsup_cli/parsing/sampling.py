@@ -1,6 +1,7 @@
 """From the options that were given to a sampler."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from setsup.factors.factor import Level
     from setsup.samplers import Sampler
 
-__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults"]
+__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults", "sample_command"]
 
 Given = Mapping[str, Any]
 """Options that were given, by name; a sampler has its own defaults for the others."""
@@ -122,6 +123,21 @@ def fill_defaults(
         found["sets"] = entries[0].drawable
         notes.append(f"sets {found['sets']}: as many as there are groups (--sets takes another)")
     return {**given, **found}, notes
+
+
+def sample_command(source: str, table: "FactorTable", preferred: Sequence[str] = (), index: str | None = None) -> str:
+    """A command that draws sets from a folder: by factors of which every group has two rows; else one that shows it."""
+    discrete = [one.name for one in table.factors if not one.continuous and one.role == "variation"]
+    varied = [name for name in discrete if (table.counts(name) > 1).sum() > 1]
+    for fixed in (preferred, *([name] for name in (*varied, *discrete))):
+        if fixed and not any(table[name].continuous for name in fixed):
+            counts = table.joint_counts(fixed)
+            if counts[counts > 0].min(initial=len(table)) > 1:
+                words = ["sample", source, "--inactive", *fixed]
+                break
+    else:
+        words = ["info", source]
+    return shlex.join(["setsup", *words, *(["--index", index] if index else [])])
 
 
 def _canonical(words: tuple[str, ...], table: "FactorTable", card: str) -> "str | Mapping[str, Level]":
