@@ -28,6 +28,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import find_manifest, foreign_entries, load_manifest, manifest_names
+from setsup.optional import extra_command
 
 __all__ = ["check_options", "find_opener", "load", "names", "opener_options"]
 
