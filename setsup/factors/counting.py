@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Array, Bools, Rows
 from setsup.checks import check_strings
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
-from setsup.factors.types import Array, Mask, Rows
 
 __all__ = ["count_equal", "counting_sort", "known_rows", "number_cells", "row_dtype", "with_outer"]
 
@@ -41,7 +41,7 @@ def count_equal(table: FactorColumns, name: str) -> Rows:
     return found
 
 
-def known_rows(columns: list[Array], mask: Mask | None) -> Rows | None:
+def known_rows(columns: list[Array], mask: Bools | None) -> Rows | None:
     """Numbers of the rows that the mask keeps and whose stored codes are all known, ascending; None for all rows."""
     kept = mask
     for column in columns:

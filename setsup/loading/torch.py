@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.checks import check_integer
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError, brief
@@ -17,7 +17,6 @@ from setsup.samplers import Sampler, Shard
 
 __all__ = ["SetBatches", "TensorConverter", "TorchRows", "accelerated_processes", "as_torch", "set_batches"]
 
-Array = npt.NDArray[Any]
 
 _BLOCK = 64  # steps drawn at a time
 _LAST = 2**63  # exclusive bound of steps

@@ -18,10 +18,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from setsup.arrays import Array, Rows, Steps
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array, Rows, Steps
 from setsup.random import below, fold, permute, stream_key
 from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw

@@ -26,12 +26,13 @@ from pathlib import Path
 
 import numpy as np
 
+from setsup.arrays import Places
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.video_lists import lists_beside, split_factor
 from setsup.errors import DamagedFile, need
 from setsup.factors import Factor, Kind
-from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.dataset import gather
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import STORED
@@ -24,7 +25,6 @@ from setsup.files.archives.zips import ZipArchive
 
 __all__ = ["Fill", "NpzArray"]
 
-Array = npt.NDArray[Any]
 Fill = Callable[[int, int, Array], None]
 """``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``."""
 

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.errors import FactorError, near
 from setsup.factors.factor import Factor, Kind, sort_of
 from setsup.factors.io.distinct import BLANKS, Sort, distinct, is_text, simplify, sorts_of, to_doubles
 from setsup.factors.stored import check_finite, code_dtype
-from setsup.factors.types import Array
 
 __all__ = ["ROLE_OF", "Field", "refuse_mixture"]
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable
@@ -23,7 +24,6 @@ from setsup.shards.layout import Member
 
 __all__ = ["FORMATS", "Labels", "encoded", "stored"]
 
-Array = npt.NDArray[Any]
 
 FORMATS = {"png": "png", "webp": "webp", "jpeg": "jpg", "npy": "npy"}
 """What images are stored as, and the last part of their members' extensions."""

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Places
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.releases import find_members
 
 __all__ = ["Models", "find_models", "published_splits"]
 
-Places = npt.NDArray[np.int64]
 
 _FILE = (
     r"(?P<synset>[0-9]{8})/(?P<model>[^/]+)/(?P<stem>models/model_normalized|model)\."

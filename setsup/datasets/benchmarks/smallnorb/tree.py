@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.fetching import fetch_images
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import FactorTable

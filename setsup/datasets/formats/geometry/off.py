@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.datasets.formats.geometry.records import content
 from setsup.errors import DamagedFile
 
 __all__ = ["Off", "read_off"]
 
-Doubles = npt.NDArray[np.float64]
 Triangles = npt.NDArray[np.int32]
 
 _START = re.compile(rb"\s*OFF\s*(\d{1,10})\s+(\d{1,10})(?:[^\S\n]+\d+)?[^\S\n]*(?:\n|\Z)")
@@ -42,7 +42,7 @@ class Off:
     `vertices` (n, 3) float64; `faces` (m, 3) int32.
     """
 
-    vertices: Doubles
+    vertices: Reals
     faces: Triangles
 
 
@@ -118,7 +118,7 @@ def _words(lines: io.BytesIO, label: str, what: str) -> list[bytes]:
     raise DamagedFile(f"{label} ends before {what}")
 
 
-def _numbers(words: list[bytes], least: int, most: int, label: str, what: str) -> Doubles:
+def _numbers(words: list[bytes], least: int, most: int, label: str, what: str) -> Reals:
     try:
         if not least <= len(words) <= most:
             raise ValueError

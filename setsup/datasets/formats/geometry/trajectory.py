@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DamagedFile
 
 __all__ = ["read_keys", "read_timestamps", "read_trajectory"]
 
-Array = npt.NDArray[Any]
 
 _BLOCK = 5
 _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers, sample_images
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import channels_of, parallel

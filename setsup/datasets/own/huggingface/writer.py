@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.checks import check_arguments, check_strings
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.datasets.images import parallel
@@ -27,7 +28,6 @@ from setsup.progress import progress
 
 __all__ = ["to_huggingface"]
 
-Array = npt.NDArray[Any]
 
 _BLOCK = 32 << 20  # bytes of arrays that are held at once, roughly
 _RAGGED = 1 << 20  # values of an array whose shape differs between rows, roughly

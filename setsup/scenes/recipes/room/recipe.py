@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals, Words
 from setsup.checks import check_image_size, check_integer
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.factor import Factor, Kind
@@ -47,8 +48,6 @@ from setsup.scenes.units import check_size
 
 __all__ = ["Room", "euler", "placed_objects", "spread_positions"]
 
-Reals = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
 
 _FOCAL, _HEIGHT = 500.0, 480  # pixels, of the paper's pictures
 _VERSION = 2  # of what is drawn: raised with every change that draws rooms anew, for folders that keep pictures
