@@ -93,7 +93,7 @@ def open(
         When the source does not exist, could be of two kinds, or does not take an option; when its files are missing
         or damaged.
     FactorError
-        When ``where`` is no expression over the dataset's factors.
+        When ``where`` is not an expression over the dataset's factors.
 
     Examples
     --------

@@ -270,8 +270,8 @@ def test_a_machine_without_setsup() -> None:
     [
         ("127.0.0.1:1", r"^nothing answers at 127.0.0.1:1 \(Connection refused\): see that the cluster runs"),
         ("ray://127.0.0.1:1", r"^nothing answers at ray://127.0.0.1:1 "),
-        ("cluster", r"^'cluster' is no address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto$"),
-        ("host:99999999", "no address of a Ray cluster"),
+        ("cluster", r"^'cluster' is not an address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto$"),
+        ("host:99999999", "not an address of a Ray cluster"),
     ],
     indirect=False,
 )

@@ -89,7 +89,7 @@ def load(
         When there is no such dataset, split or option, files are missing (with the ``setsup fetch`` command) or
         damaged, or an optional dependency is not installed.
     FactorError
-        When ``where`` is no expression over the dataset's factors.
+        When ``where`` is not an expression over the dataset's factors.
 
     """
     check_arguments(load, locals(), DataError)

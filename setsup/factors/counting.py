@@ -22,7 +22,7 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
     for name in [names] if isinstance(names, str) else check_strings(names, "the factors to group by", FactorError):
         if table[name].continuous:
             raise FactorError(
-                f"factor {name!r} is continuous, so no two rows need share a value: fix it with "
+                f"factor {name!r} is continuous, so it has no levels to group by: fix it with "
                 f"tolerance={{{name!r}: …}} (--tolerance), or fix {name + '_bin'!r} of table.binned({name!r}, width)"
             )
         wanted |= {table[name].name, *table.outer(name)}

@@ -263,7 +263,7 @@ class _Condition:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if value is not True:
                 return -value
             case ast.Constant(value=None):
-                self._refuse(node, 'None is no level; write "is None" or "is not None" to ask for unknown values')
+                self._refuse(node, 'None is not a level; write "is None" or "is not None" to ask for unknown values')
             case ast.Name() if factor is not None:
                 self._refuse_word(node, factor)
             case ast.Tuple() | ast.List() | ast.Set():
@@ -293,7 +293,7 @@ class _Condition:
         if node.id in (factor.levels or ()):
             self._refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
         close = near(node.id, [*self.table.names, *texts])
-        self._refuse(node, f"{node.id!r} is no factor, and a string needs quotes{close}")
+        self._refuse(node, f"{node.id!r} is not a factor, and a string needs quotes{close}")
 
     def _refuse_value(self, node: ast.expr, factor: Factor, value: Level) -> NoReturn:
         levels, name = factor.levels or (), factor.name

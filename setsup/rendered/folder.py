@@ -129,7 +129,7 @@ def open_rendered(folder: Path | str) -> RenderedFolder:
     """
     folder = expanded(folder).absolute()
     if not folder.is_dir():
-        state = "is no folder" if folder.exists() else "is not there"
+        state = "is not a folder" if folder.exists() else "is not there"
         raise DataError(f"{folder} {state}; give a folder of `setsup render`")
     layout = read_layout(folder)
     if (folder / PROGRESS).exists():

@@ -70,7 +70,7 @@ def test_help_has_the_options_of_the_recipe(setsup: Run) -> None:
     assert "Levels of the grid" in chairs  # from the recipe's own description
     assert "--size HEIGHT WIDTH" in shapes
     rooms = " ".join(setsup("render", "room", "--help").out.replace("│", " ").split())
-    for word in ("--rooms N How many rooms there are. [", "--pairs N How many pairs of views", "--count MIN MAX"):
+    for word in ("--rooms N Number of rooms. [", "--pairs N Number of pairs of views", "--count MIN MAX"):
         assert word in rooms
     assert "find_floor" not in rooms
 
@@ -216,7 +216,7 @@ def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     assert "480 samples" in card.out
     small = setsup("sample", "shapes", "--inactive", "shape", "scale", "--out", "small")
     assert small.code == 0
-    assert "size 15: as many rows as every group has" in small.out
+    assert "size 15: the number of rows of the smallest group" in small.out
 
 
 @pytest.mark.long("renderings")

@@ -176,7 +176,7 @@ def test_sets_are_drawn_from_shards(setsup: Run, folder: Path, tmp_path: Path) -
     found = setsup("sample", folder, "--inactive", "digit", "--out", "drawn")
     assert (found.code, found.err) == (0, "")
     assert "mnist: 400 rows" in found.out
-    assert "as many rows as every group has" in found.out or "every group has enough rows" in found.out
+    assert "the number of rows of the smallest group" in found.out or "every group has enough rows" in found.out
     indices = np.load("drawn/draws.npz")["indices"]
     assert np.ptp(open_shards(folder).factors.column("digit")[indices], axis=-1).max() == 0
     again = setsup("sample", folder, "--replay", "drawn/draws.jsonl", "--out", "again")

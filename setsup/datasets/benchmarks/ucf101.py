@@ -7,7 +7,7 @@ one actor or place, so that no group is in two parts of a split::
     actions = setsup.load("ucf101", root="data", split="split1-train")  # 16 frames from the middle of each video
     frames = setsup.load("ucf101", root="data", length=1, every=25)  # one frame per second
 
-What a row is, and how long it is, says :mod:`setsup.datasets.adapters.clips`.
+For rows and their lengths, see :mod:`setsup.datasets.adapters.clips`.
 
 References
 ----------

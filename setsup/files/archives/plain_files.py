@@ -77,7 +77,7 @@ def _opened(path: bytes, label: str) -> Iterator[tuple[int, int]]:
         try:
             about = os.fstat(file)
             if not stat.S_ISREG(about.st_mode):
-                raise DataError(f"{label} is no file any more")
+                raise DataError(f"{label} is not a file any more")
             yield file, about.st_size
         finally:
             os.close(file)

@@ -171,9 +171,9 @@ def drawable_groups(
             if few.all():
                 fix = "name fewer factors" if fewer else "name another factor"
         elif few.all():
-            fix = f"lower size{fewer}, or pass small='short' or 'replace' (--small short)"
+            fix = f"lower size{fewer}, or pass small='short' or small='replace'"
         else:
-            fix = "lower size, or pass small='drop' to leave them out, 'short' or 'replace' (--small drop)"
+            fix = "lower size, or pass small='drop' to leave them out, small='short' or small='replace'"
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "
             f"that a draw takes (smallest: {named}); {fix}"

@@ -76,7 +76,7 @@ def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
     for name in names:
         if table[name].continuous:
             raise FactorError(
-                f"factor {name!r} is continuous, so no two rows need share a value: order by {name + '_bin'!r} of "
+                f"factor {name!r} is continuous, so it has no levels to order by: order by {name + '_bin'!r} of "
                 f"table.binned({name!r}, width)"
             )
         chosen |= dict.fromkeys([*reversed(table.outer(name)), name])

@@ -181,7 +181,7 @@ def test_the_list_of_splits(copy):
         shapenet.open(copy)
     for content in (b"", b"a,b\n1,2\n", b"\xff\xfe\0"):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"all\.csv is no table"):
+        with pytest.raises(DataError, match=r"all\.csv is not a table"):
             shapenet.open(copy)
 
 

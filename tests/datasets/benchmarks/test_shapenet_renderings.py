@@ -584,7 +584,7 @@ def test_a_damaged_picture_is_named_when_it_is_fetched(tmp_path, cars):
         ({"test.txt": None}, r"has no .*test\.txt"),
         ({"dev.txt": None}, r"has no .*dev\.txt"),
         ({"dev.txt": b"../0001\n"}, r"dev\.txt names '\.\./0001', where a record was expected"),
-        ({"dev.txt": b"\xff\xfe0\x000"}, r"dev\.txt is no text"),
+        ({"dev.txt": b"\xff\xfe0\x000"}, r"dev\.txt is not a text"),
         ({"projection.txt": b"1 2 3\n"}, r"projection\.txt holds no 4 × 4 matrix"),
         ({"projection.txt": b"1 2 3 4\n" * 3 + b"1 2 3 four\n"}, r"projection\.txt holds no 4 × 4 matrix"),
         ({"projection.txt": b"1 2 3 4\n" * 3 + b"1 2 3 nan\n"}, r"projection\.txt holds no 4 × 4 matrix"),

@@ -184,7 +184,7 @@ def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Co
     try:
         table = csv.read_csv(io.BytesIO(content), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
-        raise DamagedFile(f"{label} is no table with {', '.join(columns)}") from error
+        raise DamagedFile(f"{label} is not a table with {', '.join(columns)}") from error
     wanted = pa.array([f"ILSVRC2012_val_{number:08}" for number in numbers.tolist()], pa.string())
     at = pc.index_in(wanted, value_set=table["ImageId"])
     if at.null_count:
