@@ -11,8 +11,7 @@ A video's name says which source it was cut from and what can be seen in it [1]_
 ``<source>_<action>_<body>_<camera>_np<people>_<viewpoint>_<quality>_<number>``. Videos of one source look alike.
 
 For rows and their lengths, see :mod:`setsup.datasets.adapters.clips`. Videos have one height and many widths:
-several
-are fetched together where `size` is given.
+several are fetched together where `size` is given.
 
 References
 ----------
