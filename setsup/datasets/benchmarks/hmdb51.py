@@ -146,7 +146,7 @@ def _splits(
             for line in lines:
                 video, _, part = line.rpartition(" ")
                 if part not in _ID or not video.strip().endswith(".avi"):
-                    raise DamagedFile(f"{label}: {line[:80]!r} is no video and 0, 1 or 2")
+                    raise DamagedFile(f"{label}: {line[:80]!r} is not a video and 0, 1 or 2")
                 listed[f"{action}/{video.strip().removesuffix('.avi')}"] = _ID[part]
         found.append(split_factor(f"split{split}", keys, listed, where))
     return found

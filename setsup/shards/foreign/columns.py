@@ -146,7 +146,7 @@ class _Reader:
             why = f"{len(names):,} different names, such as {shown(next(iter(names))[:40])!r}"
             if not within:
                 raise DataError(
-                    f"{self._source}: the fields {what}of its json members have {why}: that is no list of factors; "
+                    f"{self._source}: the fields {what}of its json members have {why}: that is not a list of factors; "
                     "index a copy without them"
                 )
             self.found.left_out[prefix.rstrip(".")] = f"its fields have {why}"

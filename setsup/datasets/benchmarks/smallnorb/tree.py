@@ -57,7 +57,7 @@ class SmallNorbTree(ReleaseDataset):
     Raises
     ------
     DataError
-        A folder is no category, an instance is none, or angles are written in no known way.
+        A folder is not a category, an instance is none, or angles are written in no known way.
 
     """
 
@@ -85,8 +85,8 @@ def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.N
     unknown = sorted(set(texts["category"].tolist()) - set(_CATEGORIES))
     if unknown:
         raise DataError(
-            f"{members.source}: the folder {unknown[0]!r} is no category of SmallNORB; animal, human, airplane, truck, "
-            "car or 0 to 4 were expected"
+            f"{members.source}: the folder {unknown[0]!r} is not a category of SmallNORB; animal, human, airplane, "
+            "truck, car or 0 to 4 were expected"
         )
     numbers = {name: texts[name].astype(np.int64) for name in ("instance", "azimuth", "elevation", "lighting")}
     if numbers["instance"].max() > 9:
