@@ -6,6 +6,8 @@ Every name here is imported when it is first used, so that ``import setsup`` cos
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from setsup.lazy import lazy_names
+
 if TYPE_CHECKING:
     from setsup.datasets.concatenation import concat
     from setsup.datasets.own.huggingface.dataset import from_huggingface
@@ -64,38 +66,42 @@ if not TYPE_CHECKING:
         *("correspondence", "datasets", "factors", "files", "loading", "random", "rendered", "reports", "samplers"),
         *("scenes", "shards"),
     )
-    _HOMES = {
-        "concat": "setsup.datasets.concatenation",
-        "from_huggingface": "setsup.datasets.own.huggingface.dataset",
-        "to_huggingface": "setsup.datasets.own.huggingface.writer",
-        "RenderedDataset": "setsup.rendered.dataset",
-        "load": "setsup.datasets.registry",
-        "names": "setsup.datasets.registry",
-        "open": "setsup.opening",  # not in __all__: a star import would hide Python's own
-        "loader": "setsup.loading.loader",
-        "open_table": "setsup.datasets.own.table",
-        "SetsupError": "setsup.errors",
-        "Factor": "setsup.factors.factor",
-        "Kind": "setsup.factors.factor",
-        "FactorTable": "setsup.factors.table",
-        "open_shards": "setsup.shards.opening",
-        "index_shards": "setsup.shards.foreign.indexing",
-        "write_shards": "setsup.shards.writing.writer",
-    }
+    _get = lazy_names(
+        __name__,
+        {
+            "datasets.concatenation": ("concat",),
+            "datasets.own.huggingface.dataset": ("from_huggingface",),
+            "datasets.own.huggingface.writer": ("to_huggingface",),
+            "datasets.own.table": ("open_table",),
+            "datasets.registry": ("load", "names"),
+            "errors": ("SetsupError",),
+            "factors.factor": ("Factor", "Kind"),
+            "factors.table": ("FactorTable",),
+            "loading.loader": ("loader",),
+            "opening": ("open",),  # not in __all__: a star import would hide Python's own
+            "rendered.dataset": ("RenderedDataset",),
+            "samplers": (
+                "DomainSampler",
+                "Draw",
+                "EpochSampler",
+                "Mixture",
+                "OrbitSampler",
+                "SetSampler",
+                "TripletSampler",
+            ),
+            "shards.foreign.indexing": ("index_shards",),
+            "shards.opening": ("open_shards",),
+            "shards.writing.writer": ("write_shards",),
+        },
+    )
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
             from importlib.metadata import version
 
-            found = version("setsup")
-        elif name in _PARTS:
-            found = import_module(f"setsup.{name}")
-        elif name in _HOMES or name in __all__:
-            found = getattr(import_module(_HOMES.get(name, "setsup.samplers")), name)
-        else:
-            raise AttributeError(f"module 'setsup' has no attribute {name!r}")
-        globals()[name] = found
-        return found
+            globals()[name] = version("setsup")
+            return globals()[name]
+        return import_module(f"setsup.{name}") if name in _PARTS else _get(name)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_HOMES})
+        return sorted({*globals(), *__all__, "open"})

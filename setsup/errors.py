@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from setsup.optional import command, installed
+from setsup.optional import command, extra_command, installed
 
 __all__ = [
     "DamagedFile",
@@ -113,9 +113,7 @@ def imported(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise LibraryError(
-            f"this needs {name}, which is not installed: pip install -e '.[{extra}]' in setsup's folder"
-        ) from error
+        raise LibraryError(f"this needs {name}, which is not installed: {extra_command(extra)}") from error
 
 
 def need(what: str, *modules: str) -> None:

@@ -93,7 +93,7 @@ def open(
         When the source does not exist, could be of two kinds, or does not take an option; when its files are missing
         or damaged.
     FactorError
-        When ``where`` is no expression over the dataset's factors.
+        When ``where`` is not an expression over the dataset's factors.
 
     Examples
     --------
@@ -219,9 +219,10 @@ def _unknown(source: Path | str) -> DataError:
         )
     close = list(_neighbours(str(source)))
     if isinstance(source, Path) or "/" in source or os.path.exists(path):
-        state = "is a file" if os.path.exists(path) else "does not exist"
         others = "; give a folder, a CSV or Parquet file, or the name of a dataset (`setsup datasets` lists them)"
-        return DataError(f"{source} {state}{near(source, close) if close else others}")
+        if os.path.exists(path):
+            return DataError(f"{source} is a file, but not CSV or Parquet{others}")
+        return DataError(f"{source} does not exist{near(source, close) if close else others}")
     return DataError(f"there is no dataset {source!r}{near(source, [*close, *names()])} (`setsup datasets` lists them)")
 
 

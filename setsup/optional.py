@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-__all__ = ["LIBRARIES", "Library", "command", "installed"]
+__all__ = ["LIBRARIES", "Library", "command", "extra_command", "installed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,15 @@ def installed(module: str) -> bool:
         return True
 
 
+def extra_command(*extras: str) -> str:
+    """Command that installs extras of setsup."""
+    return f"pip install -c constraints.txt -e '.[{','.join(extras)}]' in setsup's folder"
+
+
 def command(modules: Iterable[str]) -> str:
     """Command that installs libraries: by the extras of setsup, and by name what no extra brings."""
     named = [LIBRARIES.get(module) or Library(module, module, (), "") for module in modules]
     extras = list(dict.fromkeys(one.extras[0] for one in named if one.extras))
     plain = [one.package for one in named if not one.extras]
-    parts = [f"pip install -e '.[{','.join(extras)}]' in setsup's folder"] if extras else []
+    parts = [extra_command(*extras)] if extras else []
     return " and ".join([*parts, *([f"pip install {' '.join(plain)}"] if plain else [])])

@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Rows, Words
 from setsup.checks import check_string, is_integer
 from setsup.errors import SamplerError, brief
 
 __all__ = ["below", "below_few", "fold", "leading", "mix", "permute", "spread", "stream_key", "uniform"]
 
-Words = npt.NDArray[np.uint64]
-Rows = npt.NDArray[np.int64]
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15

@@ -152,7 +152,7 @@ def test_an_address_comes_before_a_path(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_kind_overrides(sources: Mapping[str, Path]) -> None:
     same(setsup.open(sources["text"], kind="table"), setsup.open(sources["photos"]))
-    with pytest.raises(DataError, match=r"photos\.txt is a file; "):
+    with pytest.raises(DataError, match=r"photos\.txt is a file, but not CSV or Parquet; "):
         setsup.open(sources["text"])
     with pytest.raises(DataError, match=r"photos\.csv is not the name of a benchmark"):
         setsup.open(sources["photos"], kind="benchmark")

@@ -270,8 +270,8 @@ def test_a_machine_without_setsup() -> None:
     [
         ("127.0.0.1:1", r"^nothing answers at 127.0.0.1:1 \(Connection refused\): see that the cluster runs"),
         ("ray://127.0.0.1:1", r"^nothing answers at ray://127.0.0.1:1 "),
-        ("cluster", r"^'cluster' is no address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto$"),
-        ("host:99999999", "no address of a Ray cluster"),
+        ("cluster", r"^'cluster' is not an address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto$"),
+        ("host:99999999", "not an address of a Ray cluster"),
     ],
     indirect=False,
 )
@@ -283,7 +283,7 @@ def test_addresses_that_are_none(address: str, said: str) -> None:
 def test_ray_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ray.py").write_text("raise ImportError('no ray')")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(DataError, match=r"this needs ray, which is not installed: pip install -e '.\[ray\]'"):
+    with pytest.raises(DataError, match=r"this needs ray, which is not installed: pip install -c .* -e '.\[ray\]'"):
         run(square, units(3), on=Ray())
 
 

@@ -184,7 +184,7 @@ def read_draws(path: Path) -> Recorded:
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no draws.jsonl, or is cut off: {error}") from error
+        raise DataError(f"{path} is not a draws.jsonl, or is cut off: {error}") from error
     head = found[0] if found else None
     expected = {
         "setsup": str,

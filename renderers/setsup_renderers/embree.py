@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Floats
 from setsup.checks import check_instance, check_integer
 from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.camera import Camera
@@ -20,7 +21,6 @@ from setsup_renderers.shading import Seen, Surfaces, albedo, light, normals
 
 __all__ = ["EmbreeRenderer"]
 
-Floats = npt.NDArray[np.float32]
 
 _RAYS = 1 << 13  # at a time, so that what they need stays in the processor's cache
 

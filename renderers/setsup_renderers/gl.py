@@ -22,8 +22,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Reals
 from setsup.checks import check_instance, check_integer
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
@@ -37,8 +37,6 @@ from setsup_renderers.gl_targets import LARGE, TRIANGLES, Fine, Target
 
 __all__ = ["GLRenderer"]
 
-Array = npt.NDArray[Any]
-Reals = npt.NDArray[np.float64]
 
 _log = logging.getLogger("setsup")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Floats, Reals
 from setsup.scenes.color import LINEAR
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.scene import Placement, Scene
@@ -16,9 +17,6 @@ from setsup.scenes.surfaces.coincident import hidden_sides
 
 __all__ = ["FLAT", "Surface", "surfaces"]
 
-Array = npt.NDArray[Any]
-Reals = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.float32]
 
 FLAT = np.dtype([("normal", "f4", 3), ("number", "i4", 2), ("color", "f2", 4)])
 """What is the same all over a triangle: its unit normal in the world, its instance and its own number, and its

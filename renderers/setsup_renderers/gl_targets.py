@@ -2,18 +2,16 @@
 
 from itertools import pairwise
 from sys import getrefcount
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.scenes.frame import Frame
 from setsup_renderers.gl_context import Context
 from setsup_renderers.gl_shaders import RESOLVE
 
 __all__ = ["LARGE", "TRIANGLES", "Fine", "Target"]
 
-Array = npt.NDArray[Any]
 
 LARGE = 1 << 22
 """Pixels: buffers of larger images are not kept."""

@@ -41,6 +41,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Floats
 from setsup.checks import check_instance
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
@@ -54,7 +55,6 @@ from setsup_renderers.shading import Seen, light
 
 __all__ = ["PyrenderRenderer"]
 
-Floats = npt.NDArray[np.float32]
 
 _MOST = (1 << 16) - 1
 _LIGHT = ((np.arange(_MOST + 1) / _MOST) ** GAMMA).astype(np.float32)  # of what pyrender gives

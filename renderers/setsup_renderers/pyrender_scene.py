@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
 from setsup.scenes.meshes.mesh import Material
@@ -17,7 +18,6 @@ from setsup_renderers.pyrender_context import check_holes
 
 __all__ = ["GAMMA", "Pass", "dim", "lamps", "middle", "passes", "pinhole", "pose", "surfaces"]
 
-Reals = npt.NDArray[np.float64]
 
 GAMMA = 2.2
 """The shader of pyrender gives linear light to the power of 1/2.2."""

@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Floats, Numbers
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Scene
 
 __all__ = ["Seen", "Surfaces", "albedo", "light", "normals"]
 
-Floats = npt.NDArray[np.float32]
-Numbers = npt.NDArray[np.int32]
 Blocked = Callable[[npt.NDArray[np.float64], Floats, float], npt.NDArray[np.bool_]]
 
 _LINEAR = LINEAR.astype(np.float32)

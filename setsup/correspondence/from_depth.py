@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_pixels
@@ -24,7 +25,6 @@ from setsup.scenes.camera import Camera
 
 __all__ = ["from_depth", "recorded_camera"]
 
-Reals = npt.NDArray[np.float64]
 
 _TURNED = 0.1  # how far the determinant of a recorded rotation may be from 1
 _VISIBLE, _OCCLUDED, _OUTSIDE, _NO_SURFACE = (np.uint8(one) for one in Status)

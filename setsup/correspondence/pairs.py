@@ -24,21 +24,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
 from setsup import random
+from setsup.arrays import Bools, Reals, Rows, Words
 from setsup.checks import check_array, check_image_size, check_integer, check_number
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError
 
 __all__ = ["AffinePairs", "affine_pairs"]
 
-Bools = npt.NDArray[np.bool_]
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 Size = tuple[int, int]
-Words = npt.NDArray[np.uint64]
 
 _NOISE = 0.1  # standard deviation of each entry of the warp about a rotation
 _ANGLE, _ENTRIES, _CENTRE, _SHIFT, _PIXELS = 0, slice(1, 5), slice(5, 7), slice(7, 9), 9  # parameters of an image's key

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
+from setsup.arrays import Bools, Reals, Rows
 from setsup.checks import check_arguments, check_array, check_image_size
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, brief
@@ -29,9 +30,6 @@ __all__ = [
     "partners",
 ]
 
-Bools = npt.NDArray[np.bool_]
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 Size = Sequence[int]
 
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 
@@ -36,8 +37,6 @@ __all__ = [
     "translate",
     "turning",
 ]
-
-Reals = npt.NDArray[np.float64]
 
 
 def translate(x: npt.ArrayLike, y: npt.ArrayLike) -> Reals:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_key, check_pixels
@@ -30,7 +31,6 @@ from setsup.scenes.scene import Scene
 
 __all__ = ["drawn_pixels", "spatial"]
 
-Reals = npt.NDArray[np.float64]
 
 _VISIBLE, _OCCLUDED, _OUTSIDE, _NO_SURFACE = (np.uint8(one) for one in Status)
 

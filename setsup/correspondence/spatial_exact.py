@@ -13,11 +13,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools, Reals, Rows
+
 __all__ = ["Boxes", "affine_rows", "cross", "met"]
 
-Bools = npt.NDArray[np.bool_]
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 _BRANCHES = 8
 _BRANCH = np.arange(_BRANCHES)

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools, Floats, Numbers, Reals
 from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, met
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.rays import Rays
@@ -34,10 +35,6 @@ from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["MARGIN", "ExactRays", "exact_rays"]
 
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float32]
-Numbers = npt.NDArray[np.int32]
-Reals = npt.NDArray[np.float64]
 
 MARGIN = 1e-4
 """What stands closer to a point than this share of its distance does not hide it, such as the point's own surface."""

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
+from setsup.arrays import Rows, Words
 from setsup.checks import check_arguments, check_image_size, check_integer
 from setsup.correspondence.pixel_pairs import (
     Partners,
@@ -36,8 +37,6 @@ from setsup.scenes.camera import Camera
 
 __all__ = ["DescriptorPairs", "Match", "descriptor_pairs", "view_pairs"]
 
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 Match = Callable[[Any, int, int, Camera, Camera, float, int], PixelPairs]
 

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.dataset import Dataset, check_out, fetch_request
 
 __all__ = ["Array", "BaseDataset", "Rows"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 
 class BaseDataset(Dataset):

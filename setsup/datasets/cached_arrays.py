@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DamagedFile, DataError
 from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, written
@@ -20,7 +21,6 @@ from setsup.files.disk import read_errors
 
 __all__ = ["cached_array", "cached_table", "file_states", "release_state"]
 
-Array = npt.NDArray[Any]
 
 _log = logging.getLogger("setsup")
 

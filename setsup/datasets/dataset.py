@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.checks import check_arguments, check_mapping, check_string, check_strings
 from setsup.errors import DataError, RowError, brief, near
 from setsup.factors.stored import check_rows
@@ -22,7 +23,6 @@ from setsup.files.mapped import check_mapped
 
 __all__ = ["Dataset", "Modality", "Selection", "check_out", "fetch_request", "gather", "of_row"]
 
-Array = npt.NDArray[Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -28,6 +28,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import find_manifest, foreign_entries, load_manifest, manifest_names
+from setsup.optional import extra_command
 
 __all__ = ["check_options", "find_opener", "load", "names", "opener_options"]
 
@@ -88,7 +89,7 @@ def load(
         When there is no such dataset, split or option, files are missing (with the ``setsup fetch`` command) or
         damaged, or an optional dependency is not installed.
     FactorError
-        When ``where`` is no expression over the dataset's factors.
+        When ``where`` is not an expression over the dataset's factors.
 
     """
     check_arguments(load, locals(), DataError)
@@ -190,5 +191,5 @@ def _needed(name: str) -> Iterator[None]:
         manifest = load_manifest(name) if name in manifest_names() else None
         if manifest is None or (error.name or "setsup").partition(".")[0] == "setsup":
             raise
-        package = f"-e '.[{manifest.extra}]'" if manifest.extra else error.name
-        raise DataError(f"{name} needs {error.name}, which is not installed; run `pip install {package}`") from error
+        install = extra_command(manifest.extra) if manifest.extra else f"pip install {error.name}"
+        raise DataError(f"{name} needs {error.name}, which is not installed: {install}") from error

@@ -4,10 +4,10 @@ Embeddings and factors are numpy arrays. Only the estimators of information that
 imported on first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from setsup.errors import need
+from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
@@ -82,14 +82,11 @@ if not TYPE_CHECKING:
 
     _NETWORKS = ("information", "neighbours", "probe_bound", "sgd_probes", "statistics_networks")
 
-    def __getattr__(name: str) -> object:
-        for home, names in _HOMES.items():
-            if name in names:
-                if home in _NETWORKS:
-                    need(f"{name} needs", "torch")
-                found = globals()[name] = getattr(import_module(f"setsup.evaluation.{home}"), name)
-                return found
-        raise AttributeError(f"module 'setsup.evaluation' has no attribute {name!r}")
+    def _check(name: str, home: str) -> None:
+        if home in _NETWORKS:
+            need(f"{name} needs", "torch")
+
+    __getattr__ = lazy_names(__name__, _HOMES, _check)
 
     def __dir__() -> list[str]:
         return sorted(__all__)

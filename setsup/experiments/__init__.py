@@ -7,10 +7,10 @@ paper says.
 Presets are plain settings: they are found and listed without torch. Names are imported on first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from setsup.errors import need
+from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
@@ -91,14 +91,11 @@ if not TYPE_CHECKING:
     }
     _NETWORKS = ("embedding", "evaluating", "export", "training.train", "weights")
 
-    def __getattr__(name: str) -> object:
-        for home, names in _HOMES.items():
-            if name in names:
-                if home in _NETWORKS:
-                    need("experiments need", "torch", "lightning")
-                found = globals()[name] = getattr(import_module(f"setsup.experiments.{home}"), name)
-                return found
-        raise AttributeError(f"module 'setsup.experiments' has no attribute {name!r}")
+    def _check(_: str, home: str) -> None:
+        if home in _NETWORKS:
+            need("experiments need", "torch", "lightning")
+
+    __getattr__ = lazy_names(__name__, _HOMES, _check)
 
     def __dir__() -> list[str]:
         return sorted(__all__)

@@ -69,7 +69,10 @@ def find_preset(name: str) -> Preset:
     if (file := split_file_name(name)) is not None:
         return _find_in_file(*file)
     if (preset := find_named(name)) is None:
-        raise SetsupError(f"there is no preset {name!r}{near(name, presets())} (`setsup train --help` lists them)")
+        group = [known for known in presets() if known.startswith(f"{name.rstrip('/')}/")]
+        raise SetsupError(
+            f"there is no preset {name!r}{near(name, group or presets())} (`setsup train --help` lists them)"
+        )
     return preset
 
 

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.checks import check_number
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, Level
-from setsup.factors.types import Array
 
 __all__ = ["add_bins"]
 

@@ -16,12 +16,12 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.checks import check_instance, check_integer, check_mapping, check_strings
 from setsup.errors import FactorError, RowError, brief, near
 from setsup.factors.factor import Factor, Level, check_factors, level_array
 from setsup.factors.fingerprint import digest
 from setsup.factors.stored import check_rows, code_dtype, freeze, stored_column
-from setsup.factors.types import Array
 from setsup.files.mapped import check_mapped
 
 __all__ = ["FactorColumns"]

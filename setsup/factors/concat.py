@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.checks import check_instance, check_strings
 from setsup.errors import FactorError
 from setsup.factors.factor import Factor, Kind, Level, sort_of
 from setsup.factors.stored import code_dtype, freeze
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array
 
 __all__ = ["concat"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Array, Bools, Rows
 from setsup.checks import check_strings
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
-from setsup.factors.types import Array, Mask, Rows
 
 __all__ = ["count_equal", "counting_sort", "known_rows", "number_cells", "row_dtype", "with_outer"]
 
@@ -22,7 +22,7 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
     for name in [names] if isinstance(names, str) else check_strings(names, "the factors to group by", FactorError):
         if table[name].continuous:
             raise FactorError(
-                f"factor {name!r} is continuous, so no two rows need share a value: fix it with "
+                f"factor {name!r} is continuous, so it has no levels to group by: fix it with "
                 f"tolerance={{{name!r}: …}} (--tolerance), or fix {name + '_bin'!r} of table.binned({name!r}, width)"
             )
         wanted |= {table[name].name, *table.outer(name)}
@@ -41,7 +41,7 @@ def count_equal(table: FactorColumns, name: str) -> Rows:
     return found
 
 
-def known_rows(columns: list[Array], mask: Mask | None) -> Rows | None:
+def known_rows(columns: list[Array], mask: Bools | None) -> Rows | None:
     """Numbers of the rows that the mask keeps and whose stored codes are all known, ascending; None for all rows."""
     kept = mask
     for column in columns:

@@ -42,9 +42,9 @@ class Expression:
             parsed = ast.parse(plain, mode="eval").body
         except SyntaxError as error:
             spot = _point(self.text, error.lineno or 1, (error.offset or 1) - 1, 1)
-            raise FactorError(f"this is no expression ({error.msg}){self.hint()}{spot}") from None
+            raise FactorError(f"this is not an expression ({error.msg}){self.hint()}{spot}") from None
         except ValueError as error:
-            raise FactorError(f"this is no expression ({error}){self.hint()}: {clip(self.text)}") from None
+            raise FactorError(f"this is not an expression ({error}){self.hint()}: {clip(self.text)}") from None
         lines = plain.split("\n")
         for node in ast.walk(parsed):
             if isinstance(node, ast.Name):
@@ -55,7 +55,7 @@ class Expression:
         return parsed
 
     def hint(self) -> str:
-        """How to correct something that is no expression."""
+        """How to correct something that is not an expression."""
         plain, _ = _without_backticks(self.text)
         if "`" in _QUOTED.sub("", plain):
             return "; a name in backticks must end with a backtick, on the same line"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from setsup.arrays import Array, Bools
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import counting_sort, known_rows, number_cells, row_dtype, with_outer
 from setsup.factors.groups import GridLayout, Groups, IndexLayout, terms
-from setsup.factors.types import Array, Mask
 from setsup.factors.where import evaluate
 from setsup.files import cache_folder, locked, written_folder
 from setsup.files.atomic import clear
@@ -27,7 +27,7 @@ _VERSION = 1  # of the index on disk
 _log = logging.getLogger("setsup")
 
 
-def group_by(table: FactorColumns, names: Iterable[str], where: str | Mask | None = None) -> Groups:
+def group_by(table: FactorColumns, names: Iterable[str], where: str | Bools | None = None) -> Groups:
     """Partition rows by the levels of the named factors and of those they are nested in."""
     chosen = with_outer(table, names)
     if not isinstance(where, str | np.ndarray | None):
@@ -50,7 +50,7 @@ def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
     return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
 
 
-def _index(table: FactorColumns, names: tuple[str, ...], mask: Mask | None) -> Groups:
+def _index(table: FactorColumns, names: tuple[str, ...], mask: Bools | None) -> Groups:
     excluded = 0 if mask is None else len(table) - int(np.count_nonzero(mask))
     columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
     rows = known_rows(columns, mask)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.checks import is_integer
 from setsup.errors import RowError, brief
 from setsup.factors.columns import FactorColumns
-from setsup.factors.types import Array, Rows
 from setsup.files.mapped import check_mapped
 
 __all__ = ["GridLayout", "Groups", "IndexLayout", "terms"]

@@ -4,11 +4,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import PLURAL, Factor, sort_of
 from setsup.factors.stored import freeze
-from setsup.factors.types import Array
 
 __all__ = ["join"]
 

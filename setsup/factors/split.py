@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Rows
 from setsup.checks import check_arguments, check_choice, check_integer, is_number
 from setsup.errors import FactorError, brief
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Rows
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["ROUNDINGS", "check_disjoint", "split"]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.checks import check_array
 from setsup.errors import FactorError, RowError
 from setsup.factors.factor import Factor
-from setsup.factors.types import Array, Rows
 
 __all__ = ["as_array", "check_finite", "check_rows", "code_dtype", "drop_signs", "freeze", "stored_column"]
 

@@ -26,12 +26,12 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools
 from setsup.errors import FactorError, near
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import count_equal
 from setsup.factors.expression import Expression, clip
 from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of, stored_level
-from setsup.factors.types import Mask
 
 __all__ = ["evaluate"]
 
@@ -57,7 +57,7 @@ _FORM = {"number": "a number without quotes", "boolean": "True or False", "strin
 _BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
 
 
-def evaluate(expression: str, table: FactorColumns) -> Mask:
+def evaluate(expression: str, table: FactorColumns) -> Bools:
     """Rows for which an expression is true.
 
     Returns (rows,) bool.
@@ -78,7 +78,7 @@ class _Condition:
     expression: Expression
     table: FactorColumns
 
-    def holds(self, node: ast.expr, wanted: bool) -> Mask:
+    def holds(self, node: ast.expr, wanted: bool) -> Bools:
         """Rows for which it is known that a condition is as wanted."""
         match node:
             case ast.BoolOp():
@@ -95,7 +95,7 @@ class _Condition:
                 self._refuse(node, f"factor {factor.name!r} alone is not a condition; compare it with a value")
         self._refuse_kind(node)
 
-    def _compare(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Mask:
+    def _compare(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Bools:
         if isinstance(link, ast.In | ast.NotIn):
             return self._find_in(left, right, wanted == isinstance(link, ast.In))
         if isinstance(link, ast.Is | ast.IsNot):
@@ -118,7 +118,7 @@ class _Condition:
             self._constant(side)
         self._refuse(left, "this comparison names no factor; names of factors have no quotes")
 
-    def _compare_one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
+    def _compare_one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Bools:
         """Compare a factor with a value."""
         factor = self._factor(name)
         if link not in _ORDERED:
@@ -139,7 +139,7 @@ class _Condition:
             self._refuse_value(node, factor, value)
         return self._look_up(factor, chosen if wanted else ~chosen)
 
-    def _compare_calculated(self, node: ast.expr, link: type[ast.cmpop], other: ast.expr, wanted: bool) -> Mask:
+    def _compare_calculated(self, node: ast.expr, link: type[ast.cmpop], other: ast.expr, wanted: bool) -> Bools:
         """Compare what follows from a factor's level with a number."""
         match node:
             case ast.Call(func=ast.Name(id="count"), args=[ast.Name() as name], keywords=[]):
@@ -170,7 +170,7 @@ class _Condition:
             self._refuse(node, f"this is compared with a number, not {value!r}")
         return value
 
-    def _find_in(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
+    def _find_in(self, name: ast.expr, node: ast.expr, wanted: bool) -> Bools:
         """Find a factor among the values of a tuple, list or set."""
         if not isinstance(name, ast.Name):
             if isinstance(name, ast.BinOp | ast.Call):
@@ -184,7 +184,7 @@ class _Condition:
             self._refuse(node, "after 'in' there must be a tuple such as ('a', 'b'); one value needs a comma: (9,)")
         return self._among(factor, node.elts, wanted)
 
-    def _among(self, factor: Factor, nodes: Sequence[ast.expr], wanted: bool) -> Mask:
+    def _among(self, factor: Factor, nodes: Sequence[ast.expr], wanted: bool) -> Bools:
         """Find a factor among values."""
         pairs = [(node, stored_level(self._constant(node, factor), factor.levels or ())) for node in nodes]
         if factor.levels is None:
@@ -198,7 +198,7 @@ class _Condition:
             chosen[code] = wanted
         return self._look_up(factor, chosen)
 
-    def _unknown(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
+    def _unknown(self, name: ast.expr, node: ast.expr, wanted: bool) -> Bools:
         if not isinstance(name, ast.Name) or not (isinstance(node, ast.Constant) and node.value is None):
             self._refuse(node, "'is' asks for unknown values only, as in \"factor is None\"; compare values with ==")
         factor = self._factor(name)
@@ -209,7 +209,7 @@ class _Condition:
             return np.equal(np.isnan(column), wanted)
         return np.equal(np.equal(column, np.iinfo(column.dtype).max), wanted)
 
-    def _compare_two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Mask:
+    def _compare_two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Bools:
         """Compare two factors by their values."""
         one, two = self._factor(left), self._factor(right)
         sorts = [("number" if factor.levels is None else sort_of(factor.levels[0])) for factor in (one, two)]
@@ -236,7 +236,7 @@ class _Condition:
             found[rows] = (_COMPARED[link](a, b) == wanted) & ~(np.isnan(a) | np.isnan(b))
         return found
 
-    def _look_up(self, factor: Factor, chosen: Mask) -> Mask:
+    def _look_up(self, factor: Factor, chosen: Bools) -> Bools:
         """Rows whose level is among the chosen ones; an unknown value is never."""
         if self.table.is_grid:
             stride = self.table.strides[factor.name]
@@ -263,7 +263,7 @@ class _Condition:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if value is not True:
                 return -value
             case ast.Constant(value=None):
-                self._refuse(node, 'None is no level; write "is None" or "is not None" to ask for unknown values')
+                self._refuse(node, 'None is not a level; write "is None" or "is not None" to ask for unknown values')
             case ast.Name() if factor is not None:
                 self._refuse_word(node, factor)
             case ast.Tuple() | ast.List() | ast.Set():
@@ -293,7 +293,7 @@ class _Condition:
         if node.id in (factor.levels or ()):
             self._refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
         close = near(node.id, [*self.table.names, *texts])
-        self._refuse(node, f"{node.id!r} is no factor, and a string needs quotes{close}")
+        self._refuse(node, f"{node.id!r} is not a factor, and a string needs quotes{close}")
 
     def _refuse_value(self, node: ast.expr, factor: Factor, value: Level) -> NoReturn:
         levels, name = factor.levels or (), factor.name
@@ -317,7 +317,7 @@ def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
     return "; the nearest are " + " and ".join(str(level) for level in (below, above) if level is not None)
 
 
-def _join(masks: Iterator[Mask], every: bool) -> Mask:
+def _join(masks: Iterator[Bools], every: bool) -> Bools:
     found = next(masks)
     for mask in masks:
         if every:
@@ -331,7 +331,7 @@ def _blocks(rows: int) -> Iterator[slice]:
     return (slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK))
 
 
-def _test(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Mask:
+def _test(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Bools:
     """Known numbers for which a test gives the wanted result."""
     found = np.empty(len(column), dtype=np.bool_)
     for rows in _blocks(len(column)):

@@ -1,6 +1,5 @@
 """Files: atomic writes, locks, manifests, downloads. Knows nothing of factors or images."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from setsup.files.atomic import written, written_folder
@@ -22,6 +21,7 @@ from setsup.files.manifests.manifest import (
 from setsup.files.manifests.packages import load_manifest, manifest_folder, manifest_names
 from setsup.files.manifests.parsing import read_manifest
 from setsup.files.roots import data_places, find_root
+from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.files.archives.members import MemberIndex, open_members
@@ -64,15 +64,11 @@ __all__ = [
 
 if not TYPE_CHECKING:
     # these need numpy, which commands that only read manifests do without
-    _HOMES = {
-        "MemberIndex": "setsup.files.archives.members",
-        "find_members": "setsup.files.archives.releases",
-        "open_members": "setsup.files.archives.members",
-        "unpack": "setsup.files.archives.unpacking",
-    }
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'setsup.files' has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-        return found
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "archives.members": ("MemberIndex", "open_members"),
+            "archives.releases": ("find_members",),
+            "archives.unpacking": ("unpack",),
+        },
+    )

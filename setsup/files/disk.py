@@ -96,7 +96,8 @@ def need_readable(path: Path, expected: str) -> None:
     """Raise unless a path is a readable file."""
     # os.path, since Path.is_file raises where a folder may not be entered
     if not os.path.isfile(path):
-        raise DataError(f"{path} {'is no file' if os.path.exists(path) else 'is not there'}; {expected} was expected")
+        state = "is not a file" if os.path.exists(path) else "is not there"
+        raise DataError(f"{path} {state}; {expected} was expected")
     with read_errors(path):
         path.open("rb").close()
 

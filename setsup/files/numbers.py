@@ -28,5 +28,5 @@ def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
     except (ValueError, DeprecationWarning):
         found = np.empty(0)
     if not len(found) or found[-1] != float(_LAST_WORD):
-        refuse(label, "has a word that is no number where one was expected")
+        refuse(label, "has a word that is not a number where one was expected")
     return found[:-1]

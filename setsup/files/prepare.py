@@ -12,11 +12,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import clear, settle, written
 from setsup.files.builds import Journal, build_once, checksum, write_all
@@ -26,7 +25,6 @@ from setsup.progress import Advance
 
 __all__ = ["Check", "Fill", "prepare_array"]
 
-Array = npt.NDArray[Any]
 
 Fill = Callable[[int, int, Array], None]
 """``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` of the source into ``out``, (stop − start, ...)."""

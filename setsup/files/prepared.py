@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.files.cache import cache_folder
 from setsup.files.digest import content_digest
 from setsup.files.disk import read_errors
@@ -30,8 +30,6 @@ VERSION = 1
 
 HEADER = 4096
 """Bytes before the first row, so that rows of whole pages start on a page."""
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ def text_of(content: bytes, label: str, fix: str = "fetch it again") -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DamagedFile(f"{label} is no text ({error.reason} at byte {error.start:,})", fix) from None
+        raise DamagedFile(f"{label} is not a text ({error.reason} at byte {error.start:,})", fix) from None
 
 
 def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[str]) -> Place | None:

@@ -251,7 +251,7 @@ def _reach(address: str) -> None:
     """Refuse an address at which nothing answers: Ray itself would try for long."""
     found = _ADDRESS.fullmatch(address)
     if found is None:
-        raise DataError(f"{address!r} is no address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto")
+        raise DataError(f"{address!r} is not an address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto")
     try:
         socket.create_connection((found["host"], int(found["port"])), _ANSWERS).close()
     except (OSError, OverflowError, UnicodeError) as error:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.samplers import Draw
@@ -14,7 +14,6 @@ __all__ = ["Batch", "Transform", "check_names", "make_batch"]
 
 _ROLES = ("step", "indices", "mask", "inactive", "factors")
 
-Array = npt.NDArray[Any]
 Batch = dict[str, Any]
 Transform = Callable[[Batch], Batch]
 

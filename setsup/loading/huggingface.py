@@ -4,12 +4,13 @@ from typing import Any
 
 from setsup.errors import SetsupError
 from setsup.loading.loader import Loader
+from setsup.optional import extra_command
 
 try:
     from transformers import TrainerCallback
     from transformers.trainer_callback import ExportableState
 except ImportError:
-    raise SetsupError("transformers is not installed: pip install -e '.[train]' in setsup's folder") from None
+    raise SetsupError(f"transformers is not installed: {extra_command('train')}") from None
 
 __all__ = ["PositionCallback"]
 

@@ -7,12 +7,13 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.loader import Loader
+from setsup.optional import extra_command
 from setsup.samplers import Sampler
 
 try:
     from lightning.pytorch import LightningDataModule
 except ImportError:
-    raise SetsupError("Lightning is not installed: pip install -e '.[train]' in setsup's folder") from None
+    raise SetsupError(f"Lightning is not installed: {extra_command('train')}") from None
 
 __all__ = ["LightningBatches"]
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from setsup.arrays import Array
 
 __all__ = ["Ring"]
 
-Array = npt.NDArray[Any]
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
 _KEPT = 32  # arrays per ring; consumers that hold more batches get fresh memory

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.checks import check_integer
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.factors.stored import check_rows
 from setsup.loading.batch import Batch
+from setsup.optional import extra_command
 from setsup.samplers import Sampler, Shard
 
 __all__ = ["SetBatches", "TensorConverter", "TorchRows", "accelerated_processes", "as_torch", "set_batches"]
 
-Array = npt.NDArray[Any]
 
 _BLOCK = 64  # steps drawn at a time
 _LAST = 2**63  # exclusive bound of steps
@@ -26,9 +26,7 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise SetsupError(
-            "torch is not installed: pip install -e '.[torch]' in setsup's folder, or pass to='numpy' for arrays"
-        ) from None
+        raise SetsupError(f"torch is not installed: {extra_command('torch')}, or pass to='numpy' for arrays") from None
     return torch
 
 

@@ -2,14 +2,14 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality, of_row
 from setsup.errors import DataError, FactorError, LibraryError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
@@ -23,13 +23,12 @@ from setsup.scenes.renderers import choose
 
 __all__ = ["RenderedDataset"]
 
-Array = npt.NDArray[Any]
 Take = Callable[[int, Scene, Camera, Frame], object]
 
 _log = logging.getLogger("setsup")
 
 
-class RenderedDataset(Dataset):
+class RenderedDataset(BaseDataset):
     """Images rendered on demand: the factors of a row determine its scene and its camera.
 
     Modalities are ``image`` (H, W, 3) uint8 sRGB, or (H, W, 4) with alpha where scenes have no background; ``depth``
@@ -37,7 +36,8 @@ class RenderedDataset(Dataset):
     vectors in the camera's frame (x right, y down, z forward), 0 where there is nothing; ``instances`` and
     ``triangles`` (H, W) int32, −1 where there is nothing (see :class:`setsup.scenes.Frame`).
 
-    The bytes of a row depend only on the recipe, its values and the renderer. Rows of one fetch that share a scene are
+    The bytes of a row depend only on the recipe, its values and the renderer. ``fetch`` raises a DataError where a row
+    cannot be rendered, or the renderer does not work here. Rows of one fetch that share a scene are
     rendered together, and recent scenes are cached. Other processes make their own renderers; a fork of a process that
     has rendered with OpenGL cannot, and raises an error. A renderer object is sent to other processes by pickling.
 
@@ -123,30 +123,9 @@ class RenderedDataset(Dataset):
             return _described(self.renderer)
         if self.renderer == "auto":
             chosen = choose()
-            _log.info("%s is drawn by %s: %s (%s)", self.name, chosen.name, chosen.why, chosen.detail)
+            _log.info("%s is rendered by %s: %s (%s)", self.name, chosen.name, chosen.why, chosen.detail)
             self.renderer = chosen.name
         return self.renderer
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            If a row cannot be rendered, or the renderer does not work here.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        found = {}
-        for name in names:
-            shape, dtype = self.modalities[name].shape, self.modalities[name].dtype
-            found[name] = np.empty((*rows.shape, *(side or 0 for side in shape)), dtype)
-        self._fill(rows, found)
-        return found
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Render rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        self._fill(fetch_request(self, indices, tuple(out))[0], out)
 
     @of_row
     def values(self, row: int) -> dict[str, Any]:
@@ -219,7 +198,7 @@ class RenderedDataset(Dataset):
         """Modalities of a rendered row; a subclass adds more here."""
         return {name: getattr(frame, OUTPUTS[name]) for name in names}
 
-    def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def bound(self, rows: Rows) -> Rows:
         """Rows that are left out when the given rows are; a subclass may add rows that depend on them."""
         return rows
 
@@ -251,12 +230,12 @@ class RenderedDataset(Dataset):
             if at.good:
                 take(row, scene, camera, frame)
 
-    def _fill(self, rows: npt.NDArray[np.int64], out: Mapping[str, Array]) -> None:
-        places: dict[int, list[tuple[int, ...]]] = {}
-        for place in np.ndindex(rows.shape):
-            places.setdefault(int(rows[place]), []).append(place)
+    def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> Mapping[str, Array]:
+        places: dict[int, list[int]] = {}
+        for place, row in enumerate(rows.tolist()):
+            places.setdefault(row, []).append(place)
         if not places or not out:
-            return
+            return out
 
         def put(row: int, arrays: Mapping[str, Array]) -> None:
             for name, array in out.items():
@@ -274,6 +253,7 @@ class RenderedDataset(Dataset):
 
         if missing:
             self.render(missing, take)
+        return out
 
     def _kept(self) -> RowFiles | None:
         """The cache, opened at its first use in a process."""
@@ -330,10 +310,6 @@ class RenderedDataset(Dataset):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out scenes, renderers and open files."""
         return {**self.__dict__, "_pools": {}}
-
-    def __repr__(self) -> str:
-        """Show the name and the number of rows."""
-        return f"{type(self).__name__}({self.name!r}, {len(self):,} rows)"
 
 
 def _grid(recipe: Recipe) -> FactorTable:

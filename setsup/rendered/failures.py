@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Rows
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable, need_space, written
@@ -23,7 +23,6 @@ from setsup.rendered.layout import ABOUT, FAILED, FIX, TABLE, Layout, Rendering,
 
 __all__ = ["Failure", "compact", "failure_report", "leave_out", "write_failures"]
 
-Rows = npt.NDArray[np.int64]
 
 _SHOWN = 3  # errors in a message
 _BLOCK = 16 << 20  # bytes that are copied at once

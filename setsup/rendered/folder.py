@@ -1,14 +1,13 @@
 """Rendered datasets on disk: folders that ``setsup render`` wrote, mapped into memory."""
 
 import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, fetch_request, gather, of_row
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import gather, of_row
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
@@ -19,12 +18,10 @@ from setsup.scenes import Camera
 
 __all__ = ["RenderedFolder", "is_rendered", "open_rendered", "read_table", "rendered_rows"]
 
-Array = npt.NDArray[Any]
-
 _LARGEST = 1 << 28  # bytes of names.json
 
 
-class RenderedFolder(Dataset):
+class RenderedFolder(BaseDataset):
     """A finished folder of rendered rows; made by :func:`open_rendered`.
 
     Modalities are those that were rendered, as :class:`setsup.rendered.dataset.RenderedDataset` has them.
@@ -53,24 +50,14 @@ class RenderedFolder(Dataset):
 
     def __init__(self, folder: Path, layout: Layout, factors: FactorTable) -> None:
         self.name = f"rendered {layout.recipe}"
-        self.folder, self.factors = folder, factors
+        self.folder = self._source = folder
+        self.factors = factors
         self.modalities = dict(layout.modalities)
         self.renderer_name, self.pair_factors = layout.renderer, layout.pair_factors
         self.left_out = layout.left_out
         self._layout = layout
         self._maps: dict[str, Array] = {}
         self._names: dict[int, dict[int, str]] | None = None
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: gather(self._array(name), rows) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Copy rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            gather(self._array(name), rows, out[name])
 
     @of_row
     def camera(self, row: int) -> Camera:
@@ -106,6 +93,9 @@ class RenderedFolder(Dataset):
             raise DamagedFile(f"{self.folder / NAMES} lacks the entry {key:016x} of row {row}", FIX)
         return dict(self._names[key])
 
+    def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
+        return gather(self._array(name), rows, out)
+
     def _array(self, name: str) -> Array:
         if name not in self._maps:
             about, path = self._layout.arrays[name], self.folder / f"{name}.npy"
@@ -113,10 +103,6 @@ class RenderedFolder(Dataset):
             self._maps[name] = about.map(path)
         check_mapped(self._maps[name])
         return self._maps[name]
-
-    def __repr__(self) -> str:
-        """Show the folder and the number of rows."""
-        return f"RenderedFolder({str(self.folder)!r}, {len(self):,} rows)"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the call that opens it."""
@@ -143,7 +129,7 @@ def open_rendered(folder: Path | str) -> RenderedFolder:
     """
     folder = expanded(folder).absolute()
     if not folder.is_dir():
-        state = "is no folder" if folder.exists() else "is not there"
+        state = "is not a folder" if folder.exists() else "is not there"
         raise DataError(f"{folder} {state}; give a folder of `setsup render`")
     layout = read_layout(folder)
     if (folder / PROGRESS).exists():

@@ -202,7 +202,7 @@ class Layout:
 
     @property
     def left_out(self) -> int:
-        """Rows that were to be drawn, could not be, and are not here."""
+        """Number of requested rows that could not be rendered."""
         return 0 if self.asked is None else self.asked[0] - self.rows
 
     @property

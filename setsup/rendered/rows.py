@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DataError
 from setsup.files import disk_errors, written
 from setsup.files.builds import write_all
@@ -37,7 +38,6 @@ from setsup.scenes import Camera, Scene
 
 __all__ = ["RowFiles"]
 
-Array = npt.NDArray[Any]
 Put = Callable[[int, Mapping[str, Array]], object]
 
 _SECONDS = 1.0  # between two flushes; rows since the last one are lost by a kill

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Rows
 from setsup.datasets.dataset import Selection
 from setsup.errors import DataError, SetsupError, near
 from setsup.files import disk_errors, locked, need_space, written
@@ -29,7 +30,6 @@ from setsup.scenes import Camera, Frame, Scene
 
 __all__ = ["render"]
 
-Rows = npt.NDArray[np.int64]
 
 _PIXELS = 1 << 20  # of a unit of work
 _FEWEST, _MOST = 16, 64  # its rows

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.errors import DataError
 from setsup.factors.factor import Factor, Kind, Level
 from setsup.random import permute, stream_key
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Colouring", "Names", "Ramp", "assign_colours", "check_values", "draw_key", "draw_points"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _SMOOTH = 256
 _LABELLED = 9  # levels named beside a ramp

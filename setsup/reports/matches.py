@@ -1,4 +1,4 @@
-"""Sheets of matches: lines between the pixels of two views that show the same point, what is hidden apart."""
+"""Sheets of matches: lines between the pixels of two views that show the same point, occluded ones apart."""
 
 import colorsys
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _PAPER = 255
 
 
 def matches_drawn(
-    view1: npt.NDArray[np.uint8], view2: npt.NDArray[np.uint8], pairs: PixelPairs, *, hidden: bool = False
+    view1: npt.NDArray[np.uint8], view2: npt.NDArray[np.uint8], pairs: PixelPairs, *, occluded: bool = False
 ) -> Image.Image:
     """Draw two views side by side, and a line from each pixel of the first to its place in the second.
 
@@ -55,7 +55,7 @@ def matches_drawn(
         end = ((two + 0.5) * times + [width * times + _SPACE, 0]) * _FINE
         angle = np.arctan2(*(one - middle)[::-1]) / (2 * np.pi)
         color = tuple(int(255 * part) for part in colorsys.hsv_to_rgb(angle % 1.0, 0.85, 1.0))
-        _line(draw, start, end, color, hidden)
+        _line(draw, start, end, color, occluded)
     return image.resize((page.shape[1], page.shape[0]), Image.Resampling.BOX)
 
 
@@ -67,14 +67,14 @@ def match_sheet(
     *,
     shown: int = 24,
 ) -> Image.Image:
-    r"""Lay out pairs of views one below the other: on the left what both show, on the right what view 2 hides."""
+    r"""Lay out pairs of views in rows: matches visible in both views on the left, occluded ones on the right."""
     check_arguments(match_sheet, locals(), DataError)
     if not len(views) or not len(views) == len(pairs) == len(captions):
         raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")
     drawn = []
     for (view1, view2), found in zip(views, pairs, strict=True):
         parts = [
-            matches_drawn(view1, view2, _some(found.select(found.status == status), shown), hidden=status != 0)
+            matches_drawn(view1, view2, _some(found.select(found.status == status), shown), occluded=status != 0)
             for status in (Status.VISIBLE, Status.OCCLUDED)
         ]
         drawn.append(parts)
@@ -83,7 +83,7 @@ def match_sheet(
         fit_text(f"{caption}: {_count(found)}", 2 * width, CAPTIONS)
         for caption, found in zip(captions, pairs, strict=True)
     ]
-    heads = [fit_text(head, width, NOTES) for head in ("both views show", "hidden in the second view")]
+    heads = [fit_text(head, width, NOTES) for head in ("visible in both views", "occluded in the second view")]
     above = max(lines_height(text) for text in texts) + SKIP + lines_height(heads[0]) + SKIP
     card = 2 * PADDING + above + height
     page = Page(
@@ -112,7 +112,7 @@ def _some(pairs: PixelPairs, most: int) -> PixelPairs:
 
 def _count(pairs: PixelPairs) -> str:
     counts = np.bincount(pairs.status, minlength=len(Status)).tolist()
-    words = ("shown by both", "hidden", "out of the image", "without a surface")
+    words = ("visible", "occluded", "outside the image", "no surface")
     return ", ".join(f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count)
 
 
@@ -120,11 +120,11 @@ def _enlarge(picture: npt.NDArray[np.uint8], times: int) -> npt.NDArray[np.uint8
     return picture.repeat(times, axis=0).repeat(times, axis=1)
 
 
-def _line(draw: ImageDraw.ImageDraw, start: Any, end: Any, color: tuple[int, ...], hidden: bool) -> None:
+def _line(draw: ImageDraw.ImageDraw, start: Any, end: Any, color: tuple[int, ...], occluded: bool) -> None:
     ends, dot = [*start, *end], 3 * _FINE
-    for wide, paint in ((3 if hidden else 4, (0, 0, 0)), (1 if hidden else 2, color)):
+    for wide, paint in ((3 if occluded else 4, (0, 0, 0)), (1 if occluded else 2, color)):
         draw.line(ends, fill=paint, width=wide * _FINE // 2)
-    for (x, y), crossed in ((start, False), (end, hidden)):
+    for (x, y), crossed in ((start, False), (end, occluded)):
         if crossed:
             for dx in (dot, -dot):
                 draw.line([x - dx, y - dot, x + dx, y + dot], fill=(0, 0, 0), width=2 * _FINE)

@@ -3,9 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
+
 __all__ = ["DISTINCT", "OTHERS", "UNKNOWN", "cyclic_colours", "rgb", "sequential_colours"]
 
-Reals = npt.NDArray[np.float64]
 
 DISTINCT = (
     *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf", "#3c4800"),

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_mapping
 from setsup.errors import DataError, near
 from setsup.reports.charts import EDGE, LABEL, canvas, drawn, legend, letters, shorten, style_axes
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bars", "curves"]
 
-Reals = npt.NDArray[np.float64]
 Bar = tuple[float, float | None]
 """Mean, and its spread where there is one."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_array
 from setsup.errors import DataError, brief
 from setsup.factors.factor import Factor, Kind
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["image_scatter", "scatter", "scatter_panels"]
 
 _INSET = 8  # dots between an image and the edge, which new ticks may move a little
-
-Reals = npt.NDArray[np.float64]
 
 
 def scatter(

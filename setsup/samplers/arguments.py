@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_array, check_instance, check_memory, check_number
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Floats
 
 __all__ = [
     "MOST_ROWS",
@@ -122,7 +122,7 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     return found
 
 
-def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Floats | None:
+def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Reals | None:
     """Weight of every row, from a factor of numbers or an array; NaN (unknown) counts as 0."""
     if weights is None:
         return None

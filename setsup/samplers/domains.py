@@ -1,4 +1,4 @@
-"""Batches balanced over domains: every domain comes equally often, and every row of it too.
+"""Batches balanced over domains: each domain is drawn equally often, and so is each of its rows.
 
 DCoDR [1]_ contrasts an image with others of the *same* domain, so a batch has P domains with K rows each. Domains
 come in rounds: a keyed permutation of the D domains is walked in strides of P until every domain has had the same
@@ -18,10 +18,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from setsup.arrays import Array, Rows, Steps
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array, Rows, Steps
 from setsup.random import below, fold, permute, stream_key
 from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
@@ -43,7 +43,7 @@ class DomainSampler(Sampler):
 
     With D drawable domains, P ``sets`` and g = gcd(D, P), a round is D/g steps in which every domain comes P/g times;
     no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a permutation of
-    its rows, which is renewed every n/gcd(n, K) visits: until then every row comes equally often.
+    its rows, which is renewed every n/gcd(n, K) visits: until then every row is drawn equally often.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class DomainSampler(Sampler):
         """What is drawn, and what never is, before any training."""
         title = f"DomainSampler: {self.sets} of {self._count} domains with {self.size} rows each"
         lap = self._count // math.gcd(self._count, self.sets)
-        balanced = f"every domain comes equally often in {lap:,} steps"
+        balanced = f"each domain is drawn equally often in every {f'{lap:,} steps' if lap > 1 else 'step'}"
         note = "an independent choice each step" if self._independent else balanced
         entry = group_entry(self.table, self._domains, self.size, self.sets, "different")
         if self.sets == 1 and not self._independent:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from setsup.factors.types import Array
+from setsup.arrays import Array
 
 __all__ = ["Draw"]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from setsup.arrays import Steps
 from setsup.checks import check_boolean, check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Steps
 from setsup.random import fold, permute, stream_key
 from setsup.samplers.arguments import MOST_ROWS, check_draw_memory, check_table, copy_arguments
 from setsup.samplers.draw import Draw

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Steps
 from setsup.checks import check_array, check_integer, check_number
 from setsup.errors import RowError, SamplerError, brief
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Steps
 from setsup.random import fold, stream_key, uniform
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.within import MIX, Keys, distinct

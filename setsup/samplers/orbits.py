@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Array, Bools, Reals, Rows, Steps
 from setsup.checks import check_choice, check_integer, check_number
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array, Floats, Mask, Rows, Steps
 from setsup.random import fold, mix, spread, stream_key
 from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
@@ -193,7 +193,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
     return found
 
 
-def _equals(table: FactorTable, name: str, level: Level) -> Mask:
+def _equals(table: FactorTable, name: str, level: Level) -> Bools:
     factor = table[name]
     if factor.continuous:
         number = check_number(level, f"factor {name!r} is continuous: its canonical value", SamplerError)
@@ -202,7 +202,7 @@ def _equals(table: FactorTable, name: str, level: Level) -> Mask:
     return np.asarray(table.column(name) == factor.code(level))
 
 
-def _comparable(table: FactorTable, name: str) -> Floats:
+def _comparable(table: FactorTable, name: str) -> Reals:
     """Numbers of a factor, or the places of its levels in their order; NaN where unknown."""
     factor = table[name]
     codes = table.codes(name)

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from setsup.arrays import Steps
 from setsup.checks import check_integer, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Steps
 from setsup.samplers.arguments import check_draw_memory, check_table
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report

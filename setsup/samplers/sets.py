@@ -14,10 +14,10 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
+from setsup.arrays import Array, Steps
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array, Steps
 from setsup.random import fold, stream_key
 from setsup.samplers.arguments import (
     MOST_ROWS,

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from setsup.arrays import Steps
 from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Steps
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw

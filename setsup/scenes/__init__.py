@@ -1,7 +1,8 @@
 """Scenes: what stands where, how it is lit and seen; recipes that build them, and how renderers are found. No GL."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.scenes.camera import Camera
@@ -42,26 +43,18 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _HOMES = {
-        "Camera": "camera",
-        "Frame": "frame",
-        "Material": "meshes.mesh",
-        "Mesh": "meshes.mesh",
-        "Rays": "rays",
-        "Recipe": "recipe",
-        "Renderer": "frame",
-        "RendererState": "renderers",
-        "check_size": "units",
-        "load_mesh": "meshes.importing",
-        "load_scene": "storage",
-        "mesh_from_trimesh": "meshes.importing",
-        "renderer": "renderers",
-        "renderer_states": "renderers",
-        "save_scene": "storage",
-    }
-
-    def __getattr__(name: str) -> object:
-        if name not in __all__:
-            raise AttributeError(f"module 'setsup.scenes' has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(f"setsup.scenes.{_HOMES.get(name, 'scene')}"), name)
-        return found
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "camera": ("Camera",),
+            "frame": ("Frame", "Renderer"),
+            "meshes.importing": ("load_mesh", "mesh_from_trimesh"),
+            "meshes.mesh": ("Material", "Mesh"),
+            "rays": ("Rays",),
+            "recipe": ("Recipe",),
+            "renderers": ("RendererState", "renderer", "renderer_states"),
+            "scene": ("STUDIO", "Ambient", "Directional", "Lamp", "Light", "Placement", "Scene", "Triangles"),
+            "storage": ("load_scene", "save_scene"),
+            "units": ("check_size",),
+        },
+    )

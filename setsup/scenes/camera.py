@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_integer, check_number
 from setsup.errors import SetsupError, brief
 from setsup.scenes.checks import check_numbers, check_rotation
@@ -26,7 +27,6 @@ from setsup.scenes.portable import length, product, sin_cos
 
 __all__ = ["Camera"]
 
-Reals = npt.NDArray[np.float64]
 
 _LARGEST = 1 << 15  # pixels a side
 

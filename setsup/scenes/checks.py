@@ -1,17 +1,13 @@
 """What cameras, meshes and scenes ask of the numbers they are given."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Reals
 from setsup.checks import check_array
 from setsup.errors import SetsupError
 
 __all__ = ["check_color", "check_numbers", "check_rotation"]
-
-Array = npt.NDArray[Any]
-Reals = npt.NDArray[np.float64]
 
 
 def check_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
+
 __all__ = ["length", "product", "sin_cos"]
 
-Reals = npt.NDArray[np.float64]
 
 _HALF_TURN_HIGH, _HALF_TURN_LOW = 1.57079632673412561417, 6.07710050650619224932e-11  # of π/2: 33 bits, and the others
 _SIN = (1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,

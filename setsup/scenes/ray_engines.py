@@ -12,13 +12,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Floats, Numbers, Reals
 from setsup.errors import DataError, SetsupError, imported
 
 __all__ = ["Engine", "Hits", "make_engine"]
 
-Reals = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.float32]
-Numbers = npt.NDArray[np.int32]
 
 _RAYS = 1024  # per block of trimesh's engine
 _TREE, _TRIANGLE = 1 << 24, 512  # bytes: upper bounds of what Embree allocates per scene and per triangle

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Floats, Numbers, Reals
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.ray_engines import Hits, make_engine
@@ -33,9 +34,6 @@ from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["Rays"]
 
-Reals = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.float32]
-Numbers = npt.NDArray[np.int32]
 
 _ASIDE = np.array([[1, 0.6, 0.3], [-0.5, 1, -0.7]], dtype=np.float32) * np.float32(2.0**-20)
 

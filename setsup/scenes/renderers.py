@@ -1,4 +1,4 @@
-"""Find a renderer by its name, or the best one that works here.
+"""Find a renderer by its name, or the best one that works on this machine.
 
 A package offers a renderer through the entry-point group ``setsup.renderers``, in its ``pyproject.toml``::
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class RendererState:
-    """Whether a renderer works here, and on what.
+    """Whether a renderer works on this machine, and on which device.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def renderer(name: str = "auto") -> Renderer:
     Raises
     ------
     DataError
-        When there is no such renderer, it cannot be imported, or none works here (for ``"auto"``).
+        When there is no such renderer, it cannot be imported, or none works on this machine (for ``"auto"``).
 
     Examples
     --------
@@ -90,7 +90,7 @@ def renderer(name: str = "auto") -> Renderer:
 
 
 def choose() -> RendererState:
-    """Choose the best renderer that works here, and say why.
+    """Choose the best renderer that works on this machine, and say why.
 
     That is ``gl`` where a GPU draws, else ``embree``, which is the reference and needs no driver, else ``gl`` on the
     processor, else ``pyrender``, else whatever other packages bring.
@@ -115,7 +115,7 @@ def choose() -> RendererState:
             return replace(state, why=_why(state, failed))
         failed.append(state)
     reasons = "; ".join(f"{state.name}: {state.detail}" for state in failed)
-    raise DataError(f"no renderer works here: {reasons or 'none is installed'}")
+    raise DataError(f"no renderer works on this machine: {reasons or 'none is installed'}")
 
 
 def need_renderer(name: str = "auto") -> None:
@@ -176,7 +176,7 @@ def renderer_states() -> list[RendererState]:
 def _why(state: RendererState, failed: list[RendererState]) -> str:
     if failed:
         return f"{' and '.join(one.name for one in failed)} cannot render here"
-    return "no GPU renderer found; using Embree on the CPU" if state.name == "embree" else "the first that works here"
+    return "no GPU renderer found; using Embree on the CPU" if state.name == "embree" else "the first that works"
 
 
 def _entries() -> dict[str, EntryPoint]:

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_boolean, check_integer, check_number
 from setsup.errors import SetsupError, brief
 from setsup.scenes.checks import check_color, check_numbers, check_rotation
@@ -22,7 +23,6 @@ from setsup.scenes.portable import product
 
 __all__ = ["STUDIO", "Ambient", "Directional", "Lamp", "Light", "Placement", "Scene", "Triangles"]
 
-Reals = npt.NDArray[np.float64]
 Vector = tuple[float, float, float]
 
 

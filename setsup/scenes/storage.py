@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.checks import check_arguments
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.names import shown
@@ -26,7 +26,6 @@ from setsup.scenes.scene import Ambient, Directional, Lamp, Placement, Scene
 
 __all__ = ["load_scene", "save_scene"]
 
-Array = npt.NDArray[Any]
 
 _MAGIC, _VERSION = b"setsup scene ", 1
 _LONGEST_FIRST_LINE = 64

@@ -5,8 +5,9 @@ What a set of shards is stands in :mod:`~setsup.shards.layout` and :mod:`~setsup
 others, and :mod:`~setsup.shards.stores` is where they lie.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.shards.dataset import ShardedDataset
@@ -17,15 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["ShardedDataset", "index_shards", "open_shards", "write_shards"]
 
 if not TYPE_CHECKING:
-    _HOMES = {
-        "ShardedDataset": "setsup.shards.dataset",
-        "open_shards": "setsup.shards.opening",
-        "index_shards": "setsup.shards.foreign.indexing",
-        "write_shards": "setsup.shards.writing.writer",
-    }
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'setsup.shards' has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-        return found
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "dataset": ("ShardedDataset",),
+            "foreign.indexing": ("index_shards",),
+            "opening": ("open_shards",),
+            "writing.writer": ("write_shards",),
+        },
+    )

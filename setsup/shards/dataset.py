@@ -1,7 +1,7 @@
 """Shards as a dataset: factors from the index, samples by random access to the tars."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from setsup.datasets.adapters.fetching import fetch_images
 from setsup.datasets.adapters.image_sources import without_orientation
-from setsup.datasets.dataset import Dataset, fetch_request, of_row
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import parallel
 from setsup.errors import DataError
@@ -37,13 +38,10 @@ from setsup.shards.stores.store import Store
 
 __all__ = ["ShardedDataset"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-
 _SEEN, _PLAIN = 1, 2  # states of checked members; plain: the usual header and numbers, nothing else
 
 
-class ShardedDataset(Dataset):
+class ShardedDataset(BaseDataset):
     """Samples in shards on a disk or in a store; made by :func:`setsup.open_shards`.
 
     Each member is compared with its checksum in the index when a process first reads it.
@@ -107,19 +105,6 @@ class ShardedDataset(Dataset):
             name: plain_head(one.modality) if one.format == "npy" else b"" for name, one in catalogue.members.items()
         }
         self._states: dict[str, npt.NDArray[np.uint8]] = {}
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        contents = self._contents(rows.reshape(-1), names)
-        return {name: self._decoded(name, rows, contents[name], None) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Decode or copy rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        contents = self._contents(rows.reshape(-1), names)
-        for name in names:
-            self._decoded(name, rows, contents[name], out[name])
 
     @of_row
     def keys(self, rows: npt.ArrayLike) -> list[str]:
@@ -243,28 +228,31 @@ class ShardedDataset(Dataset):
 
     # -- arrays --------------------------------------------------------------------------------------------------------
 
+    def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
+        contents = self._contents(rows, tuple(out))
+        return {name: self._decoded(name, rows, contents[name], array) for name, array in out.items()}
+
     def _decoded(self, name: str, rows: Rows, contents: list[memoryview], out: Array | None) -> Array:
         """Arrays of members, in `out` if given."""
         stored, wanted = self.catalogue.members[name], self.modalities[name]
         size = self._size if wanted is not stored.modality else None
         if stored.format in IMAGES and not is_deep(stored):
-            if stored.format == "png" and self.catalogue.check == CRC32C and size is None and None not in wanted.shape:
-                found = _room(out, (*rows.shape, *wanted.shape), wanted.dtype)
-                if put_pngs(contents, found.reshape(rows.size, *wanted.shape)):
-                    return _given(found, out)
-            by_row = dict(zip(rows.reshape(-1).tolist(), contents, strict=True))
+            checked = stored.format == "png" and self.catalogue.check == CRC32C and size is None
+            if checked and out is not None and None not in wanted.shape and put_pngs(contents, out):
+                return out
+            by_row = dict(zip(rows.tolist(), contents, strict=True))
             images = _Images(by_row, partial(self._named, name), self._upright)
             return fetch_images(images, rows, wanted.shape, size, out)
-        plain = size is None and bool(self._heads[name]) and (self._state(name)[rows] == _PLAIN).all()
-        arrays = [] if plain else self._arrays(name, rows.reshape(-1), contents, size)
-        shape = arrays[0].shape if arrays else tuple(length or 0 for length in wanted.shape)
-        found = _room(out, (*rows.shape, *shape), wanted.dtype)
-        if plain:
-            copy_plain(contents, len(self._heads[name]), found)
-        slots = found.reshape(rows.size, *shape)
+        if out is not None and size is None and self._heads[name] and (self._state(name)[rows] == _PLAIN).all():
+            copy_plain(contents, len(self._heads[name]), out)
+            return out
+        arrays = self._arrays(name, rows, contents, size)
+        if out is None:
+            shape = arrays[0].shape if arrays else tuple(length or 0 for length in wanted.shape)
+            out = np.empty((rows.size, *shape), wanted.dtype)
         for place, array in enumerate(arrays):
-            slots[place] = array
-        return _given(found, out)
+            out[place] = array
+        return out
 
     def _arrays(self, name: str, rows: Rows, contents: list[memoryview], size: tuple[int, int] | None) -> list[Array]:
         """Arrays of members that are not plain, all of one shape."""
@@ -311,18 +299,3 @@ class _Images:
 
 def _as_stored(content: memoryview) -> bytes:
     return without_orientation(bytes(content))
-
-
-def _room(out: Array | None, shape: tuple[int | None, ...], dtype: str) -> Array:
-    """`out` if it has the right shape, type and order, else a new array."""
-    if out is not None and out.shape == shape and out.dtype == dtype and out.flags.c_contiguous:
-        return out
-    return np.empty(tuple(length or 0 for length in shape), dtype)
-
-
-def _given(found: Array, out: Array | None) -> Array:
-    """Copy to `out` unless `found` is that array."""
-    if out is None or out is found:
-        return found
-    out[...] = found
-    return out

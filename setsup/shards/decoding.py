@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets import images
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import decode_depth, deep_size
@@ -41,7 +42,6 @@ __all__ = [
     "sideways_members",
 ]
 
-Array = npt.NDArray[Any]
 
 IMAGES = frozenset(("png", "jpg", "jpeg", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm", "pbm", "pnm", "jp2"))
 """Last parts of extensions whose members are decoded as images."""

@@ -3,6 +3,7 @@
 import logging
 import os
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from setsup.errors import DataError
@@ -19,6 +20,7 @@ __all__ = ["LARGEST", "index_file", "is_whole", "read_catalogue", "whole_catalog
 LARGEST = 1 << 28
 """Bytes that a catalogue may have."""
 
+_NAMED = 3  # folders within that an error names
 _PIECE = 16 << 20  # bytes of a shard that are compared at once
 _log = logging.getLogger("setsup")
 
@@ -64,6 +66,9 @@ def _no_catalogue(store: Store) -> DataError:
     if not os.path.isdir(folder):
         state = "is a file" if os.path.exists(folder) else "is not there"
         return DataError(f"{url} {state}; give the folder or the address of shards")
+    if inner := [path.parent.name for path in islice(folder.glob(f"*/{CATALOGUE}"), _NAMED)]:
+        first = join_address(url, min(inner))
+        return DataError(f"{lacks}, but contains sets of shards ({', '.join(sorted(inner))}); open one: {first}")
     if any(any(folder.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):
         return DataError(f"{lacks}, so its tars are not indexed; index them once with `setsup index {url}`")
     return DataError(f"{lacks} and no tars; give the folder or address of shards, or write some with `setsup shard`")

@@ -49,7 +49,7 @@ class TestChecking:
         for root in (tmp_path / "data", archive):
             found = setsup("fetch", "scenenn", "--root", root, "--check")
             assert (found.code, found.err) == (0, "")
-            assert "it opens without it" in found.out
+            assert "not needed: the dataset opens" in found.out
             assert "opens: 36 rows" in found.out.splitlines()
 
     @pytest.mark.long("large or genuine files")
@@ -142,8 +142,8 @@ class TestSampling:
     @pytest.mark.parametrize(
         ("words", "note", "shape"),
         [
-            (("--domain", "category", "--size", 4), "sets 3: as many as there are groups", (1, 3, 4)),
-            (("--orbit", "category"), "sets 3: as many as there are groups", (1, 3, 5)),
+            (("--domain", "category", "--size", 4), "sets 3: the number of groups", (1, 3, 4)),
+            (("--orbit", "category"), "sets 3: the number of groups", (1, 3, 5)),
             (("--orbit", "category", "--sets", 2), "", (1, 2, 5)),
         ],
     )

@@ -19,6 +19,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in FILES}
 
 
+_TOO_SMALL = "lower --size, or pass --small drop to leave them out, --small short or --small replace"
+
+
 def refused(found: Any, *words: str) -> None:
     """One sentence on standard error, nothing on standard output."""
     assert (found.code, found.out) == (2, "")
@@ -205,10 +208,10 @@ class TestTable:
     @pytest.mark.parametrize(
         ("words", "note", "shape"),
         [
-            (["--inactive", "subject"], "size 12: as many rows as every group has", (1, 2, 12)),
+            (["--inactive", "subject"], "size 12: the number of rows of the smallest group", (1, 2, 12)),
             (
                 ["--inactive", "subject", "--values", "equal"],
-                "size 6: as many rows as every group has for 2",
+                "size 6: the number of rows of the smallest group, shared by 2 sets",
                 (1, 2, 6),
             ),
             (["--inactive", "subject", "--where", "light == 'day'"], "size 6: ", (1, 2, 6)),
@@ -217,9 +220,9 @@ class TestTable:
             (["--inactive", "age", "--kinds", "age=continuous", "--tolerance", "age=3"], "size 5: ", (1, 2, 5)),
             (["--inactive", "subject", "--where", "subject == 'Mei'", "--small", "short"], "", (1, 2, 32)),
             (["--inactive", "subject", "--size", "3"], "", (1, 2, 3)),
-            (["--domain", "light"], "size 24: as many rows as every group has", (1, 2, 24)),
+            (["--domain", "light"], "size 24: the number of rows of the smallest group", (1, 2, 24)),
             (["--domain", "light", "--domains", "all"], "size 24: ", (1, 2, 24)),
-            (["--orbit", "subject"], "sets 4: as many as there are groups", (1, 4, 12)),
+            (["--orbit", "subject"], "sets 4: the number of groups", (1, 4, 12)),
         ],
     )
     def test_without_a_size_every_group_suffices(
@@ -237,13 +240,13 @@ class TestTable:
     def test_large_groups_have_the_usual_size(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         lines = photos.read_text(encoding="utf-8").splitlines()
         photos.write_text("\n".join([*lines, *lines[1:], *lines[1:]]) + "\n", encoding="utf-8")
-        assert "\nsize 32: the default, " in setsup("sample", "--table", photos, "--inactive", "subject").out
+        assert "\nsize 32: the default; " in setsup("sample", "--table", photos, "--inactive", "subject").out
         assert np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"].shape == (1, 2, 32)
 
     def test_a_group_of_one_row(self, setsup: Run, photos: Path) -> None:
         text = photos.read_text(encoding="utf-8").replace("47.png,Mei", "47.png,Zoe")
         photos.write_text(text, encoding="utf-8")
-        refused(setsup("sample", "--table", photos, "--inactive", "subject"), "subject = Zoe: 1", "--small")
+        refused(setsup("sample", "--table", photos, "--inactive", "subject"), "subject = Zoe: 1", _TOO_SMALL)
 
     def test_a_table_needs_no_option(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         words = ["--inactive", "subject", "--kinds", "age=ordinal"]

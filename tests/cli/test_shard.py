@@ -176,7 +176,7 @@ def test_sets_are_drawn_from_shards(setsup: Run, folder: Path, tmp_path: Path) -
     found = setsup("sample", folder, "--inactive", "digit", "--out", "drawn")
     assert (found.code, found.err) == (0, "")
     assert "mnist: 400 rows" in found.out
-    assert "as many rows as every group has" in found.out or "every group has enough rows" in found.out
+    assert "the number of rows of the smallest group" in found.out or "every group has enough rows" in found.out
     indices = np.load("drawn/draws.npz")["indices"]
     assert np.ptp(open_shards(folder).factors.column("digit")[indices], axis=-1).max() == 0
     again = setsup("sample", folder, "--replay", "drawn/draws.jsonl", "--out", "again")
@@ -278,11 +278,32 @@ def test_folders_and_words_that_are_no_set(setsup: Run, folder: Path, tmp_path: 
         "s3://bucket/set/0.tar": ["one tar", "give the folder that holds it, s3://bucket/set ("],
         "shpes": ["did you mean 'shapes' or"],
         "./shpes": ["./shpes does not exist; did you mean './shapes'?"],
-        "shapes/README.md": ["shapes/README.md is a file; give a folder"],
+        "shapes/README.md": ["shapes/README.md is a file, but not CSV or Parquet; give a folder"],
         "s3:/bucket/set": ["did you mean s3://bucket/set?"],
     }.items():
         refused(setsup(verb[0], word, *verb[1:]), *said)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_folder_of_sets_names_them(setsup: Run, folder: Path, tmp_path: Path) -> None:
+    for name in "ab":
+        shutil.copytree(folder, tmp_path / "sets" / name)
+    refused(setsup("info", "sets"), "sets of shards (a, b)", f"open one: {tmp_path / 'sets' / 'a'}")
+
+
+def test_a_set_that_cannot_be_drawn_is_not_proposed(setsup: Run, photos: Path, tmp_path: Path) -> None:
+    for ages, words in {
+        (20, 29, 38, 47): ["sample", "--inactive", "subject"],  # light and subject together would be in one row each
+        (20, 47): ["info"],
+    }.items():
+        where = " or ".join(f"age == {age}" for age in ages)
+        url = tmp_path / f"shards-{len(ages)}"
+        found = setsup(
+            "shard", "--table", photos, "--order", "by:light,subject", "--where", where, "--out", url, "--json"
+        )
+        expected = ["setsup", words[0], str(url), *words[1:]]
+        assert found.json["next"].split() == expected
+        assert setsup(*expected[1:]).code == 0
 
 
 @pytest.mark.long("stores")

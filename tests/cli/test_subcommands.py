@@ -191,6 +191,12 @@ class TestCache:
         assert (found.code, found.out) == (2, "")
         assert (filled / "groups" / "content").is_file(), "nothing is removed when a name is wrong"
 
+    def test_an_empty_folder_is_not_listed(self, setsup: Run, filled: Path) -> None:
+        """A download that failed at once leaves one."""
+        (filled / "norb").mkdir()
+        (filled / "prepared" / "empty").mkdir(parents=True)
+        assert self.sizes(setsup("cache", "--json")) == {"groups": 10, "mnist": 2000}
+
     def test_links_are_left_alone(self, setsup: Run, filled: Path, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").mkdir()
         (filled / "prepared").symlink_to(tmp_path / "elsewhere")

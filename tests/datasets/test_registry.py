@@ -127,7 +127,10 @@ def test_a_missing_dependency_names_the_extra(monkeypatch):
     from setsup import files
 
     manifest = files.load_manifest("mnist")
-    for extra, command in [("hf", r"pip install -e '\.\[hf\]'"), (None, "pip install no_such_library")]:
+    for extra, command in [
+        ("hf", r"pip install -c constraints.txt -e '\.\[hf\]'"),
+        (None, "pip install no_such_library"),
+    ]:
         values = {name: getattr(manifest, name) for name in manifest.__slots__}
         changed = type(manifest)(**{**values, "adapter": "needs_a_library", "extra": extra})
         monkeypatch.setattr(registry, "load_manifest", lambda name, changed=changed: changed)

@@ -11,7 +11,7 @@ def test_a_file_is_asked_for(tmp_path: Path) -> None:
     need_readable(tmp_path / "x.csv", "a CSV file")
     with pytest.raises(DataError, match=r"y\.csv is not there; a CSV file was expected"):
         need_readable(tmp_path / "y.csv", "a CSV file")
-    with pytest.raises(DataError, match="is no file; a CSV file was expected"):
+    with pytest.raises(DataError, match="is not a file; a CSV file was expected"):
         need_readable(tmp_path, "a CSV file")
 
 

@@ -518,7 +518,7 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"rendered.json is not there; a folder that `setsup render` wrote"):
         open_rendered(tmp_path)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         open_rendered(tmp_path / "file")
 
 

@@ -1,4 +1,4 @@
-"""Images of matches: ends of lines lie on the pixels of the pairs, and what is hidden stands apart."""
+"""Images of matches: ends of lines lie on the pixels of the pairs, and occluded ones apart."""
 
 import numpy as np
 import pytest
@@ -16,9 +16,9 @@ def pairs_of(*rows: tuple[float, float, float, float, int]) -> PixelPairs:
     return PixelPairs(table[:, :2], table[:, 2:4], np.zeros((len(table), 3)), np.zeros(len(table), int), table[:, 4])
 
 
-def changed(pairs: PixelPairs, hidden: bool = False) -> np.ndarray:
+def changed(pairs: PixelPairs, occluded: bool = False) -> np.ndarray:
     view = np.full((SIDE, SIDE, 3), 90, np.uint8)
-    drawn = np.asarray(matches_drawn(view, view, pairs, hidden=hidden)).astype(int)
+    drawn = np.asarray(matches_drawn(view, view, pairs, occluded=occluded)).astype(int)
     empty = np.asarray(matches_drawn(view, view, pairs_of())).astype(int)
     return np.abs(drawn - empty).sum(axis=2) > 60
 
@@ -28,9 +28,9 @@ def middle(x: float, y: float, second: bool = False) -> tuple[int, int]:
     return int((y + 0.5) * TIMES), int((x + 0.5) * TIMES + (SIDE * TIMES + SPACE) * second)
 
 
-@pytest.mark.parametrize("hidden", [False, True])
-def test_lines_end_at_the_two_pixels(hidden: bool) -> None:
-    found = changed(pairs_of((3, 5, 30, 35, int(hidden))), hidden)
+@pytest.mark.parametrize("occluded", [False, True])
+def test_lines_end_at_the_two_pixels(occluded: bool) -> None:
+    found = changed(pairs_of((3, 5, 30, 35, int(occluded))), occluded)
     rows, columns = np.nonzero(found)
     first, second = middle(3, 5), middle(30, 35, True)
     assert abs(rows.min() - first[0]) <= 5
@@ -50,7 +50,7 @@ def test_neighbours_have_like_colours_and_opposite_sides_do_not() -> None:
     assert np.abs(right - left).max() > 150
 
 
-def test_a_sheet_parts_what_is_seen_from_what_is_hidden() -> None:
+def test_a_sheet_parts_what_is_seen_from_what_is_occluded() -> None:
     view = np.full((SIDE, SIDE, 3), 90, np.uint8)
     seen, lost = pairs_of((20, 20, 20, 20, 0)), pairs_of((20, 20, 20, 20, 1))
     halves = []
@@ -60,7 +60,7 @@ def test_a_sheet_parts_what_is_seen_from_what_is_hidden() -> None:
         half = plain.shape[1] // 2
         halves.append((int(plain[:, :half].sum()), int(plain[:, half:].sum())))
     assert halves[0][0] < halves[0][1], "lines cover the grey of the left half"
-    assert halves[1][1] < halves[1][0], "and of the right one, where the place is hidden"
+    assert halves[1][1] < halves[1][0], "and of the right one, where the place is occluded"
 
 
 def test_many_pairs_are_thinned_and_their_numbers_said() -> None:

@@ -74,7 +74,7 @@ def test_unknown_names_are_refused_with_a_hint(offered):
     offered()
     with pytest.raises(DataError, match="no renderer 'gl'; known: auto"):
         renderer("gl")
-    with pytest.raises(DataError, match="no renderer works here: none is installed"):
+    with pytest.raises(DataError, match="no renderer works on this machine: none is installed"):
         renderer()
 
 
@@ -99,7 +99,7 @@ def test_unknown_names_are_refused_with_a_hint(offered):
             "gl and embree cannot render here",
         ),
         ({"gl": "no libEGL", "plain": "software", "zoo": "a GPU"}, "plain", "gl cannot render here"),
-        ({"plain": "software"}, "plain", "the first that works here"),
+        ({"plain": "software"}, "plain", "the first that works"),
     ],
 )
 def test_auto_chooses_the_best_that_works(offered, caplog, says, chosen, why):
@@ -115,7 +115,7 @@ def test_auto_chooses_the_best_that_works(offered, caplog, says, chosen, why):
 def test_auto_says_why_none_works(offered):
     offered(gl=saying("no libEGL: apt install libegl1"), embree=saying("no wheel"), zoo=saying("no animals"))
     with pytest.raises(
-        DataError, match=r"no renderer works here: gl: no libEGL: apt .*; embree: no wheel; zoo: no animals"
+        DataError, match=r"no renderer works on this machine: gl: no libEGL: apt .*; embree: no wheel; zoo: no animals"
     ):
         renderer("auto")
 

@@ -137,7 +137,7 @@ def test_what_cannot_be_stored_is_refused():
     for name in ("Depth", "a.b", "../up", "a/b", "", "é", "a b"):
         with pytest.raises(DataError, match="cannot be a part of a file's name"):
             stored(name, image, "png")
-    with pytest.raises(DataError, match="holds str128, which is no number"):
+    with pytest.raises(DataError, match="holds str128, not numbers"):
         stored("words", Modality((), "<U4"), "png")
     with pytest.raises(DataError, match=r"gives float64 \(6, 5, 3\) where its modality says uint8"):
         encoded(pictures(3).astype(float), stored("image", image, "png"))

@@ -67,7 +67,7 @@ def test_mixed_types_name_tar_key_and_field(tmp_path, values, said, apart):
         (b"\xff\xfe", "UTF-8"),
         (b"[" * 100_000, "damaged"),
         (b'{"a": ' + b"9" * 5000 + b"}", "damaged"),
-        (b"[1]", "no object"),
+        (b"[1]", "not an object"),
     ],
 )
 def test_bad_json(tmp_path, content, said):

@@ -65,7 +65,12 @@ def _entries(folder: Path) -> dict[str, int]:
         return {}
     except OSError as error:
         raise DataError(f"{folder} cannot be read: {error.strerror}; SETSUP_CACHE=/path/to/folder moves it") from error
-    return {path.name: _size(path) for path in found if path.name in known and path.is_dir()}
+    # a download that failed at once leaves an empty folder
+    return {path.name: _size(path) for path in found if path.name in known and _has_files(path)}
+
+
+def _has_files(folder: Path) -> bool:
+    return any(files for _, _, files in os.walk(folder))
 
 
 def _size(folder: Path) -> int:

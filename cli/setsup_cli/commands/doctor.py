@@ -100,7 +100,7 @@ def _renderers() -> list[Check]:
         chosen = choose()
         return [*found, Check("renderer auto", "ok", f"{chosen.name}: {chosen.why}")]
     except DataError:
-        return [*found, Check("renderer auto", "absent", "no renderer works here; the lines above say why")]
+        return [*found, Check("renderer auto", "absent", "no renderer works on this machine; the lines above say why")]
 
 
 def _manifests() -> Check:

@@ -148,7 +148,7 @@ def _cells(state: FileState, opens: bool) -> list[str]:
     size = "" if state.file.size is None else readable_size(state.file.size)
     if state.state is State.MISSING:
         # a file that is not needed may be in an archive or a folder around it
-        about = "it opens without it" if opens else _place(state)
+        about = "not needed: the dataset opens" if opens else _place(state)
     else:
         about = state.problem or str(state.path)
     return [state.file.path, state.state.value, size, about]

@@ -1,6 +1,5 @@
 """``setsup index``: indexes the samples and factors of existing WebDataset tars."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from setsup.files import readable_size
 from setsup_cli.output import show_result
 from setsup_cli.parsing.arguments import Common, option
+from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.stopping import sigterm_as_interrupt
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def run(options: Options) -> int:
 
 def _about(found: "Indexed") -> dict[str, Any]:
     """What is said, for machines."""
+    from setsup.shards.opening import open_shards
+
     catalogue = found.catalogue
     beside = [] if found.index is None else [f"index={found.index!r}"]
-    counts = {one.name: len(one) or None for one in catalogue.factors}
-    shared = [one.name for one in catalogue.factors if len(one) > 1 and one.role == "variation"]
-    words = ["sample", found.url, *(["--inactive", shared[0]] if shared else [])]
+    opened = open_shards(found.url, index=found.index)
     return {
         "url": found.url,
         "index": found.index,
@@ -67,7 +67,7 @@ def _about(found: "Indexed") -> dict[str, Any]:
         "samples": catalogue.rows,
         "tars": len(catalogue.shards),
         "bytes": sum(shard.size for shard in catalogue.shards),
-        "factors": counts,
+        "factors": {one.name: len(one) or None for one in catalogue.factors},
         "modalities": {
             name: {"extension": one.extension, "shape": list(one.modality.shape), "dtype": one.modality.dtype}
             for name, one in catalogue.members.items()
@@ -77,7 +77,7 @@ def _about(found: "Indexed") -> dict[str, Any]:
         "restored": list(found.restored),
         "notes": list(found.notes),
         "open": f"setsup.open_shards({', '.join([repr(found.url), *beside])})",
-        "next": shlex.join(["setsup", *words, *(["--index", found.index] if found.index else [])]),
+        "next": sample_command(found.url, opened.factors, index=found.index),
     }
 
 

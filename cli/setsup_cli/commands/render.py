@@ -1,6 +1,5 @@
 """``setsup render``: renders a recipe to a folder, and resumes."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from setsup_cli.parsing.recipes import (
     need_rendering,
     resolve_options,
 )
+from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
 
@@ -128,9 +128,7 @@ def _what(layout: "Layout", there: int, folder: Path) -> str:
 
 def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:
     """What is said of a finished folder, for machines."""
-    discrete = [one.name for one in found.factors.factors if not one.continuous]
-    varied = [name for name in discrete if (found.factors.counts(name) > 1).sum() > 1]
-    held, folder = (varied or discrete)[:1], str(found.folder)
+    folder = str(found.folder)
     return {
         "folder": folder,
         "recipe": found.name.removeprefix("rendered "),
@@ -144,7 +142,7 @@ def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:
             for name, one in found.modalities.items()
         },
         "open": f"setsup.open({folder!r})",
-        "next": shlex.join(["setsup", *(["sample", folder, "--inactive", *held] if held else ["info", folder])]),
+        "next": sample_command(folder, found.factors),
     }
 
 

@@ -11,6 +11,7 @@ from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Source, option
+from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.parsing.source import card_command, check_factors, open_source
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
@@ -197,6 +198,7 @@ def _about(found: "ShardedDataset", before: int, left_out: list[str]) -> dict[st
     """What is said of finished shards, for machines."""
     catalogue = found.catalogue
     order = catalogue.about.get("order", "")
+    preferred = order.removeprefix("by:").split(",") if order.startswith("by:") else ()
     return {
         "url": found.url,
         "dataset": found.name,
@@ -222,17 +224,8 @@ def _about(found: "ShardedDataset", before: int, left_out: list[str]) -> dict[st
         },
         "left_out": left_out,
         "open": f"setsup.open_shards({found.url!r})",
-        "next": shlex.join(_next(found, order)),
+        "next": sample_command(found.url, found.factors, preferred),
     }
-
-
-def _next(found: "ShardedDataset", order: str) -> list[str]:
-    """A command that draws from the shards: by what lies together, or by a factor that varies."""
-    discrete = [one.name for one in found.factors.factors if not one.continuous and one.role == "variation"]
-    varied = [name for name in discrete if (found.factors.counts(name) > 1).sum() > 1]
-    kind, _, named = order.partition(":")
-    held = named.split(",") if kind == "by" else (varied or discrete)[:1]
-    return ["setsup", *(["sample", found.url, "--inactive", *held] if held else ["info", found.url])]
 
 
 def _words(about: Mapping[str, Any]) -> Iterator[str]:

@@ -67,10 +67,20 @@ def _app(subcommands: Sequence[Subcommand]) -> App:
 
 def parse(subcommand: Subcommand, words: Sequence[str]) -> Any:
     """Convert words to options, or say in one sentence what is wrong with them."""
+    _check_flags(subcommand, words)
     try:
         return _options(subcommand, words)
     except CycloptsError as error:
         raise SetsupError(_sentence(error, subcommand.command)) from error
+
+
+def _check_flags(subcommand: Subcommand, words: Sequence[str]) -> None:
+    """Refuse ``--json=true``, which cyclopts takes, as it refuses ``--json=3``."""
+    flags = {f"--{one.name.replace('_', '-')}" for one in fields(subcommand.options) if get_args(one.type)[0] is bool}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in flags and equals:
+            raise SetsupError(f"{name} takes no value; leave out '={value}'")
 
 
 def _columns(console: "Console", options: object, entries: object) -> tuple["ColumnSpec", ...]:

@@ -44,7 +44,7 @@ class RecipeOptions(Common):
     where: Annotated[str | None, option("EXPRESSION", "Render only rows such as \"shape != 'cube'\".")] = None
     seed: Annotated[int, option("N", "Random seed.")] = 0
     renderer: Annotated[
-        str, option("NAME", "Renderer: embree, gl, pyrender, or auto for the fastest that works here.")
+        str, option("NAME", "Renderer: embree, gl, pyrender, or auto for the fastest on this machine.")
     ] = "auto"
 
 

@@ -1,6 +1,8 @@
 """From the options that were given to a sampler."""
 
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from setsup.factors.factor import Level
     from setsup.samplers import Sampler
 
-__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults"]
+__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults", "sample_command"]
 
 Given = Mapping[str, Any]
 """Options that were given, by name; a sampler has its own defaults for the others."""
@@ -29,6 +31,9 @@ _LISTS = ("inactive", "active", "domain", "orbit", "triplets")
 
 _SHOWN = {"set": "--inactive, --active", "domain": "--domain", "orbit": "--orbit", "triplets": "--triplets"}
 
+_ARGUMENT = re.compile(rf"\b({'|'.join(sorted({name for takes in _TAKES.values() for name in takes}))})='?(\w+)'?")
+"""An argument of a sampler in its errors, such as ``small='short'``."""
+
 _SIZE = 32
 _SETS = {"domain": 4, "orbit": 8}
 """Defaults of the samplers; the number of sets must not exceed that of the groups."""
@@ -38,7 +43,7 @@ def choose_sampler(given: Given) -> str | None:
     """The sampler that options choose: set, domain, orbit or triplets; None when they choose none."""
     named = [name for name in _LISTS if name in given]
     if len(named) > 1:
-        raise SamplerError(f"give one of --{' and --'.join(named)}: each chooses another sampler")
+        raise SamplerError(f"give only one of --{' and --'.join(named)}")
     if not named:
         return None
     kind = "set" if named[0] in ("inactive", "active") else named[0]
@@ -67,7 +72,15 @@ def check_factor_lists(given: Given) -> None:
 
 
 def build_sampler(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler":
-    """Build the sampler that options describe."""
+    """Build the sampler that options describe; errors name options in place of arguments."""
+    try:
+        return _build(kind, given, table, card)
+    except SamplerError as error:
+        named = _ARGUMENT.sub(r"--\1 \2", str(error))
+        raise SamplerError(re.sub(r"\blower (size|sets)\b", r"lower --\1", named)) from error
+
+
+def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler":
     from setsup.samplers import DomainSampler, OrbitSampler, SetSampler, TripletSampler
 
     option = next(name for name in _LISTS if name in given)
@@ -111,17 +124,32 @@ def fill_defaults(
         together = int(sampler.arguments["sets"]) if given.get("values") == "equal" else 1
         most = min(entry.smallest for entry in entries) // together
         if most >= _SIZE:
-            notes.append(f"size {_SIZE}: the default, for which every group has enough rows (--size takes another)")
+            notes.append(f"size {_SIZE}: the default; every group has enough rows (--size changes it)")
         elif most < 2:  # a set of one row fixes nothing: the error of the sampler lists the groups that are too small
             found["size"] = 2
         else:
             found["size"] = most
-            shared = f" for {together} sets" if together > 1 else ""
-            notes.append(f"size {most}: as many rows as every group has{shared} (--size takes another)")
+            shared = f", shared by {together} sets" if together > 1 else ""
+            notes.append(f"size {most}: the number of rows of the smallest group{shared} (--size changes it)")
     if sets and entries[0].drawable < _SETS[kind]:
         found["sets"] = entries[0].drawable
-        notes.append(f"sets {found['sets']}: as many as there are groups (--sets takes another)")
+        notes.append(f"sets {found['sets']}: the number of groups (--sets changes it)")
     return {**given, **found}, notes
+
+
+def sample_command(source: str, table: "FactorTable", preferred: Sequence[str] = (), index: str | None = None) -> str:
+    """A command that draws sets from a folder: by factors of which every group has two rows; else one that shows it."""
+    discrete = [one.name for one in table.factors if not one.continuous and one.role == "variation"]
+    varied = [name for name in discrete if (table.counts(name) > 1).sum() > 1]
+    for fixed in (preferred, *([name] for name in (*varied, *discrete))):
+        if fixed and not any(table[name].continuous for name in fixed):
+            counts = table.joint_counts(fixed)
+            if counts[counts > 0].min(initial=len(table)) > 1:
+                words = ["sample", source, "--inactive", *fixed]
+                break
+    else:
+        words = ["info", source]
+    return shlex.join(["setsup", *words, *(["--index", index] if index else [])])
 
 
 def _canonical(words: tuple[str, ...], table: "FactorTable", card: str) -> "str | Mapping[str, Level]":

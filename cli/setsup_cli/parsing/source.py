@@ -117,7 +117,7 @@ def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None
             continue
         parts = [part for part in name.split(",") if part]
         if len(parts) > 1 and all(part in table for part in parts):
-            raise FactorError(f"{name!r} is no factor; put spaces between factors: {' '.join(parts)}")
+            raise FactorError(f"{name!r} is not a factor; put spaces between factors: {' '.join(parts)}")
         raise FactorError(f"unknown factor {name!r}{near(name, table.names)} ({card} lists the factors)")
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Pixels, Rows
 from setsup.datasets.adapters.boxes import crop, edges, jittered
 from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import check_size, decode
@@ -20,8 +20,6 @@ from setsup.factors.table import FactorTable
 from setsup.files.archives.members import MemberIndex
 
 __all__ = ["BoxedDataset", "BoxedImages", "Crops"]
-
-Pixels = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from setsup.datasets.base import Array, Rows
+from setsup.arrays import Array, Rows
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["nominal", "table_of"]

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.base import Array, Rows
+from setsup.arrays import Array, Rows
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import Header, corner, decode, header, parallel, resize
 from setsup.errors import DataError

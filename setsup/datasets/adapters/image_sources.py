@@ -190,8 +190,9 @@ def _refuse_missing(table: Path, names: Iterable[str | None]) -> None:
         )
     if missing:
         more = ", …" if len(missing) > _SHOWN else ""
+        files = "1 image file is" if len(missing) == 1 else f"{len(missing):,} image files are"
         raise DataError(
-            f"{table}: {len(missing):,} image files are missing: {', '.join(map(str, missing[:_SHOWN]))}{more}; "
+            f"{table}: {files} missing: {', '.join(map(str, missing[:_SHOWN]))}{more}; "
             f"names are relative to {table.parent.absolute()}; put the files there, or correct the table"
         )
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Pixels
 from setsup.datasets import images
 from setsup.datasets.adapters.preview import splat, surface
 from setsup.datasets.formats.geometry.ply import Ply
@@ -22,7 +23,6 @@ from setsup.scenes.meshes.mesh_files import Assets, read_mesh
 
 __all__ = ["load_obj", "need_trimesh", "ply_mesh", "preview_mesh", "preview_scene"]
 
-Pixels = npt.NDArray[np.uint8]
 
 _LARGEST_OBJ = 1 << 30
 _POINTS = 30_000  # of an image: enough that gaps between their dots are rare

@@ -9,18 +9,17 @@ Azimuth 0 looks at the front, which is −z where y is up and −y where z is up
 anti-clockwise as seen from above (with z up, 90 is on +x). Elevation 0 is level, positive from above. Degrees.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Pixels
 from setsup.errors import DataError
 from setsup.random import fold, stream_key, uniform
 
 __all__ = ["splat", "surface"]
 
-Array = npt.NDArray[Any]
-Pixels = npt.NDArray[np.uint8]
 
 _MARGIN = 0.06  # of the frame, on each side
 _FINER = 2  # times as many pixels along each side are painted, and averaged

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.cached_arrays import file_states
 from setsup.datasets.formats.video.frames import FrameIndex, VideoFile, decoder_version
 from setsup.datasets.images import parallel
@@ -21,7 +20,6 @@ from setsup.progress import progress
 
 __all__ = ["VideoIndex", "video_file", "video_index"]
 
-Array = npt.NDArray[Any]
 
 # a row for the start of each video, and for each key frame behind it
 _ENTRY = np.dtype(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.prepared_images import Container, PreparedImages
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.h5.images import H5Images, h5_dataset, h5_errors, h5_open
 from setsup.datasets.formats.npz import NpzArray

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.base import Array
+from setsup.arrays import Array
 from setsup.datasets.benchmarks.affine_mnist.affine import ORDER
 from setsup.datasets.benchmarks.affine_mnist.dataset import AffineMnist
 from setsup.datasets.benchmarks.mnist import release

@@ -10,9 +10,8 @@ have to be unpacked first::
 A video's name says which source it was cut from and what can be seen in it [1]_:
 ``<source>_<action>_<body>_<camera>_np<people>_<viewpoint>_<quality>_<number>``. Videos of one source look alike.
 
-What a row is, and how long it is, says :mod:`setsup.datasets.adapters.clips`. Videos have one height and many widths:
-several
-are fetched together where `size` is given.
+For rows and their lengths, see :mod:`setsup.datasets.adapters.clips`. Videos have one height and many widths:
+several are fetched together where `size` is given.
 
 References
 ----------
@@ -26,12 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
+from setsup.arrays import Places
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.video_lists import lists_beside, split_factor
 from setsup.errors import DamagedFile, need
 from setsup.factors import Factor, Kind
-from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
@@ -146,7 +146,7 @@ def _splits(
             for line in lines:
                 video, _, part = line.rpartition(" ")
                 if part not in _ID or not video.strip().endswith(".avi"):
-                    raise DamagedFile(f"{label}: {line[:80]!r} is no video and 0, 1 or 2")
+                    raise DamagedFile(f"{label}: {line[:80]!r} is not a video and 0, 1 or 2")
                 listed[f"{action}/{video.strip().removesuffix('.avi')}"] = _ID[part]
         found.append(split_factor(f"split{split}", keys, listed, where))
     return found

@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Places
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 
 __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open"]
 
-Array = npt.NDArray[Any]
 
 CAMERAS: dict[str, tuple[int, bool]] = {
     **{

@@ -110,7 +110,7 @@ def _path(members: MemberIndex, name: str) -> Path:
 def _count(path: Path) -> int:
     size = path.stat().st_size
     if not size or size % _BYTES:
-        raise DamagedFile(f"{path} has {size:,} bytes, which is no multiple of the {_BYTES:,} of an image")
+        raise DamagedFile(f"{path} has {size:,} bytes, which is not a multiple of the {_BYTES:,} of an image")
     return size // _BYTES
 
 
@@ -180,7 +180,7 @@ def _folds(members: MemberIndex, count: int) -> list[Rows]:
     for number, line in enumerate(lines):
         odd = [word for word in line if not re.fullmatch("[0-9]{1,9}", word) or int(word) >= count]
         if odd or len(set(line)) != len(line):
-            what = f"has {odd[0][:20]!r}, which is no training image" if odd else "names an image twice"
+            what = f"has {odd[0][:20]!r}, which is not a training image" if odd else "names an image twice"
             raise DamagedFile(f"{label}: line {number + 1} {what}; numbers from 0 to {count - 1:,} were expected")
     return [np.array(line, np.int64) for line in lines]
 

@@ -7,7 +7,7 @@ one actor or place, so that no group is in two parts of a split::
     actions = setsup.load("ucf101", root="data", split="split1-train")  # 16 frames from the middle of each video
     frames = setsup.load("ucf101", root="data", length=1, every=25)  # one frame per second
 
-What a row is, and how long it is, says :mod:`setsup.datasets.adapters.clips`.
+For rows and their lengths, see :mod:`setsup.datasets.adapters.clips`.
 
 References
 ----------
@@ -105,8 +105,8 @@ def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[C
                 video = re.fullmatch(rf"(?:[^/]+/)?({_VIDEO})\.avi(?:\s+\d+)?", line)
                 if video is None:
                     raise DamagedFile(
-                        f"{label}: {line[:80]!r} is no video such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi, in "
-                        f"line {number} of those that are not empty"
+                        f"{label}: {line[:80]!r} is not a video such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi, "
+                        f"in line {number} of those that are not empty"
                     )
                 if listed.setdefault(video[1].casefold(), part) != part:
                     raise DamagedFile(f"{label}: {video[1]} is listed for training too")

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DamagedFile, DataError
 from setsup.files.disk import read_errors
 
 __all__ = ["ArrayFile", "Head", "ReadHead"]
 
-Array = npt.NDArray[Any]
 Head = tuple[np.dtype[Any], tuple[int, ...], int]
 """What a header tells: type of the elements, shape, and bytes before the first element."""
 

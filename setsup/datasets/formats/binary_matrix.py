@@ -49,7 +49,7 @@ def _head(file: BinaryIO, path: Path) -> Head:
         if int.from_bytes(start[:4], "big") in _DTYPES:
             raise DamagedFile(f"{path} is in big-endian byte order; the published files are little-endian")
         raise DamagedFile(
-            f"{path} is no binary matrix: it begins with {start[:4]!r}, where a number from 0x1e3d4c51 to "
+            f"{path} is not a binary matrix: it begins with {start[:4]!r}, where a number from 0x1e3d4c51 to "
             f"0x1e3d4c56, little-endian, was expected"
         )
     if not 1 <= axes <= _MOST_AXES:

@@ -56,7 +56,7 @@ def _head(file: BinaryIO, path: Path) -> Head:
         raise DamagedFile(f"{path} ends after {len(start)} bytes, inside the idx header")
     if start[:2] != b"\0\0" or start[2] not in _DTYPES or not 1 <= start[3] <= _MOST_AXES:
         raise DamagedFile(
-            f"{path} is no idx file: it begins with {start!r}, where two zero bytes, a dtype "
+            f"{path} is not an idx file: it begins with {start!r}, where two zero bytes, a dtype "
             f"({', '.join(f'{code:#04x}' for code in _DTYPES)}) and 1 to {_MOST_AXES} axes were expected"
         )
     lengths = file.read(4 * start[3])

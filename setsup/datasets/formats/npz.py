@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.dataset import gather
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import STORED
@@ -24,7 +25,6 @@ from setsup.files.archives.zips import ZipArchive
 
 __all__ = ["Fill", "NpzArray"]
 
-Array = npt.NDArray[Any]
 Fill = Callable[[int, int, Array], None]
 """``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``."""
 
@@ -156,7 +156,7 @@ class NpzArray:
         length = int.from_bytes(begin[8 : 8 + wide], "little")
         text = begin[8 + wide : 8 + wide + length]
         if not begin.startswith(_MAGIC) or begin[6:7] not in (b"\x01", b"\x02", b"\x03"):
-            raise DamagedFile(f"{self._label} is no array of numpy (it begins with {begin[:6]!r})")
+            raise DamagedFile(f"{self._label} is not an array of numpy (it begins with {begin[:6]!r})")
         found = _HEAD.fullmatch(text)
         if len(text) != length or found is None:
             raise DamagedFile(f"{self._label} has a damaged header")

@@ -140,7 +140,7 @@ def _from_parquet(
     try:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path} is no Parquet file, or it is damaged: {error}") from error
+        raise DataError(f"{path} is not a Parquet file, or it is damaged: {error}") from error
     packed = [field.name for field in schema if _holds_images(field.type)]
     column = _image_column(path, image, schema.names, packed)
     table = FactorTable.from_parquet(path, factors, kinds=kinds)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Bools
 from setsup.factors.factor import Level
-from setsup.factors.types import Array, Mask
 from setsup.files.archives.listing import as_numpy
 
 __all__ = ["BLANKS", "Sort", "distinct", "is_text", "is_usable", "simplify", "sorts_of", "to_doubles"]
@@ -91,7 +91,7 @@ def _filled(array: Any, dtype: npt.DTypeLike, unknown: float) -> Array:
     return found
 
 
-def _truths(array: Any) -> Mask:
+def _truths(array: Any) -> Bools:
     """Arrow booleans without nulls as numpy."""
     import pyarrow as pa
 

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.errors import FactorError, near
 from setsup.factors.factor import Factor, Kind, sort_of
 from setsup.factors.io.distinct import BLANKS, Sort, distinct, is_text, simplify, sorts_of, to_doubles
 from setsup.factors.stored import check_finite, code_dtype
-from setsup.factors.types import Array
 
 __all__ = ["ROLE_OF", "Field", "refuse_mixture"]
 
@@ -193,7 +193,7 @@ class Field:
             )
         known = near(value, self._settled().levels or ())
         raise FactorError(
-            f"row {row + self._rows} (from 0) of column {self.name!r} has {value!r}, which is no level{known}"
+            f"row {row + self._rows} (from 0) of column {self.name!r} has {value!r}, which is not a level{known}"
         )
 
     def _numbers(self, array: Any) -> Array:
@@ -209,7 +209,7 @@ class Field:
                 row = int(np.argmax(wrong))
                 text = values[int(index[row])].as_py()
                 raise FactorError(
-                    f"row {row + self._rows} (from 0) of column {self.name!r} has {text!r}, which is no number"
+                    f"row {row + self._rows} (from 0) of column {self.name!r} has {text!r}, which is not a number"
                 )
             known = pc.if_else(
                 pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(values, pa.string())

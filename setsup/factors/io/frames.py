@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, imported, near
 from setsup.factors.columns import FactorColumns
@@ -26,7 +27,6 @@ from setsup.factors.io.arrow import describe_schema, open_table, save_table
 from setsup.factors.io.csv_file import CsvFile
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
-from setsup.factors.types import Array
 from setsup.files import cache_folder, disk_errors, locked
 from setsup.progress import progress
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Rows
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, imported
 from setsup.factors.columns import FactorColumns
@@ -22,7 +23,6 @@ from setsup.factors.io.arrow import to_arrow
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.frames import ROWS
 from setsup.factors.io.infer import from_blocks
-from setsup.factors.types import Rows
 
 __all__ = [
     "Leaf",

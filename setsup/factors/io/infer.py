@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, brief, near
 from setsup.factors.columns import FactorColumns
@@ -26,7 +27,6 @@ from setsup.factors.factor import PLURAL, Factor, Kind, check_factors, sort_of
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.fields import ROLE_OF, Field, refuse_mixture
 from setsup.factors.stored import as_array, freeze
-from setsup.factors.types import Array
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
 

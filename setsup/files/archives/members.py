@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Places
 from setsup.errors import DataError, RowError, near
 from setsup.files.archives.archive import Archive
 from setsup.files.archives.listing import as_numpy, find_matches
@@ -20,7 +20,6 @@ from setsup.files.archives.plain_files import read_file, read_file_stretch, too_
 
 __all__ = ["MemberIndex", "open_members"]
 
-Places = npt.NDArray[np.int64]
 
 _HASHED_FROM = 0.01  # names sought for each file there is, from which a hash of all costs less than bisection
 _NEAR = 500  # names before and after the place of a missing one, among which close ones are sought

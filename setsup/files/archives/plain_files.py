@@ -15,14 +15,15 @@ _MOST = 1 << 30  # bytes requested from the system at once; Linux returns 2 GiB 
 
 
 @contextmanager
-def open_file(source: Path) -> Iterator[tuple[int, int]]:
-    """Open a file for reading; its descriptor, and its size in bytes."""
+def open_file(source: Path | bytes, problem: str = "") -> Iterator[tuple[int, int]]:
+    """Open a file for reading; its descriptor, and its size in bytes; `problem` is the error where it is not a file."""
     # no waiting for a pipe
     file = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         about = os.fstat(file)
         if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{source} is neither a folder nor a file; name the folder or the archive of the dataset")
+            neither = f"{source!s} is neither a folder nor a file; name the folder or the archive of the dataset"
+            raise DataError(problem or neither)
         yield file, about.st_size
     finally:
         os.close(file)
@@ -73,13 +74,7 @@ def unreadable(source: Path, error: OSError) -> DataError:
 @contextmanager
 def _opened(path: bytes, label: str) -> Iterator[tuple[int, int]]:
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            about = os.fstat(file)
-            if not stat.S_ISREG(about.st_mode):
-                raise DataError(f"{label} is no file any more")
-            yield file, about.st_size
-        finally:
-            os.close(file)
+        with open_file(path, f"{label} is not a file any more") as found:
+            yield found
     except OSError as error:
         raise unreadable(Path(os.fsdecode(path)), error) from error

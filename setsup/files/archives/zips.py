@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Numbers are little-endian. Names are UTF-8 where a flag or an extra field says so, or where they can be, else code page
+Integers are little-endian. Names are UTF-8 where a flag or an extra field says so, or where they can be, else code page
 437. An archive may be larger than 4 GiB (zip64), and may have something else before it (``shift``).
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Integers
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.archive import Archive, Label, Row
 from setsup.files.archives.listing import DEFLATED, ENCRYPTED, STORED, Listing
@@ -59,8 +60,6 @@ _KINDS = {stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK,
 _SLACK = 96  # bytes of extra fields that a local header seldom exceeds; they are not in the directory
 _MOST = 1032  # times its size is the most that deflate can grow
 _log = logging.getLogger("setsup")
-
-Numbers = npt.NDArray[np.int64]
 
 
 def list_zip(file: int, size: int, source: Path) -> Listing:
@@ -186,7 +185,7 @@ def _places(directory: bytes, source: Path) -> list[int]:
     return places
 
 
-def _wide(entries: Any, directory: bytes, ends: Numbers, source: Path) -> tuple[Numbers, Numbers, Numbers]:
+def _wide(entries: Any, directory: bytes, ends: Integers, source: Path) -> tuple[Integers, Integers, Integers]:
     """Sizes and offsets; those of more than 32 bits are in an extra field."""
     stored, sizes, offsets = (entries[name].astype(np.int64) for name in ("stored", "size", "offset"))
     full = (sizes == _FULL) | (stored == _FULL) | (offsets == _FULL)
@@ -213,7 +212,7 @@ def _extra(fields: bytes, wanted: int) -> bytes | None:
     return None
 
 
-def _decode(names: list[bytes], entries: Any, directory: bytes, ends: Numbers) -> None:
+def _decode(names: list[bytes], entries: Any, directory: bytes, ends: Integers) -> None:
     """Put names that are not plain ASCII into UTF-8."""
     for row, name in enumerate(names):
         if not name.isascii():
@@ -234,7 +233,7 @@ def _decoded(name: bytes, flags: int, extra: bytes) -> bytes:
     return name
 
 
-def _files(names: Sequence[bytes], entries: Any) -> Numbers:
+def _files(names: Sequence[bytes], entries: Any) -> Integers:
     """Rows of ordinary files."""
     kinds = (entries["mode"] >> 16) & 0o170000
     ordinary = ~np.isin(kinds, list(_KINDS))
@@ -244,10 +243,10 @@ def _files(names: Sequence[bytes], entries: Any) -> Numbers:
 
 def _check(
     names: Sequence[bytes],
-    kept: Numbers,
-    offsets: Numbers,
-    stored: Numbers,
-    sizes: Numbers,
+    kept: Integers,
+    offsets: Integers,
+    stored: Integers,
+    sizes: Integers,
     methods: npt.NDArray[Any],
     start: int,
     source: Path,

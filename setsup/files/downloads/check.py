@@ -84,7 +84,7 @@ def file_problem(path: Path, file: ManifestFile) -> str | None:
     as good as the published file. Else the size and the digest of the file do.
     """
     if not path.is_file():
-        return "is no file"
+        return "is not a file"
     size = path.stat().st_size
     if not file.repacked and file.size not in (None, size):
         return f"has {size:,} bytes, not the {file.size:,} expected"

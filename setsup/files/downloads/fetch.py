@@ -153,7 +153,7 @@ def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder:
         return
     page = f" ({manifest.homepage})" if manifest.homepage else ""
     if manifest.licence.sign:
-        first = f"{manifest.name} is given out only to those who sign: {manifest.licence.sign}{page}"
+        first = f"{manifest.name} is available only after signing: {manifest.licence.sign}{page}"
     else:
         first = f"{manifest.name} has files that no mirror offers; get them by hand{page}"
     raise DataError(f"{first}; then put {files} into {folder} and check with {check}")

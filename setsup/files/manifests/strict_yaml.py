@@ -101,7 +101,7 @@ def read_yaml(file: Path, what: str = "manifest") -> Fields:
     with read_errors(file), file.open("rb") as stream:
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is no {what}")
+        raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is not a {what}")
     try:
         text = data.decode("utf-8")
         _refuse_depth(text, file, what)
@@ -109,9 +109,9 @@ def read_yaml(file: Path, what: str = "manifest") -> Fields:
     except DataError:
         raise
     except yaml.YAMLError as error:
-        raise DataError(f"{file} is no valid YAML: {' '.join(str(error).split())}") from error
+        raise DataError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
     except Exception as error:  # PyYAML's constructors let KeyError, AttributeError and more through
-        raise DataError(f"{file} is no valid YAML: {type(error).__name__}: {error}") from error
+        raise DataError(f"{file} is not valid YAML: {type(error).__name__}: {error}") from error
     return Fields(value, file)
 
 
@@ -132,7 +132,7 @@ def _refuse_depth(text: str, file: Path, what: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _DEEPEST:
-            raise DataError(f"{file} is nested deeper than {_DEEPEST} levels: it is no {what}")
+            raise DataError(f"{file} is nested deeper than {_DEEPEST} levels: it is not a {what}")
 
 
 def _loader() -> Any:

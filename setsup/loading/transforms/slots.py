@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
+from setsup.arrays import Words
 
 __all__ = ["Slots", "slots_of"]
-
-Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.arrays import Reals, Rows
 from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, partners
@@ -19,8 +20,6 @@ from setsup.random import below, fold, stream_key
 
 __all__ = ["SpatialDescriptors", "SpatialPairs"]
 
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 _PIXELS, _PARTNERS, _WINDOWS = range(3)  # what a pair's key is folded with
 _EDGE = 1e-6  # pixels: a pixel this near to an edge is within it

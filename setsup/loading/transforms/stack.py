@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setsup.arrays import Rows
 from setsup.errors import SetsupError
 from setsup.loading.transforms.choices import Move, Paint, Steps
 from setsup.loading.transforms.resampling.images import finish, real
@@ -18,7 +18,6 @@ from setsup.loading.transforms.slots import Slots
 
 __all__ = ["apply_steps", "mapped", "repeat_steps"]
 
-Rows = npt.NDArray[np.int64]
 Size = tuple[int, int]
 
 _CHUNK = 1 << 21  # bytes of float32 a thread: a chain of operations then works in the cores' caches, not in memory

@@ -7,9 +7,9 @@ full grid.
 
 import numpy as np
 
+from setsup.arrays import Array, Reals, Rows, Words
 from setsup.checks import check_choice
 from setsup.errors import SamplerError
-from setsup.factors.types import Array, Floats, Rows, Words
 from setsup.random import below, fold, stream_key, uniform
 from setsup.samplers.groups.different import Different
 
@@ -20,7 +20,7 @@ CHOICES = ("levels", "groups", "rows")
 _TRIED = 100_000  # sets drawn to find what share of them a group has
 
 
-def level_probabilities(keys: Rows) -> Floats:
+def level_probabilities(keys: Rows) -> Reals:
     """Probability of each group when factors are chosen one after the other, uniformly over levels.
 
     `keys` (groups, factors) int64; returns (groups,) float64.
@@ -60,13 +60,13 @@ class Chooser:
         # as floats: a search among whole numbers would convert them all at each draw
         self._ends = None if flat or weights is None else np.cumsum(weights).astype(np.float64)
 
-    def probabilities(self) -> Floats:
+    def probabilities(self) -> Reals:
         """Chance of each group to be chosen for one set, (groups,) float64."""
         if self._ends is None:
             return np.full(self.count, 1 / self.count)
         return np.asarray(np.diff(self._ends, prepend=0.0) / self._ends[-1], dtype=np.float64)
 
-    def shares(self, sets: int) -> tuple[Floats, bool]:
+    def shares(self, sets: int) -> tuple[Reals, bool]:
         """Share of a step's sets that each group is expected to have where no two are the same; whether it is exact."""
         if sets == self.count:
             return np.full(self.count, 1 / self.count), True

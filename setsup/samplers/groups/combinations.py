@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from setsup.factors.types import Array, Floats
+from setsup.arrays import Array, Reals
 
 __all__ = ["chance_of_any", "log_combinations", "log_sum"]
 
@@ -12,7 +12,7 @@ _log_gamma = np.frompyfunc(math.lgamma, 1, 1)
 _SERIES = 1000  # rows from which Stirling's series has all digits
 
 
-def log_falling(n: Array, k: Array) -> Floats:
+def log_falling(n: Array, k: Array) -> Reals:
     """Logarithm of n·(n − 1)⋯(n − k + 1), −∞ where k > n; n need be no integer."""
     n, k = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64))
     found = np.full(n.shape, -np.inf)
@@ -26,18 +26,18 @@ def log_falling(n: Array, k: Array) -> Floats:
     return found
 
 
-def log_combinations(n: Array, k: Array) -> Floats:
+def log_combinations(n: Array, k: Array) -> Reals:
     """Logarithm of C(n, k), of the shape of both."""
     return log_falling(n, k) - log_falling(k, k)
 
 
-def log_sum(logs: Floats) -> float:
+def log_sum(logs: Reals) -> float:
     """Logarithm of the sum of numbers given by theirs."""
     top = float(logs.max())
     return top + math.log(float(np.exp(logs - top).sum()))
 
 
-def chance_of_any(rows: Array, counts: Array, size: Array) -> Floats:
+def chance_of_any(rows: Array, counts: Array, size: Array) -> Reals:
     """Chance that ``size`` of so many rows have any of the ``counts``: 1 − C(rows − counts, size)/C(rows, size)."""
     absent = log_falling(rows - counts, size) - log_falling(rows, size)
     return np.asarray(-np.expm1(absent), dtype=np.float64)

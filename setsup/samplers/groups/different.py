@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.factors.types import Array, Rows, Words
+from setsup.arrays import Array, Rows, Words
 from setsup.random import below_few, uniform
 
 __all__ = ["Different"]

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from setsup.arrays import Array, Bools, Reals, Rows
 from setsup.errors import SamplerError
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array, Floats, Mask, Rows
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
 from setsup.samplers.groups.window import WindowMembers
@@ -31,7 +31,7 @@ class GroupSampler:
         choose: str,
         small: str,
         tolerance: Mapping[str, float],
-        weights: Floats | None = None,
+        weights: Reals | None = None,
         where: str | None = None,
         shared: bool = False,
         policies: Sequence[str] = SMALL,
@@ -92,7 +92,7 @@ class GroupSampler:
             found[self.members.name] = np.broadcast_to(anchors[:, :1], anchors.shape) if self.shared else anchors
         return found
 
-    def draw(self, keys: Keys, chosen: Rows, size: int) -> tuple[Rows, Mask | None]:
+    def draw(self, keys: Keys, chosen: Rows, size: int) -> tuple[Rows, Bools | None]:
         """Rows (..., size) of chosen groups, and which of them count (None: all)."""
         rows, mask = self.members.draw(keys, self.number(chosen).reshape(-1), size, self.small)
         shape = (*chosen.shape, size)
@@ -104,8 +104,8 @@ class GroupSampler:
 
 
 def _eligible(
-    table: FactorTable, near: Sequence[str], weights: Floats | None, where: str | None
-) -> tuple[Mask | None, int]:
+    table: FactorTable, near: Sequence[str], weights: Reals | None, where: str | None
+) -> tuple[Bools | None, int]:
     """Rows that may be drawn, None for all; and how many more would be, were their value within tolerance known."""
     found = None if where is None else table.mask(where)
     if weights is not None:

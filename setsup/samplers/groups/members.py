@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from setsup.arrays import Bools, Reals, Rows
 from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Floats, Mask, Rows
 from setsup.random import below, permute
 from setsup.samplers.groups.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted
 
@@ -27,7 +27,7 @@ class GroupMembers(Protocol):
     def crowded(self, slots: int) -> bool:
         """Whether every draw of so many rows needs a permutation, and no bits for rows."""
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) of the given groups (draws,), and which slots count (None: all)."""
 
 
@@ -51,7 +51,7 @@ class EvenMembers:
         """Whether every draw of so many rows needs a permutation, and no bits for rows."""
         return self.common is not None and slots <= self.common < CROWDED * slots
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) of the given groups, and which slots count."""
         if self.common is not None and self.common >= slots:
             positions, mask = distinct(keys, self.common, slots), None
@@ -74,7 +74,7 @@ class WeightedMembers:
     `weights` (rows of the table,) float64.
     """
 
-    def __init__(self, groups: Groups, weights: Floats) -> None:
+    def __init__(self, groups: Groups, weights: Reals) -> None:
         self.sizes = groups.sizes
         self._groups = groups
         self._start = np.cumsum(groups.sizes) - groups.sizes
@@ -89,7 +89,7 @@ class WeightedMembers:
         """Never: weighted draws begin with bits for every row."""
         return False
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) of the given groups, and which slots count."""
         start, sizes = self._start[groups], self.sizes[groups]
         positions, mask = fill(
@@ -106,7 +106,7 @@ class WeightedMembers:
 Drawn = Callable[[Keys, Any], Rows]
 
 
-def fill(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, repeating: Drawn) -> tuple[Rows, Mask | None]:
+def fill(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, repeating: Drawn) -> tuple[Rows, Bools | None]:
     """Positions for groups of which some have fewer rows than slots.
 
     `sizes` (draws,) int64; returns `positions` (draws, slots) int64; returns `mask` (draws, slots) bool or None.
@@ -171,9 +171,9 @@ def drawable_groups(
             if few.all():
                 fix = "name fewer factors" if fewer else "name another factor"
         elif few.all():
-            fix = f"lower size{fewer}, or pass small='short' or 'replace' (--small short)"
+            fix = f"lower size{fewer}, or pass small='short' or small='replace'"
         else:
-            fix = "lower size, or pass small='drop' to leave them out, 'short' or 'replace' (--small drop)"
+            fix = "lower size, or pass small='drop' to leave them out, small='short' or small='replace'"
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "
             f"that a draw takes (smallest: {named}); {fix}"

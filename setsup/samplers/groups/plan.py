@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from setsup.arrays import Array, Rows, Words
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array, Rows, Words
 from setsup.random import below, fold, mix, spread
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler

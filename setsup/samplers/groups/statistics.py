@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from setsup.arrays import Bools, Reals, Rows
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Floats, Mask, Rows
 from setsup.random import below, fold, stream_key, uniform
 from setsup.samplers.groups.combinations import chance_of_any, log_combinations, log_sum
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -73,9 +73,9 @@ class _Sets:
     """Rows in a set."""
     least: Rows
     """Rows in the sets that have one less, where there are any."""
-    longer: Floats
+    longer: Reals
     """Share of the sets that have the most."""
-    repeating: Mask
+    repeating: Bools
     """Whether rows are drawn with repeats."""
 
     @classmethod
@@ -96,7 +96,7 @@ class _Sets:
         logs = [log_combinations(more, self.most), log_combinations(self.rows[other], self.least[other])]
         return log_sum(np.concatenate(logs))
 
-    def shared(self, chance: Floats, values: str) -> float:
+    def shared(self, chance: Reals, values: str) -> float:
         """Rows that two sets are expected to share: n times the squared chance of a row, if they have one group."""
         if values == "different":
             return 0.0
@@ -104,7 +104,7 @@ class _Sets:
         shared = self.rows * drawn**2
         return float(chance**2 @ shared) if values == "independent" else float(chance @ (shared * self.repeating))
 
-    def expected(self, which: Rows, counts: Floats) -> Floats:
+    def expected(self, which: Rows, counts: Reals) -> Reals:
         """Chance that a set of a group (by its number among the drawable ones) has any of so many of its rows."""
         rows, most, longer = self.rows[which], self.most[which], self.longer[which]
         repeated = 1 - (1 - counts / rows) ** most
@@ -114,7 +114,7 @@ class _Sets:
 
 
 def _distinct(
-    table: FactorTable, sampler: GroupSampler, sets_of: _Sets, chance: Floats, budget: int
+    table: FactorTable, sampler: GroupSampler, sets_of: _Sets, chance: Reals, budget: int
 ) -> tuple[dict[str, float], bool]:
     """Expected distinct values of each factor that varies within groups, and whether all rows were looked at."""
     factors = [
@@ -144,7 +144,7 @@ def _distinct(
     return found, whole
 
 
-def _looked_at(sampler: GroupSampler, chance: Floats, budget: int) -> tuple[Rows, Floats, list[Rows], Floats, bool]:
+def _looked_at(sampler: GroupSampler, chance: Reals, budget: int) -> tuple[Rows, Reals, list[Rows], Reals, bool]:
     """Groups by their numbers among the drawable ones, weights, rows, how many rows each stands for; whether all."""
     groups, drawable = sampler.groups, sampler.drawable
     sizes = groups.sizes[drawable]

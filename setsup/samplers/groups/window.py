@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Bools, Reals, Rows
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array, Floats, Mask, Rows
 from setsup.random import below
 from setsup.samplers.groups.members import fill
 from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct
@@ -63,13 +63,13 @@ class WindowMembers:
         """Never known: neighbourhoods differ in size."""
         return False
 
-    def _windows(self, which: Rows, anchor: Floats, tolerance: float, period: float | None) -> tuple[Rows, Rows]:
+    def _windows(self, which: Rows, anchor: Reals, tolerance: float, period: float | None) -> tuple[Rows, Rows]:
         """First position within the group, and number, of the rows near rows of given groups and values."""
         begin = self._begin[which]
         end = begin + self._count[which]
         error = self._errors(anchor)
 
-        def near(one: Array, other: Array, value: Array) -> Mask:
+        def near(one: Array, other: Array, value: Array) -> Bools:
             """Whether ``one`` is beyond ``other`` by the tolerance at most, or was before both became float32."""
             slack = np.minimum(error + self._errors(value), tolerance / _RESOLVED)
             return np.asarray(one - other <= tolerance + slack)
@@ -87,7 +87,7 @@ class WindowMembers:
         whole = width >= count
         return np.where(whole, 0, first), np.where(whole, count, width)
 
-    def _errors(self, values: Floats) -> Floats:
+    def _errors(self, values: Reals) -> Reals:
         """Largest errors that rounding to float32 left in values, which were taken into their period since."""
         return np.maximum(_half_place(values), self._coarse)
 
@@ -103,7 +103,7 @@ class WindowMembers:
             high = np.where(open_ & hit, middle, high)
             low = np.where(open_ & ~hit, middle + 1, low)
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) around an anchor of the given groups, and which slots count."""
         turn = below(keys.bits(ANCHOR, 1)[:, 0], self._anchor_count[groups])
         anchor = self._anchors[self._anchor_begin[groups] + turn]
@@ -159,6 +159,6 @@ class WindowMembers:
         return int((np.cumsum(edges[:-1]) == 0).sum())
 
 
-def _half_place(values: Floats) -> Floats:
+def _half_place(values: Reals) -> Reals:
     """Largest error of numbers that were rounded to these float32 values."""
     return np.asarray(np.spacing(np.abs(values).astype(np.float32)), dtype=np.float64) / 2

@@ -7,7 +7,7 @@ than four rows per slot), and one where repeats remain after eight passes, takes
 
 import numpy as np
 
-from setsup.factors.types import Array, Mask, Rows, Words
+from setsup.arrays import Array, Bools, Rows, Words
 from setsup.random import below, fold, leading, mix, spread, uniform
 
 __all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted"]
@@ -109,7 +109,7 @@ def _redraw(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
     return found
 
 
-def _repeats(found: Rows) -> Mask:
+def _repeats(found: Rows) -> Bools:
     """Slots whose position an earlier slot has already."""
     order = np.argsort(found, axis=1, kind="stable")
     ordered = np.take_along_axis(found, order, axis=1)
@@ -149,7 +149,7 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
     return np.asarray(np.clip(found, 0, sizes[:, None] - 1), dtype=np.int64)
 
 
-def _successive(found: Rows, repeated: Mask, weights: Array, bits: Words) -> Rows:
+def _successive(found: Rows, repeated: Bools, weights: Array, bits: Words) -> Rows:
     """Fill the repeated slots one by one from the weights that are left."""
     left = weights.copy()
     left[found[~repeated]] = 0.0

@@ -17,22 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Pixels, Reals
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, imported
 from setsup.files.archives.names import shown
 from setsup.files.archives.plain_files import read_file
 from setsup.scenes.color import to_bytes
-from setsup.scenes.meshes.materials import WHITE, Pixels, Textures, read_material
+from setsup.scenes.meshes.materials import WHITE, Textures, read_material
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.meshes.mesh_files import LARGEST_MESH, FileAssets, read_mesh, unread
 from setsup.scenes.portable import product
 
 __all__ = ["load_mesh", "mesh_from_trimesh"]
 
-Array = npt.NDArray[Any]
-Reals = npt.NDArray[np.float64]
 
 _MOST_UV = 1e6  # turns of a texture, beyond which float32 has lost its place anyway
 

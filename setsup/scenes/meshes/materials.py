@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Pixels
 from setsup.errors import DataError
 from setsup.scenes.color import to_bytes
 from setsup.scenes.meshes.mesh import Material
@@ -15,7 +16,6 @@ from setsup.scenes.meshes.mesh_files import MOST_PIXELS, why
 
 __all__ = ["WHITE", "Pixels", "Textures", "read_material"]
 
-Pixels = npt.NDArray[np.uint8]
 
 WHITE = (255, 255, 255)
 

@@ -11,22 +11,17 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Bools, Floats, Pixels, Reals
 from setsup.checks import check_array
 from setsup.errors import SetsupError
 from setsup.scenes.checks import check_color
 
 __all__ = ["FARTHEST", "Material", "Mesh"]
 
-Array = npt.NDArray[Any]
-Reals = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.float32]
-Pixels = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
 
 FARTHEST = 1e6
 """Metres from the origin within which everything lies: beyond, float32 rays are coarser than a decimetre."""

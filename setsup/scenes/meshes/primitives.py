@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.scenes.meshes.mesh import Material, Mesh
@@ -20,7 +21,6 @@ from setsup.scenes.portable import sin_cos
 
 __all__ = ["box", "capsule", "cylinder", "plane", "sphere"]
 
-Reals = npt.NDArray[np.float64]
 Surface = tuple[Reals, npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]
 
 _MOST_SEGMENTS = 4096

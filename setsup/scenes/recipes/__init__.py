@@ -1,7 +1,8 @@
 """Recipes by name: what rendered datasets draw."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.scenes.recipes.function import FunctionRecipe
@@ -16,18 +17,13 @@ RECIPES = {"object": "ObjectView", "room": "Room", "shapes3d": "Shapes3D"}
 """Classes of the recipes, by the names that the command knows them by."""
 
 if not TYPE_CHECKING:
-    _HOMES = {
-        "FunctionRecipe": "function",
-        "HEMISPHERE": "object",
-        "Model": "models",
-        "ObjectView": "object",
-        "Room": "room",
-        "Shapes3D": "shapes3d",
-        "named_models": "models",
-    }
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'setsup.scenes.recipes' has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(f"setsup.scenes.recipes.{_HOMES[name]}"), name)
-        return found
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "function": ("FunctionRecipe",),
+            "models": ("Model", "named_models"),
+            "object": ("HEMISPHERE", "ObjectView"),
+            "room": ("Room",),
+            "shapes3d": ("Shapes3D",),
+        },
+    )

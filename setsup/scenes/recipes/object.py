@@ -71,22 +71,22 @@ class ObjectView:
     azimuths, elevations : tuple of float, degrees
         Levels of the grid.
     size : (height, width)
-        Of an image, in pixels.
+        Image size, in pixels.
     distance : float
-        Of the camera from the middle of a model, whose longest side is 2.
+        Distance of the camera from the centre of a model, whose longest side is 2.
     jitter : float
-        By how much the camera is moved at most, along each axis, after it was turned towards the middle. The move is a
-        function of seed, model, azimuth and elevation.
+        Maximum shift of the camera along each axis, after it was turned towards the centre. The shift is a function of
+        seed, model, azimuth and elevation.
     field_of_view : float, degrees
-        Of the camera: vertical, from edge to edge.
+        Vertical field of view of the camera, from edge to edge.
     up : "y" or "z"
-        Which axis of the models points up; y in ShapeNet, OBJ and glTF.
+        Axis of the models that points up; y in ShapeNet, OBJ and glTF.
     lights : tuple of Light
         :data:`HEMISPHERE` by default.
     background : 3 ints, optional
-        What is behind the model, in sRGB bytes; transparent by default.
+        Background colour in sRGB bytes; transparent by default.
     seed : int
-        Of the jitter and of sampled views.
+        Seed of the jitter and of sampled views.
 
     Raises
     ------

@@ -59,7 +59,7 @@ class Shapes3D:
     Parameters
     ----------
     size : (height, width)
-        Of an image, in pixels; from its left to its right it shows what those of the set show.
+        Image size, in pixels; the horizontal field of view is that of the published images.
 
     Raises
     ------

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Numbers, Reals
 from setsup.random import mix
 from setsup.scenes.scene import Scene
 from setsup.scenes.surfaces.holes import holes_of
 from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["hidden_sides", "joined", "seen", "shown_sides", "shown_sides_of"]
-
-Reals = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int32]
 
 
 def shown_sides(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals, Rows
 from setsup.scenes.scene import Scene
 from setsup.scenes.surfaces.coincident import joined, shown_sides_of
 from setsup.scenes.surfaces.holes import holes_of
@@ -18,8 +19,6 @@ from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["Coplanar", "coplanar_of"]
 
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 _ALIKE = 1e-9  # of the size of the scene: planes, and sides of triangles, that are no farther apart are one
 _MOST = 1 << 20  # pairs of one plane that are looked at: a plane of more, thousands of small triangles, is left alone

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools, Floats
 from setsup.scenes.scene import Scene
 from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["Holes", "PiercedEngine", "holes_of"]
 
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.integer[Any]]
 
 _STEP = 2.0**-19  # of the largest coordinate, sixteen steps of float32: by so much a ray goes on behind a hole

@@ -123,7 +123,7 @@ class _Reader:
             texts = [None if content is None else content.decode().strip("\ufeff\0 \t\r\n") for content in contents]
         except UnicodeDecodeError:
             row = next(row for row, content in enumerate(contents) if content is not None and not _is_text(content))
-            self.found.left_out[f".{extension}"] = f"{self._at(row)} is no text"
+            self.found.left_out[f".{extension}"] = f"{self._at(row)} is not a text"
             return
         self.found.classes[name] = pa.array(texts, pa.large_string())
 
@@ -146,7 +146,7 @@ class _Reader:
             why = f"{len(names):,} different names, such as {shown(next(iter(names))[:40])!r}"
             if not within:
                 raise DataError(
-                    f"{self._source}: the fields {what}of its json members have {why}: that is no list of factors; "
+                    f"{self._source}: the fields {what}of its json members have {why}: that is not a list of factors; "
                     "index a copy without them"
                 )
             self.found.left_out[prefix.rstrip(".")] = f"its fields have {why}"

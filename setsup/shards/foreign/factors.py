@@ -67,8 +67,8 @@ class Columns:
                 known.setdefault(kind, sight)
             if len(known) > 1:
                 raise DataError(
-                    f"{known[False].source}: the {extension} of {known[False].key!r} is no object with fields, as that "
-                    f"of {known[True].key!r} in {known[True].source} is; replace the tar, or pack it again without it"
+                    f"{known[False].source}: the {extension} of {known[False].key!r} is not an object with fields, as "
+                    f"that of {known[True].key!r} in {known[True].source} is; replace the tar, or pack it without"
                 )
         for name, sights in found.sights.items():
             self._sights[name] = sights | self._sights.get(name, {})

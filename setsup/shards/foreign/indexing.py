@@ -241,10 +241,11 @@ def write_foreign_index(
 
 def _need_no_inner_set(store: Store, tars: list[str]) -> None:
     """Refuse a folder above a set: a second catalogue would leave out what the first one tells."""
-    inner = posixpath.commonpath([posixpath.dirname(tar) for tar in tars]) if tars else ""
-    if inner and store.size(posixpath.join(inner, CATALOGUE)) is not None:
-        folder = join_address(store.url, inner)
-        raise DataError(f"the tars of {store.url} are those of the set {folder}; give `setsup index {folder}`")
+    folders = {str(parent) for tar in tars for parent in PurePosixPath(tar).parents}
+    for inner in sorted(folders - {"."}):
+        if store.size(posixpath.join(inner, CATALOGUE)) is not None:
+            folder = join_address(store.url, inner)
+            raise DataError(f"{folder}, a folder in {store.url}, has its own index; give `setsup index {folder}`")
 
 
 def _need_foreign(about: Store, older: Catalogue) -> None:

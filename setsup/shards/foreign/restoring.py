@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
 from setsup.files import content_digest
@@ -34,7 +35,6 @@ from setsup.shards.writing.tar import headers
 
 __all__ = ["Restored", "is_own", "restore"]
 
-Array = npt.NDArray[Any]
 
 LOST = (
     "the rows of the dataset that was written (source rows) are lost: only the index had them, since this set "

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Integers
 from setsup.errors import DataError
 from setsup.files.archives.listing import SPARSE, Listing, as_numpy, find_matches
 from setsup.files.archives.names import shown
@@ -23,7 +23,6 @@ from setsup.shards.walking import text_bytes
 
 __all__ = ["Grouped", "group_samples"]
 
-Integers = npt.NDArray[np.int64]
 
 _MOST = 256
 """Extensions of a tar; where there are more, keys have dots."""

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Integers
+
 __all__ = ["AT_ONCE", "GAP", "MOST", "Reads", "merge_ranges"]
 
 AT_ONCE = 64
@@ -26,8 +28,6 @@ GAP = 256 << 10
 
 MOST = 8 << 20
 """Bytes of a read."""
-
-Integers = npt.NDArray[np.int64]
 
 
 class Reads(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Integers
 from setsup.errors import DataError
 from setsup.files import cache_folder
 from setsup.shards.layout import CRC32C, Catalogue, Shard
@@ -20,8 +21,6 @@ __all__ = ["FOLDER", "RemoteReader"]
 
 FOLDER = "shards"
 """Where copies are kept, in the cache folder."""
-
-Integers = npt.NDArray[np.int64]
 
 
 class RemoteReader:

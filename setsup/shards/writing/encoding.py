@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable
@@ -23,7 +24,6 @@ from setsup.shards.layout import Member
 
 __all__ = ["FORMATS", "Labels", "encoded", "stored"]
 
-Array = npt.NDArray[Any]
 
 FORMATS = {"png": "png", "webp": "webp", "jpeg": "jpg", "npy": "npy"}
 """What images are stored as, and the last part of their members' extensions."""
@@ -48,7 +48,7 @@ def stored(name: str, modality: Modality, format: str) -> Member:
             "and underscores; rename it, or leave it out with modalities="
         )
     if modality.dtype not in _NUMBERS:
-        raise DataError(f"the modality {name!r} holds {modality.dtype}, which is no number; leave it out")
+        raise DataError(f"the modality {name!r} holds {modality.dtype}, not numbers; leave it out")
     last = FORMATS[format] if _is_image(modality) else "npy"
     channels = modality.shape[-1] if modality.shape else None
     if (last == "webp" and channels == 1) or (last == "jpg" and channels == 4):

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Rows
 from setsup.datasets.concatenation import Concat
 from setsup.datasets.dataset import Dataset, Selection
 from setsup.errors import DataError, FactorError, near
@@ -19,7 +19,6 @@ from setsup.shards.writing.resizing import Resized
 
 __all__ = ["catalogue_of", "check_catalogue", "inspect_rows", "stored_members"]
 
-Rows = npt.NDArray[np.int64]
 
 _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.files import disk_errors
@@ -31,8 +31,6 @@ from setsup.shards.writing.tar import Tar, checks
 
 __all__ = ["PARTS", "Piece", "WriteShard", "part_name", "read_part", "scratch"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 PARTS = f"{WORK}/parts"
 

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.checks import check_integer
 from setsup.errors import DataError, FactorError
 from setsup.factors import FactorTable
@@ -23,8 +23,6 @@ from setsup.shards.layout import Member
 
 __all__ = ["Order", "ShardPlan", "cut", "keys", "order_rows", "rows_a_shard"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _STREAM = "setsup.shards"
 _BYTES = 256 << 20  # of arrays in a shard
@@ -78,7 +76,7 @@ def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
     for name in names:
         if table[name].continuous:
             raise FactorError(
-                f"factor {name!r} is continuous, so no two rows need share a value: order by {name + '_bin'!r} of "
+                f"factor {name!r} is continuous, so it has no levels to order by: order by {name + '_bin'!r} of "
                 f"table.binned({name!r}, width)"
             )
         chosen |= dict.fromkeys([*reversed(table.outer(name)), name])

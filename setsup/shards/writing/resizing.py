@@ -1,22 +1,17 @@
 """A dataset with its images brought to one size, as they go into shards."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
-import numpy.typing as npt
-
-from setsup.datasets.dataset import Dataset, fetch_request
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Dataset
 from setsup.datasets.images import parallel
 from setsup.shards.decoding import resize_image, resized_modalities
 from setsup.shards.layout import Member
 
 __all__ = ["Resized"]
 
-Array = npt.NDArray[Any]
 
-
-class Resized(Dataset):
+class Resized(BaseDataset):
     """Another dataset whose images, of whatever sizes, are resized and cropped as :func:`setsup.open_shards` does.
 
     `size` (height, width), pixels.
@@ -44,23 +39,18 @@ class Resized(Dataset):
         """Show the source and the size."""
         return f"Resized({self.source!r}, {self._size})"
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        resized = [name for name in names if name in self._images]
-        others = [name for name in names if name not in self._images]
+    def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> dict[str, Array]:
+        resized = [name for name in out if name in self._images]
+        others = [name for name in out if name not in self._images]
         found = dict(self.source.fetch(rows, others)) if others else {}
         if not resized:
             return found
         # row by row: those of different sizes cannot be fetched together, and many whole ones take much memory
-        each = parallel(lambda row: self._resized(row, resized), rows.reshape(-1).tolist())
-        for name in resized:
-            kind = self.modalities[name]
-            stacked = np.empty((len(each), *(length or 0 for length in kind.shape)), kind.dtype)
-            for place, arrays in enumerate(each):
-                stacked[place] = arrays[name]
-            found[name] = stacked.reshape(*rows.shape, *stacked.shape[1:])
-        return {name: found[name] for name in names}
+        each = parallel(lambda row: self._resized(row, resized), rows.tolist())
+        for place, arrays in enumerate(each):
+            for name in resized:
+                out[name][place] = arrays[name]
+        return {**found, **{name: out[name] for name in resized}}
 
     def _resized(self, row: int, names: list[str]) -> dict[str, Array]:
         return {name: resize_image(array, self._size) for name, array in self.source.fetch(row, names).items()}

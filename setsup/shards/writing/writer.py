@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset, Selection
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write_shards"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _LARGEST = 1 << 30  # of a plan and a catalogue
 _TOGETHER = 1024  # parts of the index at most

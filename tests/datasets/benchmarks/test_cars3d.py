@@ -265,7 +265,7 @@ def test_listed_cars_that_are_not_there_are_left_out_and_the_others_keep_their_n
         (b"car_\\..\\_mesh\n", "were expected"),
         (b"car_017_mesh\ncar_017_mesh\n", "names 'car_017_mesh' twice"),
         (b"\n\n", "is empty"),
-        (b"car_\xff_mesh\n", "is no text"),
+        (b"car_\xff_mesh\n", "is not a text"),
         (b"<html>\n", "names '<html>'"),
     ],
 )

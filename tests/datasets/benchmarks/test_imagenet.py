@@ -334,7 +334,7 @@ class TestBad:
             (b"113\n" * 9 + b"7\n", r"line 10 is '7', which is the number of no synset"),
             (b"113\n" * 9 + b"1001\n", r"line 10 is '1001'"),
             (b"113\n" * 9 + b"banana\n", r"line 10 is 'banana'"),
-            (b"\xff\xfe", "is no text"),
+            (b"\xff\xfe", "is not a text"),
         ],
     )
     def test_ground_truth(self, flat, truth, message):
@@ -365,8 +365,8 @@ class TestBad:
                 "ImageId,PredictionString\nILSVRC2012_val_00000001,n01443537 1 2 3 4\n",
                 "no line for ILSVRC2012_val_00000002",
             ),
-            ("a,b\n1,2\n", "no table with ImageId"),
-            ("", "no table with ImageId"),
+            ("a,b\n1,2\n", "not a table with ImageId"),
+            ("", "not a table with ImageId"),
         ],
     )
     def test_solution(self, flat, text, message):

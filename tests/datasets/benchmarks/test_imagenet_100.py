@@ -90,8 +90,8 @@ def test_pictures_without_labels_are_left_out(tmp_path, caplog):
     [
         (["n01558993", "n99999999"], r"no image of 1 of the 2 synsets of synsets=: n99999999"),
         (["n01558993", "n01558993"], "names n01558993 twice"),
-        (["robin"], "'robin', which is no synset"),
-        ([7], "'7', which is no synset"),
+        (["robin"], "'robin', which is not a synset"),
+        ([7], "'7', which is not a synset"),
         ([], "names no synset"),
         ("/nowhere/list.txt", "is not there; a list of synsets was expected"),
     ],
@@ -102,7 +102,11 @@ def test_bad_lists(release, synsets, message):
 
 
 def test_bad_files(tmp_path, release):
-    for content, message in ((b"", "names no synset"), (b"\xff\xfe", "is no text"), (b"dog\n", "'dog', which is no")):
+    for content, message in (
+        (b"", "names no synset"),
+        (b"\xff\xfe", "is not a text"),
+        (b"dog\n", "'dog', which is not"),
+    ):
         (tmp_path / "list.txt").write_bytes(content)
         with pytest.raises(DataError, match=message):
             setsup.load("imagenet-100", release, synsets=tmp_path / "list.txt")

@@ -214,22 +214,22 @@ def _chairs(copy, change):
 
 
 BAD = {
-    "is no list of annotated models": lambda models: {"models": models},
+    "is not a list of annotated models": lambda models: {"models": models},
     "annotates no model": lambda models: [],
-    "model 1 is no annotation as published .*'keypoints'": lambda models: models[1].pop("keypoints") and None,
-    "model 0 is no annotation as published": lambda models: models[0].update(keypoints=[{"xyz": [1, 2]}]),
-    "model 0 is no annotation .*the name '../../x'": lambda models: models[0].update(model_id="../../x"),
-    "model 0 is no annotation .*the name '/etc'": lambda models: models[0].update(model_id="/etc"),
-    "model 0 is no annotation .*the name '..'": lambda models: models[0].update(model_id=".."),
-    "model 2 is no annotation .*the name 'chair'": lambda models: models[2].update(class_id="chair"),
-    "model 3 is no annotation": lambda models: models[3].update(model_id=7),
+    "model 1 is not an annotation as published .*'keypoints'": lambda models: models[1].pop("keypoints") and None,
+    "model 0 is not an annotation as published": lambda models: models[0].update(keypoints=[{"xyz": [1, 2]}]),
+    "model 0 is not an annotation .*the name '../../x'": lambda models: models[0].update(model_id="../../x"),
+    "model 0 is not an annotation .*the name '/etc'": lambda models: models[0].update(model_id="/etc"),
+    "model 0 is not an annotation .*the name '..'": lambda models: models[0].update(model_id=".."),
+    "model 2 is not an annotation .*the name 'chair'": lambda models: models[2].update(class_id="chair"),
+    "model 3 is not an annotation": lambda models: models[3].update(model_id=7),
     "the semantic id -1": lambda models: models[0]["keypoints"][0].update(semantic_id=-1),
     "5,000 keypoints": lambda models: models[0].update(keypoints=models[0]["keypoints"][:1] * 5000),
     "the semantic id 99999": lambda models: models[0]["keypoints"][0].update(semantic_id=99999),
     "names keypoint 99 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[0, 99]),
     "names keypoint -1 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[-1]),
     "names keypoint 'a' of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=["a"]),
-    "model 0 is no annotation .*kp_indexes": lambda models: models[0]["symmetries"]["reflection"][0].clear(),
+    "model 0 is not an annotation .*kp_indexes": lambda models: models[0]["symmetries"]["reflection"][0].clear(),
     "it holds NaN": lambda models: models[0]["keypoints"][0].update(xyz=[float("nan"), 0, 0]),
     "not at a finite place": lambda models: models[0]["keypoints"][0].update(xyz=[1e300, 0, 0]),
     "annotates 03001627-0+c9 once more": lambda models: [*models, models[1]],
@@ -259,7 +259,7 @@ def test_lists_that_are_none(copy):
         with pytest.raises(DataError, match=r"val\.txt: entry 0 is .*where <class_id>-<model_id> was expected"):
             keypointnet.open(copy)
     path.write_bytes(b"\xff\xfe0")
-    with pytest.raises(DataError, match=r"val\.txt is no text"):
+    with pytest.raises(DataError, match=r"val\.txt is not a text"):
         keypointnet.open(copy)
     path.write_text((copy / "splits" / "test.txt").read_text())
     with pytest.raises(DataError, match=r"is in splits/val\.txt and splits/test\.txt"):

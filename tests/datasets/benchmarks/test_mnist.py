@@ -101,7 +101,7 @@ def test_pickle_and_processes(tmp_path):
         ({"train_images": _labels([0] * 30)}, r"train-images.*uint8 \(N, 28, 28\) was expected"),
         ({"train_labels": _images(np.zeros((30, 28, 28), np.uint8))}, r"train-labels.*uint8 \(N\) was expected"),
         ({"t10k_images": bytes([0, 0, 9, 3, 0, 0, 0, 20, 0, 0, 0, 28, 0, 0, 0, 28]) + bytes(15680)}, r"t10k-im.*int8"),
-        ({"t10k_images": b"<html>"}, r"t10k-images.*no idx file"),
+        ({"t10k_images": b"<html>"}, r"t10k-images.*not an idx file"),
     ],
 )
 @pytest.mark.parametrize("end", [".gz", ""])

@@ -141,7 +141,7 @@ def test_cad_models_go_to_other_processes(mine):
     [
         ("faces", np.array([[1.0, 2.0, 99.0]]), "faces of the vertices 1 to 99"),
         ("faces", np.array([[0.0, 1.0, 2.0]]), "faces of the vertices 0 to 2"),
-        ("faces", np.array([[1.0, 2.0, 2.5]]), "no integers"),
+        ("faces", np.array([[1.0, 2.0, 2.5]]), "not integers"),
         ("vertices", np.array([[1.0, np.nan, 3.0]]), r"finite \(n, 3\)"),
         ("vertices", "many", r"finite \(n, 3\)"),
     ],

@@ -168,7 +168,7 @@ def test_names_of_categories(copy):
     assert shapenet.open(copy).factors["category"].levels == ("Flugzeug ü", "chair 03001627", "chair 99999999")
     for content in (b"[1]", b'{"synsetId": 1}', b'[{"name": 2, "synsetId": "a"}]'):
         (copy / "taxonomy.json").write_bytes(content)
-        with pytest.raises(DataError, match=r"taxonomy\.json is no list of synsets"):
+        with pytest.raises(DataError, match=r"taxonomy\.json is not a list of synsets"):
             shapenet.open(copy)
 
 
@@ -181,7 +181,7 @@ def test_the_list_of_splits(copy):
         shapenet.open(copy)
     for content in (b"", b"a,b\n1,2\n", b"\xff\xfe\0"):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"all\.csv is no table"):
+        with pytest.raises(DataError, match=r"all\.csv is not a table"):
             shapenet.open(copy)
 
 

@@ -523,11 +523,11 @@ def bent(place, value):
         ({**GOOD, "mv1": b"text"}, "'mv1' holds 1 × bytes; 16 × float"),
         ({**GOOD, "mv1": MATRIX[:15]}, "'mv1' holds 15 × float; 16 × float"),
         ({**GOOD, "mv1": [1] * 16}, "'mv1' holds 16 × int64"),
-        ({**GOOD, "mv1": bent(0, 3)}, "'mv1' is no rotation and shift"),
-        ({**GOOD, "mv0": bent(12, 1)}, "'mv0' is no rotation and shift"),
-        ({**GOOD, "mv0": bent(3, np.nan)}, "'mv0' is no rotation and shift"),
-        ({**GOOD, "mv0": bent(0, np.inf)}, "'mv0' is no rotation and shift"),
-        ({**GOOD, "mv0": MATRIX * np.repeat([-1, -1, -1, 1], 4)}, "'mv0' is no rotation and shift"),
+        ({**GOOD, "mv1": bent(0, 3)}, "'mv1' is not a rotation and shift"),
+        ({**GOOD, "mv0": bent(12, 1)}, "'mv0' is not a rotation and shift"),
+        ({**GOOD, "mv0": bent(3, np.nan)}, "'mv0' is not a rotation and shift"),
+        ({**GOOD, "mv0": bent(0, np.inf)}, "'mv0' is not a rotation and shift"),
+        ({**GOOD, "mv0": MATRIX * np.repeat([-1, -1, -1, 1], 4)}, "'mv0' is not a rotation and shift"),
         ({**GOOD, "img0": b"\xff\xd8\xff\xe0 and so on"}, "'img0' is no PNG"),
         ({**GOOD, "img0": PICTURE[:20]}, "'img0' is no PNG"),
         (
@@ -547,7 +547,7 @@ def test_examples_that_are_no_pair_of_views(features, why):
     [
         (b"", "holds no records"),
         (writer.framed(b"") * 50, "record 0 has 0 bytes, too few"),
-        (writer.framed(b"\x08" * 300), "record 0 is no tf.train.Example"),
+        (writer.framed(b"\x08" * 300), "record 0 is not a tf.train.Example"),
     ],
 )
 def test_files_that_hold_something_else(content, why):
@@ -584,7 +584,7 @@ def test_a_damaged_picture_is_named_when_it_is_fetched(tmp_path, cars):
         ({"test.txt": None}, r"has no .*test\.txt"),
         ({"dev.txt": None}, r"has no .*dev\.txt"),
         ({"dev.txt": b"../0001\n"}, r"dev\.txt names '\.\./0001', where a record was expected"),
-        ({"dev.txt": b"\xff\xfe0\x000"}, r"dev\.txt is no text"),
+        ({"dev.txt": b"\xff\xfe0\x000"}, r"dev\.txt is not a text"),
         ({"projection.txt": b"1 2 3\n"}, r"projection\.txt holds no 4 × 4 matrix"),
         ({"projection.txt": b"1 2 3 4\n" * 3 + b"1 2 3 four\n"}, r"projection\.txt holds no 4 × 4 matrix"),
         ({"projection.txt": b"1 2 3 4\n" * 3 + b"1 2 3 nan\n"}, r"projection\.txt holds no 4 × 4 matrix"),

@@ -194,7 +194,7 @@ PIXELS = np.zeros((3, 2, 96, 96), np.uint8)
         ("dat", matrix(np.zeros((3, 4), np.int32)), r"holds int32 of the shape \(3, 4\)"),
         ("info", matrix(np.zeros((3, 5), np.int32)), r"int32 \(N, 4\) was expected"),
         ("dat", matrix(PIXELS)[:-7], r"training-dat"),
-        ("dat", matrix(PIXELS)[::-1], "is no binary matrix"),
+        ("dat", matrix(PIXELS)[::-1], "is not a binary matrix"),
     ],
 )
 @pytest.mark.parametrize("end", [".gz", ""])

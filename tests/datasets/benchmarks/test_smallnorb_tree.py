@@ -82,7 +82,7 @@ def test_a_part_whose_angles_are_not_sure_is_said(tmp_path: Path, caplog) -> Non
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("boat/4/azimuth0_elevation2_lighting0_lt.jpg", "the folder 'boat' is no category"),
+        ("boat/4/azimuth0_elevation2_lighting0_lt.jpg", "the folder 'boat' is not a category"),
         ("car/10/azimuth0_elevation2_lighting0_lt.jpg", "the instance 10 is none of 0 to 9"),
         ("car/4/azimuth7_elevation31_lighting0_lt.jpg", "the elevations 31 … are written in no known way"),
         ("car/4/azimuth0_elevation2_lighting9_lt.jpg", "not found"),

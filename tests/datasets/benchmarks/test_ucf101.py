@@ -198,7 +198,10 @@ def test_without_lists_there_are_no_splits(release, tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "match"),
-    [("ApplyEyeMakeup/v_ApplyEyeMakeup_g02_c01.avi", "listed for training too"), ("v_some video", "no video such as")],
+    [
+        ("ApplyEyeMakeup/v_ApplyEyeMakeup_g02_c01.avi", "listed for training too"),
+        ("v_some video", "not a video such as"),
+    ],
 )
 def test_lists_that_are_wrong(release, tmp_path, line, match):
     shutil.copytree(release, tmp_path, dirs_exist_ok=True)
@@ -351,7 +354,7 @@ def test_a_cache_that_cannot_be_used(tmp_path, monkeypatch, caplog):
 
 def test_without_pyav(release, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(DataError, match=r"ucf101 needs av, .*pip install -e '\.\[video\]' in setsup's folder"):
+    with pytest.raises(DataError, match=r"ucf101 needs av, .*pip install -c .* -e '\.\[video\]' in setsup's folder"):
         ucf101.open(release)
 
 

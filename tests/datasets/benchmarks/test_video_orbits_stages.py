@@ -335,9 +335,9 @@ def test_columns_that_are_not_there(release, tmp_path):
         (lambda lines: [*lines, lines[1].replace("tracks/", "nowhere/", 1)], "1 of 17 files are missing: nowhere/late"),
         (lambda lines: [*lines, lines[1].replace("late/monday.mp4,", "other.mp4,")], "two videos"),
         (lambda lines: [*lines, lines[1].replace("-40.0000", "inf")], "not finite"),
-        (lambda lines: [*lines, lines[1].replace("-40.0000", "left")], "no table of orbits"),
-        (lambda lines: [*lines, lines[1].replace("false", "maybe")], "no table of orbits"),
-        (lambda lines: [*lines, "a,b"], "no table of orbits"),
+        (lambda lines: [*lines, lines[1].replace("-40.0000", "left")], "not a table of orbits"),
+        (lambda lines: [*lines, lines[1].replace("false", "maybe")], "not a table of orbits"),
+        (lambda lines: [*lines, "a,b"], "not a table of orbits"),
         (lambda lines: [*lines, "," + lines[1].partition(",")[2]], "'file'"),
     ],
 )

@@ -52,7 +52,7 @@ def test_headers_in_the_wild():
 
 HEAD = b"#binvox 1\ndim 2 2 2\ntranslate 0 0 0\nscale 1\ndata\n"
 BAD = {
-    "is no binvox file": b"#voxbin 1\n",
+    "is not a binvox file": b"#voxbin 1\n",
     "no line 'data'": HEAD[:-5],
     "three integers": HEAD.replace(b"2 2 2", b"2 2"),
     "sides .2 0 2., where three integers were": HEAD.replace(b"2 2 2", b"2 0 2"),

@@ -78,7 +78,7 @@ def test_what_other_writers_may_do():
         (varint(1 << 35 | 2) + b"\x00", "number 4294967296"),
         (b"\x08\x01", "field 1 has the wire type 0"),
         (field(1, _entry(b"many", b"\x08\x01")), "field 1 has the wire type 0"),
-        (field(1, _entry(b"many", field(2, field(1, bytes(6))))), "no integer of floats"),
+        (field(1, _entry(b"many", field(2, field(1, bytes(6))))), "not a number of floats"),
         (field(1, _entry(b"many", field(2, b"\x09" + bytes(8)))), "field 1 has the wire type 1"),
         (field(1, _entry(b"many", field(3, field(1, b"\x80")))), "does not end"),
         (field(1, _entry(b"many", field(1, b"") + field(1, b""))), "two lists"),
@@ -87,7 +87,8 @@ def test_what_other_writers_may_do():
     ],
 )
 def test_what_is_refused(content, why):
-    with pytest.raises(DataError, match=rf"^0001\.tfrecord, record 3 is no tf\.train\.Example.*{why}.*fetch it again$"):
+    refused = rf"^0001\.tfrecord, record 3 is not a tf\.train\.Example.*{why}.*fetch it again$"
+    with pytest.raises(DataError, match=refused):
         read_example(content, NAMES, "0001.tfrecord, record 3")
 
 

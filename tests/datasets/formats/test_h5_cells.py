@@ -60,7 +60,7 @@ def change(path: Path, what: str, value: Any) -> None:
         ("cell", np.arange(4), r"cell 2 of 'scenes' is int64 \(4,\); a text of at most 256 characters was expected"),
         ("cell", np.zeros(257, np.uint16), r"cell 2 of 'scenes' is uint16 \(257,\)"),
         ("cell", np.zeros(2, np.uint64), r"cell 2 of 'scenes' is uint64 \(2,\)"),
-        ("cell", np.array([[0xD800], [65]], np.uint16), "cell 2 of 'scenes' holds numbers that are no text"),
+        ("cell", np.array([[0xD800], [65]], np.uint16), "cell 2 of 'scenes' holds numbers that are not text"),
     ],
 )
 def test_what_is_no_cell_array_of_texts(path: Path, what: str, value: Any, sentence: str) -> None:

@@ -60,13 +60,13 @@ IMAGES = idx_bytes(np.arange(24, dtype="u1").reshape(2, 3, 4))
         (IMAGES[:10], "ends inside the idx header"),
         (IMAGES[:-1], "but the file has 39 bytes"),
         (IMAGES + b"\0", "but the file has 41 bytes"),
-        (b"\1" + IMAGES[1:], "is no idx file"),
-        (IMAGES[:2] + b"\x0a" + IMAGES[3:], "is no idx file"),
-        (IMAGES[:3] + b"\0" + IMAGES[4:], "is no idx file"),
-        (IMAGES[:3] + b"\xff" + IMAGES[4:], "is no idx file"),
+        (b"\1" + IMAGES[1:], "is not an idx file"),
+        (IMAGES[:2] + b"\x0a" + IMAGES[3:], "is not an idx file"),
+        (IMAGES[:3] + b"\0" + IMAGES[4:], "is not an idx file"),
+        (IMAGES[:3] + b"\xff" + IMAGES[4:], "is not an idx file"),
         (IMAGES[:4] + b"\xff" * 12 + IMAGES[16:], "but the file has 40 bytes"),
         (IMAGES[:4] + b"\0" * 4 + IMAGES[8:16], "is empty"),
-        (b"<!DOCTYPE html><html></html>", "is no idx file"),
+        (b"<!DOCTYPE html><html></html>", "is not an idx file"),
     ],
 )
 def test_damaged_content(tmp_path, content, sentence):

@@ -107,10 +107,10 @@ def test_versions(tmp_path, version):
     [
         (_npy(np.arange(4)) + b"\0", "but has 161"),
         (_npy(np.arange(4))[:-1], "but has 159"),
-        (b"GIF89a" * 9, "no array of numpy"),
-        (b"", "no array of numpy"),
+        (b"GIF89a" * 9, "not an array of numpy"),
+        (b"", "not an array of numpy"),
         (_npy(np.arange(4))[:40], "damaged header"),
-        (b"\x93NUMPY\x09\x00" + bytes(90), "no array of numpy"),
+        (b"\x93NUMPY\x09\x00" + bytes(90), "not an array of numpy"),
         (_npy(np.asfortranarray(np.ones((2, 3)))), "Fortran order"),
         (_npy(np.zeros(2, "U3")), "array of numbers was expected"),
         (_npy(np.zeros(2, [("a", "u1")])), "array of numbers was expected"),

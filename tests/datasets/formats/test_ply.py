@@ -116,7 +116,7 @@ BAD = {
     "continues after the rows": lambda b: b + b"1 2 3\n",
     "ends inside": lambda b: b[:-30],
     "other signs than numbers": lambda b: b + b"?",
-    "is no number": lambda b: b.replace(b"0.5 0.25", b"0.5e.2 1-2"),
+    "is not a number": lambda b: b.replace(b"0.5 0.25", b"0.5e.2 1-2"),
     "x of vertex 4 not finite": lambda b: b.replace(b"0.5 0.25 -1.5", b"nan 0.25 -1.5"),
     "y of vertex 4 not finite": lambda b: b.replace(b"0.5 0.25 -1.5", b"0.5 inf -1.5"),
     "z of vertex 4 not finite": lambda b: b.replace(b"0.5 0.25 -1.5", b"0.5 0.25 -1e300"),

@@ -40,13 +40,13 @@ def test_a_head_of_one_number_and_no_last_line_break():
         (block("zero"), "line 1 has 'zero' where an integer"),
         (block("1.5"), "line 1 has '1.5' where an integer"),
         (block() + block("1", "1 0 0 x\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"), "line 7 has 'x' where a number"),
-        (block("0", "1 0 0 nan\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"), "line 2 has nan, which is no finite number"),
+        (block("0", "1 0 0 nan\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"), "line 2 has nan, which is not a finite number"),
         (block("0", "1 0 0 0\n0 1 0 0\n0 0 1 -inf\n0 0 0 1\n"), "line 4 has -inf"),
         (block("0", "1 0 0 0\n0 1 0 0\n0 0 1 1e999\n0 0 0 1\n"), "line 4 has 1e999"),
         (block("-1"), "line 1 has the frame number -1"),
         (block("9" * 19), "line 1 has '9+' where an integer|line 1 has the frame number"),
         (block("5") + block("6") + block("5"), "line 11 has frame 5 for the second time"),
-        (b"0 0 1\n\xff\n", "is no text: byte 6"),
+        (b"0 0 1\n\xff\n", "is not a text: byte 6"),
     ],
 )
 def test_damaged_trajectories(content, sentence):

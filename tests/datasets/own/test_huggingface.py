@@ -309,7 +309,7 @@ def test_what_is_no_data_set(tmp_path):
         DataError, match=r"there is no folder .*mnist; load a dataset of the Hub by datasets.load_dataset"
     ):
         from_huggingface("ylecun/mnist")
-    with pytest.raises(DataError, match="is no dataset that save_to_disk wrote"):
+    with pytest.raises(DataError, match="is not a dataset that save_to_disk wrote"):
         from_huggingface(tmp_path)
     with pytest.raises(DataError, match="has no rows"):
         from_huggingface(photos.select([]))
@@ -412,7 +412,7 @@ def test_loaders_take_it():
 
 def test_without_the_library_one_sentence_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataError, match=r"needs datasets.*pip install -e '\.\[hf\]'"):
+    with pytest.raises(DataError, match=r"needs datasets.*pip install -c .* -e '\.\[hf\]'"):
         from_huggingface("somewhere")
 
 

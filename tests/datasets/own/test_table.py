@@ -152,9 +152,9 @@ def test_rows_without_an_image_are_counted(tmp_path):
         ("image,kind\na.png,x\na.png\n", "t.csv"),
         ("image,kind\na.png,1\na.png,x\n", "mixes"),
         ("image,kind\n\0,1\n", "t.csv"),
-        ("image,kind\na.png/b.png,1\n", "1 image files are missing"),
-        ("image,kind\n.,1\n", "1 image files are missing"),
-        ("image,kind\n" + "x" * 5000 + ",1\n", "1 image files are missing"),
+        ("image,kind\na.png/b.png,1\n", "1 image file is missing"),
+        ("image,kind\n.,1\n", "1 image file is missing"),
+        ("image,kind\n" + "x" * 5000 + ",1\n", "1 image file is missing"),
     ],
 )
 def test_bad_csv(tmp_path, content, sentence):
@@ -168,7 +168,7 @@ def test_bad_csv(tmp_path, content, sentence):
 def test_missing_table_and_wrong_size(tmp_path, photos):
     with pytest.raises(DataError, match=r"nothing\.csv is not there"):
         open_table(tmp_path / "nothing.csv")
-    with pytest.raises(DataError, match="is no file; a CSV or Parquet file was expected"):
+    with pytest.raises(DataError, match="is not a file; a CSV or Parquet file was expected"):
         open_table(tmp_path)
     for size in ((0, 4), (4,), (4, 4, 3), (4.0, 4.0)):
         with pytest.raises(DataError, match=r"size must be \(height, width\)"):
@@ -354,7 +354,7 @@ def test_bad_parquet(tmp_path):
     with pytest.raises(DataError, match=r"d\.parquet has no column named image.*label, one, two"):
         open_table(tmp_path / "d.parquet")
     (tmp_path / "e.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"e\.parquet is no Parquet file"):
+    with pytest.raises(DataError, match=r"e\.parquet is not a Parquet file"):
         open_table(tmp_path / "e.parquet")
 
 

@@ -189,9 +189,9 @@ def test_given_factors_and_kinds(tmp_path, monkeypatch):
     assert table["id"] == Factor("id", Kind.NOMINAL, ("7", "8", "x1"), role="key")
     table = small_and_large(path, monkeypatch, kinds={"size": "continuous"})
     assert table["size"].continuous
-    with pytest.raises(DataError, match=r"photos.csv: row 1 .* of column 'shape' has 'ball', which is no level"):
+    with pytest.raises(DataError, match=r"photos.csv: row 1 .* of column 'shape' has 'ball', which is not a level"):
         FactorTable.from_csv(path, [Factor("shape", Kind.NOMINAL, ("cube", "bell"))])
-    with pytest.raises(DataError, match=r"photos.csv: row 0 .* 'cube', which is no number"):
+    with pytest.raises(DataError, match=r"photos.csv: row 0 .* 'cube', which is not a number"):
         FactorTable.from_csv(path, [Factor("shape", Kind.CONTINUOUS)])
 
 
@@ -416,7 +416,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, call, ex
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DataError) as caught:
         call(FactorTable([Factor("a", Kind.NOMINAL, ("x",))]))
-    assert f"pip install -e '.[{extra}]'" in str(caught.value)
+    assert f"pip install -c constraints.txt -e '.[{extra}]'" in str(caught.value)
 
 
 def test_importing_the_factors_loads_nothing_heavy():

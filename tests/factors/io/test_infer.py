@@ -101,10 +101,10 @@ def test_a_given_factor_decides():
     ("values", "levels", "sentence"),
     [
         (["cube", "cubr"], ("cube", "ball"), r"row 1 \(from 0\) of column 'x' has 'cubr', .* did you mean 'cube'"),
-        ([1, 4], (1, 2, 3), "row 1 .* has 4, which is no level"),
-        ([1], ("1", "2"), "row 0 .* has 1, which is no level"),
-        (["1"], (1, 2), "row 0 .* has '1', which is no level"),
-        (["a", "b"], None, "row 0 .* has 'a', which is no number"),
+        ([1, 4], (1, 2, 3), "row 1 .* has 4, which is not a level"),
+        ([1], ("1", "2"), "row 0 .* has 1, which is not a level"),
+        (["1"], (1, 2), "row 0 .* has '1', which is not a level"),
+        (["a", "b"], None, "row 0 .* has 'a', which is not a number"),
     ],
 )
 def test_a_value_that_is_no_level_is_refused(values, levels, sentence):
@@ -161,7 +161,7 @@ def test_the_order_of_texts_is_given_or_said_to_be_that_of_the_alphabet(caplog):
     assert table["n"].levels == (3, 1, 2)
     assert FactorTable.from_values({"light": lights})["light"].kind is Kind.NOMINAL
     assert not caplog.messages
-    with pytest.raises(FactorError, match="has 'high', which is no level"):
+    with pytest.raises(FactorError, match="has 'high', which is not a level"):
         FactorTable.from_values({"light": lights}, kinds={"light": "ordinal:low,mid"})
 
 

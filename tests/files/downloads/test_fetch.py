@@ -318,7 +318,7 @@ def test_a_file_of_another_name_may_be_another_edition(tmp_path: Path, mirror: A
 
 def test_a_folder_in_place_of_the_file(tmp_path: Path, mirror: Any) -> None:
     (tmp_path / "x.bin").mkdir()
-    with pytest.raises(DataError, match=r"x\.bin is no file: remove it"):
+    with pytest.raises(DataError, match=r"x\.bin is not a file: remove it"):
         fetch(toy(published(b"abc", mirror.add("x.bin", b"abc"))), tmp_path)
 
 
@@ -360,7 +360,7 @@ def test_what_must_be_signed_is_said(tmp_path: Path, mirror: Any) -> None:
     with pytest.raises(DataError) as caught:
         fetch(manifest, tmp_path)
     assert str(caught.value) == (
-        "toy is given out only to those who sign: the agreement, by a professor (https://example.org); "
+        "toy is available only after signing: the agreement, by a professor (https://example.org); "
         f"then put x.bin into {tmp_path} and check with `setsup fetch toy --root {tmp_path} --check`"
     )
     assert mirror.asked == []

@@ -7,17 +7,15 @@ numbers apart. An image's centre goes to the centre of the canvas.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Reals
 from setsup.errors import DataError, near
 
 __all__ = ["ORDER", "affine_copies", "affine_maps"]
 
-Array = npt.NDArray[Any]
-Reals = npt.NDArray[np.float64]
 
 ORDER = ("rotate", "shear", "scale", "translate")
 """The four steps, the first one first."""

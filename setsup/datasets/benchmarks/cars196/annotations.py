@@ -106,7 +106,7 @@ def _classes(value: Any, label: str) -> tuple[str, ...]:
     cells = [cell for cell in value.reshape(-1)] if value.dtype == object else []
     names = tuple(str(cell.reshape(-1)[0]).strip() if _is_text(cell) else "" for cell in cells)
     if not 0 < len(names) <= _MOST_CLASSES or not all(names) or len(set(names)) != len(names):
-        raise DamagedFile(f"{label}: 'class_names' are no different texts")
+        raise DamagedFile(f"{label}: 'class_names' are not distinct strings")
     return names
 
 
@@ -161,7 +161,7 @@ def _whole(column: Any, field: str, label: str) -> npt.NDArray[np.int64]:
     for row, value in enumerate(column, 1):
         number = value.reshape(-1)[0] if value.size == 1 and value.dtype.kind in "biuf" else np.nan
         if not (number == np.floor(number) and abs(float(number)) < 1 << 31):
-            raise DamagedFile(f"{label}: {field!r} of annotation {row} is no integer")
+            raise DamagedFile(f"{label}: {field!r} of annotation {row} is not an integer")
         found.append(int(number))
     return np.array(found, np.int64)
 

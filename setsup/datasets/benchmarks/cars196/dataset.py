@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.missing_files import warn_left_out
@@ -30,7 +31,6 @@ from setsup.files.archives.releases import find_members
 
 __all__ = ["Cars196", "open"]
 
-Array = npt.NDArray[Any]
 
 _PARTS = ("train", "test")
 _SEEN = 98  # classes on which metric learning trains; the others are for its tests

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
@@ -21,7 +22,6 @@ from setsup.files.texts import Place, find_beside
 
 __all__ = ["MOST", "Annotation", "find_annotation", "read_annotation"]
 
-Array = npt.NDArray[Any]
 
 MOST = 1 << 30
 """Bytes that a file may have."""

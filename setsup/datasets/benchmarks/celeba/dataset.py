@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from setsup.arrays import Array, Places, Rows
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.fetching import fetch_images, sample_images
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.celeba.annotations import MOST, Annotation, find_annotation, read_annotation
 from setsup.datasets.benchmarks.celeba.frame import ALIGNED, Frame
 from setsup.datasets.cached_arrays import cached_array, file_states
@@ -28,7 +28,7 @@ from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.listing import as_numpy
-from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 from setsup.files.texts import Place, content_of, label_of

@@ -7,17 +7,16 @@ taken to count so.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.images import check_size, corner
 from setsup.errors import DataError
 
 __all__ = ["ALIGNED", "Frame"]
 
-Array = npt.NDArray[Any]
 Size = tuple[int, int]
 
 ALIGNED = (218, 178)

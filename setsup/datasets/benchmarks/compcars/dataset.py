@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.benchmarks.compcars.labels import VIEWPOINTS, read_labels
@@ -24,8 +24,6 @@ from setsup.files.archives.releases import find_members
 
 __all__ = ["CompCars", "open"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _IMAGE = r"image/(?P<image>(?P<make>[0-9]{1,6})/(?P<model>[0-9]{1,6})/(?P<year>[^/]+)/[^/]+)\.jpg"
 _LABEL = r"label/[0-9]{1,6}/[0-9]{1,6}/[^/]+/[^/]+\.txt"

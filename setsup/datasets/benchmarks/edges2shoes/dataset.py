@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Pixels, Rows
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.edges2shoes.matching import Label, find_zappos
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import check_size, decode, parallel, resize
@@ -26,7 +25,6 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["Edges2Shoes", "open", "prepare"]
 
-Pixels = npt.NDArray[np.uint8]
 Listed = tuple[Rows, tuple[str, ...], Rows]
 
 _DOMAINS = ("photo", "edges")

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bytes, Integers
 from setsup.datasets.adapters.fetching import Images
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.benchmarks.ut_zap50k.files import find_shoes, first_values, read_shoes
@@ -36,8 +37,6 @@ from setsup.progress import Advance, progress
 
 __all__ = ["DISTANCE", "LABELS", "Label", "Zappos", "coarse", "find_zappos", "nearest"]
 
-Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
 Label: TypeAlias = tuple[tuple[str, ...] | None, npt.NDArray[Any]]
 """Levels of a factor, None where it is continuous, and its code or value for every pair."""
 
@@ -71,7 +70,7 @@ class Zappos:
     `places` (pairs,) int64.
     """
 
-    def __init__(self, photos: MemberIndex, places: Ints, images: MemberIndex, data: MemberIndex) -> None:
+    def __init__(self, photos: MemberIndex, places: Integers, images: MemberIndex, data: MemberIndex) -> None:
         self._photos, self._places = photos, places
         self.images, self.data = images, data
 
@@ -133,7 +132,7 @@ class Zappos:
         return found
 
 
-def find_zappos(photos: MemberIndex, places: Ints, root: Path | None, zappos: Path | str | None) -> Zappos | None:
+def find_zappos(photos: MemberIndex, places: Integers, root: Path | None, zappos: Path | str | None) -> Zappos | None:
     """Find UT Zappos50K: where the user says; else in the folder of Edges2Shoes, beside it, or in its usual places.
 
     `places` (pairs,) int64.
@@ -148,7 +147,7 @@ def find_zappos(photos: MemberIndex, places: Ints, root: Path | None, zappos: Pa
     return None
 
 
-def coarse(cells: npt.NDArray[np.str_], few: int) -> tuple[tuple[str, ...], Ints]:
+def coarse(cells: npt.NDArray[np.str_], few: int) -> tuple[tuple[str, ...], Integers]:
     """Levels and codes of a column as DCoDR makes them: first values, and ``Other`` for what is empty or rare.
 
     `cells` (rows,) array of str; returns `codes` (rows,) int64.
@@ -161,7 +160,7 @@ def coarse(cells: npt.NDArray[np.str_], few: int) -> tuple[tuple[str, ...], Ints
     return levels, np.array([levels.index(name) if name in levels else -1 for name in of_name], np.int64)[codes]
 
 
-def nearest(queries: Bytes, others: Bytes, advance: Advance) -> tuple[Ints, Ints]:
+def nearest(queries: Bytes, others: Bytes, advance: Advance) -> tuple[Integers, Integers]:
     """Find the nearest of many byte vectors for each of some, by all distances.
 
     `queries` (n, d) uint8; `others` (m, d) uint8; returns `rows` (n,) int64; returns `squares` (n,) int64.
@@ -212,7 +211,7 @@ def _kept(path: Path, pairs: int) -> npt.NDArray[np.float64] | None:
     return found if sound else None
 
 
-def _first_of_equals(vectors: Bytes) -> Ints:
+def _first_of_equals(vectors: Bytes) -> Integers:
     """Rows of vectors that no row before is equal to; a digest of each is kept rather than a copy of it."""
     rows: dict[bytes, list[int]] = {}
     found = []
@@ -229,9 +228,9 @@ def _center(values: Bytes) -> npt.NDArray[np.float32]:
     return values.astype(np.float32) - np.float32(128)
 
 
-def _squares(a: Bytes, b: Bytes) -> Ints:
+def _squares(a: Bytes, b: Bytes) -> Integers:
     apart = a.astype(np.int32) - b
-    found: Ints = np.einsum("ij,ij->i", apart, apart, dtype=np.int64)
+    found: Integers = np.einsum("ij,ij->i", apart, apart, dtype=np.int64)
     return found
 
 

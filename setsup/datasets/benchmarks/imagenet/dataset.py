@@ -1,9 +1,6 @@
 """ImageNet as ILSVRC 2012 published it: rows are images, numbered alike in every form of the release."""
 
 from pathlib import Path
-from typing import Any
-
-import numpy.typing as npt
 
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
@@ -13,8 +10,6 @@ from setsup.datasets.images import check_size
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["SynsetImages", "open"]
-
-Array = npt.NDArray[Any]
 
 
 class SynsetImages(ImageFilesDataset):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Places
 from setsup.datasets.benchmarks.imagenet.labels import Labels, find_labels
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex, open_members
@@ -16,7 +16,6 @@ from setsup.files.roots import some
 
 __all__ = ["ENDS", "SPLITS", "SynsetFiles", "find_files", "in_tree", "only"]
 
-Places = npt.NDArray[np.int64]
 
 SPLITS = ("train", "val")
 ENDS = r"\.(?:JPEG|JPG|jpe?g|PNG|png)"

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Codes
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex, open_members
@@ -24,7 +24,6 @@ from setsup.files.texts import content_of, find_beside, label_of, text_of
 
 __all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
 
-Codes = npt.NDArray[np.int64]
 Read = Callable[[str], tuple[bytes, str] | None]
 """Gives the content of a file and what messages call it, or None where it is not there."""
 
@@ -185,7 +184,7 @@ def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Co
     try:
         table = csv.read_csv(io.BytesIO(content), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
-        raise DamagedFile(f"{label} is no table with {', '.join(columns)}") from error
+        raise DamagedFile(f"{label} is not a table with {', '.join(columns)}") from error
     wanted = pa.array([f"ILSVRC2012_val_{number:08}" for number in numbers.tolist()], pa.string())
     at = pc.index_in(wanted, value_set=table["ImageId"])
     if at.null_count:

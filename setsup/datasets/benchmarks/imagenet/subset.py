@@ -67,7 +67,7 @@ def _check(synsets: Sequence[str], where: str) -> tuple[str, ...]:
         raise DamagedFile(f"{where} names no synset", _FIX)
     for synset in synsets:
         if not isinstance(synset, str) or not re.fullmatch(r"n[0-9]{8}", synset):
-            raise DamagedFile(f"{where} names {str(synset)[:40]!r}, which is no synset", _FIX)
+            raise DamagedFile(f"{where} names {str(synset)[:40]!r}, which is not a synset", _FIX)
     [(most, times)] = Counter(synsets).most_common(1)
     if times > 1:
         raise DamagedFile(f"{where} names {most} twice", _FIX)

@@ -73,7 +73,7 @@ def read_category(members: MemberIndex, place: int) -> list[dict[str, Any]]:
     label = members.label(place)
     models = read_json(members.read(place, _LARGEST), label)
     if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
-        raise DamagedFile(f"{label} is no list of annotated models")
+        raise DamagedFile(f"{label} is not a list of annotated models")
     return models
 
 
@@ -116,7 +116,7 @@ def _arrays(members: MemberIndex, place: int) -> tuple[npt.NDArray[Any], ...]:
             ids.append(np.array([_semantic(point["semantic_id"]) for point in points], np.int16))
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             why = " ".join(str(error).split())[:100]
-            raise DamagedFile(f"{label}: model {number} is no annotation as published ({why})") from error
+            raise DamagedFile(f"{label}: model {number} is not an annotation as published ({why})") from error
     where = np.concatenate(xyz)
     with np.errstate(over="ignore"):
         where = where.astype(np.float32)

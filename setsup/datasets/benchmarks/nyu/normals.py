@@ -28,11 +28,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Floats
 from setsup.errors import DataError
 
 __all__ = ["Intrinsics", "surface_normals"]
 
-Floats = npt.NDArray[np.float32]
 
 _MISSING = np.float32(-1e6)  # far from every inverse depth, and finite: 0 times it is 0
 _JUMP = np.float32(0.05)

@@ -60,7 +60,7 @@ def _from_mat(models: Any, index: int, label: str) -> CadModel:
     vertices = _points(model["vertices"], "vertices", where)
     faces = _points(model["faces"], "faces", where)
     if len(faces) and (faces != np.floor(faces)).any():
-        raise DamagedFile(f"{where} has 'faces' that are no integers")
+        raise DamagedFile(f"{where} has 'faces' that are not integers")
     if len(faces) and not 1 <= faces.min() <= faces.max() <= len(vertices):
         raise DamagedFile(
             f"{where} has faces of the vertices {faces.min():.0f} to {faces.max():.0f}, but there are 1 to "

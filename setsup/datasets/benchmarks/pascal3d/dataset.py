@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
 from setsup.datasets.adapters.missing_files import warn_left_out
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.pascal3d.cad import CadModel, read_cad
 from setsup.datasets.benchmarks.pascal3d.lists import ABC, abc_codes, read_abc_list, validation
 from setsup.datasets.benchmarks.pascal3d.objects import COARSE, FLAGS, POSE, SIDES, VIEW

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.datasets.benchmarks.pascal3d.objects import CATEGORIES, POSE, SIDES
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import FactorTable
@@ -19,7 +20,6 @@ from setsup.files.texts import content_of, find_beside, label_of, read_beside, t
 
 __all__ = ["ABC", "AbcList", "abc_codes", "read_abc_list", "validation"]
 
-Doubles = npt.NDArray[np.float64]
 
 ABC = ("car", "chair")
 """Categories that ABC has an evaluation list of."""
@@ -44,10 +44,10 @@ class AbcList:
     """
 
     images: tuple[str, ...]
-    boxes: Doubles
-    azimuth: Doubles
-    elevation: Doubles
-    theta: Doubles
+    boxes: Reals
+    azimuth: Reals
+    elevation: Reals
+    theta: Reals
 
     def __len__(self) -> int:
         """Count the objects."""

@@ -48,7 +48,7 @@ def read_objects(source: Path | bytes, label: str, category: str) -> list[Row]:
     record = _struct(read_mat(source, label, ["record"], LARGEST)["record"], label, "record")
     objects = None if record is None else _field(record, "objects")
     if objects is None or (objects.size and objects.dtype.names is None):
-        raise DataError(f"{label}: the variable 'record' has no struct array 'objects'; it is no annotation")
+        raise DataError(f"{label}: the variable 'record' has no struct array 'objects'; it is not an annotation")
     if objects.size > _MOST_OBJECTS:
         raise DataError(f"{label} claims {objects.size:,} objects; it is damaged")
     found = []
@@ -107,7 +107,7 @@ def _number(value: Any, where: str, name: str) -> float:
 
 def _text(value: Any, where: str, name: str) -> str:
     if value is None or value.dtype.kind != "U" or value.size > 1:
-        raise DataError(f"{where} has no text in the field {name!r}; it is no annotation, or damaged")
+        raise DataError(f"{where} has no text in the field {name!r}; it is not an annotation, or damaged")
     return str(value.reshape(-1)[0]) if value.size else ""
 
 

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.errors import DataError
 
 __all__ = ["geodesic", "project", "rotation"]
 
-Doubles = npt.NDArray[np.float64]
 
-
-def rotation(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta: npt.ArrayLike = 0.0) -> Doubles:
+def rotation(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta: npt.ArrayLike = 0.0) -> Reals:
     """Rotation matrices of poses, with the sign of theta that ABC's evaluation takes: Rz(−theta)·Rx(e − 90°)·Rz(−a).
 
     Parameters
@@ -45,11 +44,11 @@ def rotation(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta: npt.ArrayL
 
     """
     a, e, t = np.broadcast_arrays(*(np.deg2rad(np.asarray(angle, np.float64)) for angle in (azimuth, elevation, theta)))
-    found: Doubles = _turn(-t, 0, 1) @ _turn(e - np.pi / 2, 1, 2) @ _turn(-a, 0, 1)
+    found: Reals = _turn(-t, 0, 1) @ _turn(e - np.pi / 2, 1, 2) @ _turn(-a, 0, 1)
     return found
 
 
-def _turn(angle: Doubles, first: int, second: int) -> Doubles:
+def _turn(angle: Reals, first: int, second: int) -> Reals:
     """Matrices that turn the axis `first` towards the axis `second`."""
     found = np.zeros((*angle.shape, 3, 3))
     found[..., range(3), range(3)] = 1
@@ -69,7 +68,7 @@ def project(
     py: float = 0.0,
     viewport: float = 3000.0,
     focal: float = 1.0,
-) -> Doubles:
+) -> Reals:
     """Project points of the model frame into the image, as published.
 
     The camera's centre is C = d·(cos e·sin a, −cos e·cos a, sin e). A point of the camera frame, R·(X − C), becomes
@@ -112,7 +111,7 @@ def project(
     with np.errstate(divide="ignore", invalid="ignore"):
         flat = viewport * focal * camera[..., :2] / -camera[..., 2:]
     turned = flat @ np.array([[np.cos(t), np.sin(t)], [-np.sin(t), np.cos(t)]])
-    found: Doubles = turned * np.array([1.0, -1.0]) + np.array([px, py], dtype=np.float64)
+    found: Reals = turned * np.array([1.0, -1.0]) + np.array([px, py], dtype=np.float64)
     return found
 
 

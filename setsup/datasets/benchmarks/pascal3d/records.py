@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.adapters.boxes import clipped
 from setsup.datasets.adapters.image_sources import as_stored
 from setsup.datasets.benchmarks.pascal3d.objects import (
@@ -37,7 +38,6 @@ from setsup.files.roots import some
 
 __all__ = ["ANNOTATIONS", "IMAGES", "SOURCES", "find_images", "open_records"]
 
-Array = npt.NDArray[Any]
 
 SOURCES = ("pascal", "imagenet")
 

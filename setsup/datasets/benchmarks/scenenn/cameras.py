@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.cached_arrays import cached_array, file_states
 from setsup.datasets.formats.geometry.trajectory import read_keys, read_timestamps, read_trajectory
 from setsup.datasets.images import parallel
@@ -16,8 +16,6 @@ from setsup.files.archives.members import MemberIndex
 
 __all__ = ["ASUS", "lens", "looked_up", "recorded"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _MOST_BYTES = 1 << 27  # of a text file; a trajectory of 100,000 frames has a quarter of that
 _WRONG_ROTATION = 0.1

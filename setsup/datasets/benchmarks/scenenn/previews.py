@@ -5,11 +5,11 @@ objects, which then lie in the cache folder: some 50 kB an object. The mesh itse
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.adapters.preview import splat
 from setsup.datasets.cached_arrays import cached_array, file_states
 from setsup.datasets.formats.geometry.ply import Ply, read_ply
@@ -18,7 +18,6 @@ from setsup.files.archives.members import MemberIndex
 
 __all__ = ["IMAGE", "object_rows", "read_mesh", "scene_previews"]
 
-Array = npt.NDArray[Any]
 
 IMAGE = (128, 128, 3)
 """Shape of a preview."""

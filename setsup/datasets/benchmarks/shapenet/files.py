@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Places
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.releases import find_members
 
 __all__ = ["Models", "find_models", "published_splits"]
 
-Places = npt.NDArray[np.int64]
 
 _FILE = (
     r"(?P<synset>[0-9]{8})/(?P<model>[^/]+)/(?P<stem>models/model_normalized|model)\."
@@ -79,7 +79,7 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
     try:
         table = csv.read_csv(io.BytesIO(models.release.read(place, _LARGEST_LIST)), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
-        raise DamagedFile(f"{label} is no table with {', '.join(columns)}") from error
+        raise DamagedFile(f"{label} is not a table with {', '.join(columns)}") from error
     codes = pc.index_in(table["split"], value_set=pa.array(_SPLITS))
     if codes.null_count:
         wrong = table["split"].filter(pc.is_null(codes))[0]

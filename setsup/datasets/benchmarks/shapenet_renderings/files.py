@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Places
 from setsup.errors import DamagedFile, DataError
-from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import read_errors
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import PreparedArray

@@ -12,16 +12,14 @@ coordinates), azimuth 90 has the camera at −z; elevation is the angle above th
 ``R·TO_PASCAL3D = Rx(−(90° − elevation))·Rz(−azimuth)``.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DataError
 
 __all__ = ["TO_PASCAL3D", "azimuth_elevation", "crop_to_alpha", "to_pascal3d"]
 
-Array = npt.NDArray[Any]
 
 TO_PASCAL3D = np.array([[0, -1, 0], [0, 0, 1], [-1, 0, 0]], np.float32)
 """(3, 3) float32: takes Pascal3D+ object coordinates into the y-up coordinates of the renderings."""

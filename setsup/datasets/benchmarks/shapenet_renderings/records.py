@@ -93,7 +93,7 @@ def read_views(
 
 def _feature(features: Mapping[str, Feature], key: str, kind: str, count: int, where: str) -> npt.NDArray[Any]:
     if key not in features:
-        raise DamagedFile(f"{where} has no {key!r}; it is no pair of rendered views, or damaged")
+        raise DamagedFile(f"{where} has no {key!r}; it is not a pair of rendered views, or damaged")
     feature = features[key]
     if feature.kind != kind or len(feature.values) != count:
         raise DamagedFile(
@@ -122,7 +122,7 @@ def _matrix(features: Mapping[str, Feature], key: str, where: str) -> npt.NDArra
 
 
 def _check_rigid(matrices: npt.NDArray[np.float32], label: str) -> None:
-    """Refuse what is no rotation and shift; NaN and infinity too."""
+    """Refuse what is not a rotation and shift; NaN and infinity too."""
     with np.errstate(invalid="ignore", over="ignore"):
         rotations = matrices[:, :3, :3].astype(np.float64)
         error = np.abs(rotations @ rotations.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
@@ -132,7 +132,7 @@ def _check_rigid(matrices: npt.NDArray[np.float32], label: str) -> None:
     if not rigid.all():
         number, view = divmod(int(np.argmin(rigid)), 2)
         raise DamagedFile(
-            f"{label}, record {number}: 'mv{view}' is no rotation and shift (4 × 4, its last row 0 0 0 1)"
+            f"{label}, record {number}: 'mv{view}' is not a rotation and shift (4 × 4, its last row 0 0 0 1)"
         )
 
 

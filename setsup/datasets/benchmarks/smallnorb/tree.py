@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.fetching import fetch_images
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import FactorTable
@@ -57,7 +57,7 @@ class SmallNorbTree(ReleaseDataset):
     Raises
     ------
     DataError
-        A folder is no category, an instance is none, or angles are written in no known way.
+        A folder is not a category, an instance is none, or angles are written in no known way.
 
     """
 
@@ -85,8 +85,8 @@ def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.N
     unknown = sorted(set(texts["category"].tolist()) - set(_CATEGORIES))
     if unknown:
         raise DataError(
-            f"{members.source}: the folder {unknown[0]!r} is no category of SmallNORB; animal, human, airplane, truck, "
-            "car or 0 to 4 were expected"
+            f"{members.source}: the folder {unknown[0]!r} is not a category of SmallNORB; animal, human, airplane, "
+            "truck, car or 0 to 4 were expected"
         )
     numbers = {name: texts[name].astype(np.int64) for name in ("instance", "azimuth", "elevation", "lighting")}
     if numbers["instance"].max() > 9:

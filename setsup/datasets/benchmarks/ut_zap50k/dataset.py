@@ -2,11 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
@@ -19,7 +19,6 @@ from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["UtZap50k", "open"]
 
-Array = npt.NDArray[Any]
 
 _log = logging.getLogger("setsup")
 

@@ -141,7 +141,7 @@ def _columns(content: bytes, label: str) -> Any:
         table = csv.read_csv(io.BytesIO(content), csv.ReadOptions(use_threads=False), parse, options)
     except (pa.ArrowException, ValueError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{label} is no table of orbits ({' '.join(str(error).split())[:160]}); write it again"
+            f"{label} is not a table of orbits ({' '.join(str(error).split())[:160]}); write it again"
         ) from error
     for name in ("file", "track"):
         if table.column_names.count(name) != 1 or table[name].null_count:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.benchmarks.video_orbits.tracks import overlap
 from setsup.errors import DataError, imported
 from setsup.files import data_places
@@ -20,7 +21,6 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["WEIGHTS", "Cascades", "Detector", "Faces", "YuNet", "confirmed"]
 
-Array = npt.NDArray[Any]
 Frame = npt.NDArray[np.uint8]
 
 WEIGHTS = "face_detection_yunet_2023mar.onnx"

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.base import Array
+from setsup.arrays import Array
 from setsup.datasets.benchmarks.video_orbits.clips import Clip, DamagedClipError, clip_frames, find_clips
 from setsup.datasets.benchmarks.video_orbits.cuts import ContentCuts, Cuts
 from setsup.datasets.benchmarks.video_orbits.faces import Cascades, Detector, Faces, YuNet, confirmed

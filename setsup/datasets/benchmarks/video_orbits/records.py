@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.base import Array
+from setsup.arrays import Array
 from setsup.datasets.benchmarks.video_orbits.clips import Clip, clip_frames
 from setsup.datasets.benchmarks.video_orbits.yaw import Canonical
 from setsup.errors import DataError

@@ -1,18 +1,17 @@
 """Fourth stage: boxes of one face in the frames of a shot become a track; which tracks are kept."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Integers
+
 __all__ = ["Track", "largest", "link", "overlap"]
 
-Array = npt.NDArray[Any]
 Boxes = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
 
-Track = Callable[[Sequence[Boxes]], Sequence[Numbers]]
+Track = Callable[[Sequence[Boxes]], Sequence[Integers]]
 """``track(boxes)`` gets the (n, 4) boxes of every frame of a shot, and numbers each: equal numbers, one face."""
 
 
@@ -44,7 +43,7 @@ def overlap(boxes: npt.ArrayLike, others: npt.ArrayLike) -> Boxes:
     return np.asarray(shared / np.where(whole > 0, whole, 1))
 
 
-def link(boxes: Sequence[Boxes], least: float = 0.4, gap: int = 5) -> list[Numbers]:
+def link(boxes: Sequence[Boxes], least: float = 0.4, gap: int = 5) -> list[Integers]:
     """Link boxes of a shot that overlap from frame to frame.
 
     Each box goes to the track whose last box it overlaps most, the pair that overlaps most first; the others begin

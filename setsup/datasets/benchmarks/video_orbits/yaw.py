@@ -1,17 +1,18 @@
 """Last stages: how far each face is turned aside, and which of a track is its canonical one."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from setsup.arrays import Array
 
 if TYPE_CHECKING:
     from setsup.datasets.benchmarks.video_orbits.faces import Faces
 
 __all__ = ["Canonical", "Yaw", "least_yaw", "yaw_of_points"]
 
-Array = npt.NDArray[Any]
 
 Yaw = Callable[[npt.NDArray[np.uint8], "Faces"], npt.ArrayLike]
 """``yaw(frame, faces)`` gives the yaw of each face in degrees, NaN where unknown; 0 looks into the camera."""

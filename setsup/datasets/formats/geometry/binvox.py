@@ -63,7 +63,7 @@ def _header(data: bytes, label: str) -> tuple[tuple[int, int, int], list[float],
     """Sides in the order of the file, lower corner, scale, and where the runs begin."""
     start = re.match(rb"#binvox[ \t]+1[ \t]*\r?\n", data)
     if start is None:
-        refuse(label, f"is no binvox file: it begins with {data[:9]!r}, where '#binvox 1' was expected")
+        refuse(label, f"is not a binvox file: it begins with {data[:9]!r}, where '#binvox 1' was expected")
     end = re.compile(rb"^data[ \t]*\r?\n", re.MULTILINE).search(data, start.end(), _LONGEST_HEADER)
     if end is None:
         refuse(label, f"has no line 'data' in its first {_LONGEST_HEADER:,} bytes")

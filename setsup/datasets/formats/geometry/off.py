@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.datasets.formats.geometry.records import content
 from setsup.errors import DamagedFile
 
 __all__ = ["Off", "read_off"]
 
-Doubles = npt.NDArray[np.float64]
 Triangles = npt.NDArray[np.int32]
 
 _START = re.compile(rb"\s*OFF\s*(\d{1,10})\s+(\d{1,10})(?:[^\S\n]+\d+)?[^\S\n]*(?:\n|\Z)")
@@ -42,7 +42,7 @@ class Off:
     `vertices` (n, 3) float64; `faces` (m, 3) int32.
     """
 
-    vertices: Doubles
+    vertices: Reals
     faces: Triangles
 
 
@@ -102,7 +102,7 @@ def _line_by_line(body: bytes, vertices: int, faces: int, label: str) -> Off:
             raise DamagedFile(f"{label}: face {turn} has {words[0]!r} corners and {len(words) - 1} numbers")
         corners = _numbers(words[1 : 1 + int(count)], int(count), int(count), label, f"face {turn}")
         if (corners != np.floor(corners)).any() or (np.abs(corners) > 2**31 - 1).any():
-            raise DamagedFile(f"{label}: face {turn} names vertices by {words[1:4]}, which are no indices")
+            raise DamagedFile(f"{label}: face {turn} names vertices by {words[1:4]}, which are not indices")
         fan = corners.astype(int).tolist()
         for second, third in pairwise(fan[1:]):
             triangles.extend((fan[0], second, third))
@@ -118,7 +118,7 @@ def _words(lines: io.BytesIO, label: str, what: str) -> list[bytes]:
     raise DamagedFile(f"{label} ends before {what}")
 
 
-def _numbers(words: list[bytes], least: int, most: int, label: str, what: str) -> Doubles:
+def _numbers(words: list[bytes], least: int, most: int, label: str, what: str) -> Reals:
     try:
         if not least <= len(words) <= most:
             raise ValueError
@@ -131,7 +131,7 @@ def _numbers(words: list[bytes], least: int, most: int, label: str, what: str) -
 def _check(mesh: Off, label: str) -> None:
     if not np.isfinite(mesh.vertices).all():
         vertex = int(np.argmin(np.isfinite(mesh.vertices).all(axis=1)))
-        raise DamagedFile(f"{label}: vertex {vertex} has a coordinate that is no finite number")
+        raise DamagedFile(f"{label}: vertex {vertex} has a coordinate that is not a finite number")
     if len(mesh.faces) and not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
         raise DamagedFile(
             f"{label}: its faces name the vertices {mesh.faces.min()} to {mesh.faces.max()}, but there are "

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.formats.geometry.records import cast, content
 from setsup.errors import DataError
 from setsup.files.numbers import numbers, refuse
 
 __all__ = ["Pcd", "read_pcd"]
 
-Array = npt.NDArray[Any]
 
 _LONGEST_HEADER = 1 << 14
 _MOST_FIELDS = 256

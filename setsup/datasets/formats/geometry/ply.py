@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.formats.geometry.records import (
     Body,
     Element,
@@ -33,7 +34,6 @@ from setsup.files.numbers import numbers, refuse
 
 __all__ = ["Ply", "read_ply"]
 
-Array = npt.NDArray[Any]
 
 _TYPES = MappingProxyType(
     {

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DamagedFile
 from setsup.files.numbers import refuse
 
@@ -27,7 +28,6 @@ __all__ = [
     "polygons",
 ]
 
-Array = npt.NDArray[Any]
 Triangles = npt.NDArray[np.int32]
 
 _STRUCT = MappingProxyType({"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "f4": "f", "f8": "d"})

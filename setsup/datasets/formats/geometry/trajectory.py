@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.errors import DamagedFile
 
 __all__ = ["read_keys", "read_timestamps", "read_trajectory"]
 
-Array = npt.NDArray[Any]
 
 _BLOCK = 5
 _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -98,7 +98,7 @@ def _words(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArr
     try:
         text = content.decode("ascii")
     except UnicodeDecodeError as error:
-        raise DamagedFile(f"{label} is no text: byte {error.start} is {content[error.start]:#04x}") from error
+        raise DamagedFile(f"{label} is not a text: byte {error.start} is {content[error.start]:#04x}") from error
     split = pc.split_pattern(pa.array([text], pa.large_string()), "\n").flatten()
     trimmed = pc.ascii_trim_whitespace(split)
     full = np.asarray(pc.not_equal(trimmed, ""))
@@ -117,7 +117,7 @@ def _cast(words: Any, dtype: str, label: str, lines: npt.NDArray[np.int64]) -> A
         _refuse_word(words, _WHOLE if dtype == "int64" else _NUMBER, label, lines)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         place = int(np.argmin(np.isfinite(values)))
-        raise DamagedFile(f"{label}: line {lines[place]} has {words[place]}, which is no finite number")
+        raise DamagedFile(f"{label}: line {lines[place]} has {words[place]}, which is not a finite number")
     return values
 
 

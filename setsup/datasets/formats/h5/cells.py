@@ -68,4 +68,4 @@ def _text(path: Path, file: Any, reference: Any, what: str) -> str:
     try:
         return codes.tobytes().decode("utf-16-le")
     except UnicodeDecodeError:
-        raise DamagedFile(f"{path}: {what} holds numbers that are no text") from None
+        raise DamagedFile(f"{path}: {what} holds numbers that are not text") from None

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bytes
 from setsup.errors import DamagedFile, DataError
 
 __all__ = ["ChunkReader", "filters", "join_chunks"]
 
-Bytes = npt.NDArray[np.uint8]
 Picks = slice | npt.NDArray[np.int64]
 Block = tuple[int, Picks, Bytes]
 """Number of a first image, images counted from it, and where they go."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bytes
 from setsup.datasets.dataset import gather
 from setsup.datasets.formats.h5.chunks import ChunkReader, filters
 from setsup.errors import DamagedFile, DataError, SetsupError
@@ -18,8 +19,6 @@ from setsup.random import below, fold, stream_key
 
 __all__ = ["H5Images", "check_storage", "h5_dataset", "h5_errors", "h5_open"]
 
-Array = npt.NDArray[Any]
-Bytes = npt.NDArray[np.uint8]
 
 _FILTERS = (1, 2, 3, 32000)  # gzip, shuffle, fletcher32, lzf: what every h5py can read
 _BLOCK = 192 << 20  # bytes of a block, of which two are held

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.dataset import gather
 from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
 from setsup.errors import DamagedFile, DataError
 
 __all__ = ["MatlabStack"]
 
-Array = npt.NDArray[Any]
 
 _FEW = 16  # rows read at once
 _BLOCK = 64 << 20  # bytes of a block of a conversion, of which two are held, and most that is read at once

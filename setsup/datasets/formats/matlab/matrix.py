@@ -99,7 +99,7 @@ class _Walk:
         kind, start, size = self.element(what)
         content = bytes(self.view[start : start + size])
         if kind not in (_INT8, _UTF8) or not content.isascii() or b"\n" in content:
-            raise self.wrong(f"its {what} is no plain text")
+            raise self.wrong(f"its {what} is not plain text")
         return content.decode("ascii")
 
     def numbers(self, what: str, count: int) -> None:

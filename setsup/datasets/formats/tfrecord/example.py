@@ -114,7 +114,7 @@ def _floats(content: bytes | memoryview, at: int, end: int, label: str) -> npt.N
     for number, start, stop in _fields(content, at, end, label, _FLOATS):
         if number == 1:
             if (stop - start) % 4:
-                raise _refuse(label, start, f"{stop - start} bytes are no integer of floats")
+                raise _refuse(label, start, f"{stop - start} bytes are not a number of floats")
             packed += content[start:stop]
     return np.frombuffer(packed, "<f4").astype(np.float32, copy=False)
 
@@ -170,4 +170,4 @@ def _varint(content: bytes | memoryview, at: int, end: int, label: str) -> tuple
 
 
 def _refuse(label: str, at: int, why: str) -> DataError:
-    return DamagedFile(f"{label} is no tf.train.Example, or it is damaged: {why} (byte {at:,})")
+    return DamagedFile(f"{label} is not a tf.train.Example, or it is damaged: {why} (byte {at:,})")

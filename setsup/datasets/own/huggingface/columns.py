@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers, sample_images
-from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import channels_of, parallel
@@ -93,9 +93,9 @@ class Encoded:
             )
         missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / name)]
         if missing:
+            files = "1 image file is" if len(missing) == 1 else f"{len(missing):,} image files are"
             raise DataError(
-                f"{self.label}: {len(missing):,} image files are missing: {some(missing)}; put them there, or leave "
-                "the column out with image="
+                f"{self.label}: {files} missing: {some(missing)}; put them there, or leave the column out with image="
             )
 
 

@@ -161,8 +161,8 @@ def _open_folder(datasets: Any, path: Path) -> Any:
         # its readers raise whatever they stumble over: KeyError, TypeError, ArrowInvalid, JSONDecodeError
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(
-            f"{path} is no dataset that save_to_disk wrote, or it is damaged ({why}); open files of other kinds with "
-            "datasets.load_dataset, and give what that returns"
+            f"{path} is not a dataset that save_to_disk wrote, or it is damaged ({why}); open files of other kinds "
+            "with datasets.load_dataset, and give what that returns"
         ) from error
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.checks import check_arguments, check_strings
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.datasets.images import parallel
@@ -27,7 +28,6 @@ from setsup.progress import progress
 
 __all__ = ["to_huggingface"]
 
-Array = npt.NDArray[Any]
 
 _BLOCK = 32 << 20  # bytes of arrays that are held at once, roughly
 _RAGGED = 1 << 20  # values of an array whose shape differs between rows, roughly
@@ -125,7 +125,7 @@ def _feature(datasets: Any, name: str, kind: Modality) -> Any:
     if _is_image(kind):
         return datasets.Image(id=write_note({"modality": {}}) if None in kind.shape else None)
     if kind.dtype not in _NUMBERS:
-        raise DataError(f"the modality {name!r} holds {kind.dtype}, which is no number; leave it out with modalities=")
+        raise DataError(f"the modality {name!r} holds {kind.dtype}, not numbers; leave it out with modalities=")
     about = {key: value for key in ("unit", "color") if (value := getattr(kind, key))}
     kept = write_note({"modality": about})
     if 2 <= len(kind.shape) <= 5 and None not in kind.shape[1:]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Matrices
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
 from setsup.loading.transforms.operations.arguments import Range, Size, Sized, check_range, pair, set_field
@@ -14,7 +15,6 @@ from setsup.loading.transforms.slots import Slots
 
 __all__ = ["TRIES", "CenterCrop", "Crop", "Resize", "ResizedCrop", "random_sides"]
 
-Matrices = npt.NDArray[np.float64]
 Sides = npt.NDArray[np.int64]
 
 TRIES = 10

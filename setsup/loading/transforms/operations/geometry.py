@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Matrices
 from setsup.checks import is_number
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
@@ -25,8 +26,6 @@ from setsup.loading.transforms.operations.arguments import (
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Affine", "Flip", "Geometric", "Perspective", "Rotate", "Shift", "VerticalFlip", "where"]
-
-Matrices = npt.NDArray[np.float64]
 
 
 @runtime_checkable

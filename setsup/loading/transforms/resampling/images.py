@@ -7,11 +7,11 @@ what to fill with, and whether the result is uint8 or float32.
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from setsup.arrays import Matrices
 from setsup.correspondence import planar
 from setsup.loading.transforms.operations.eight_bit import images_of
 from setsup.loading.transforms.resampling.maps import sources
@@ -19,7 +19,6 @@ from setsup.loading.transforms.resampling.taps import Axis, axis, separable, sin
 
 __all__ = ["copy", "finish", "real", "slanted", "straight", "whole"]
 
-Matrices = npt.NDArray[np.float64]
 Size = tuple[int, int]
 
 _NOISE = 2.0**-12  # levels of 255: what float32 may lack of the integer that exact arithmetic gives

@@ -1,15 +1,14 @@
 """Maps (n, H, W) or (n, H, W, k) that are no images: labels, depths, normals, flow fields."""
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setsup.arrays import Matrices
 from setsup.correspondence import planar
 
 __all__ = ["carried", "resample", "sources"]
 
-Matrices = npt.NDArray[np.float64]
 Size = tuple[int, int]
 
 _TIE = 2.0**-30  # pixels: of two pixels as equally near as this, the one to the right or below is the nearest

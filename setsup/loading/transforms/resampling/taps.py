@@ -15,10 +15,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setsup.arrays import Reals
+
 __all__ = ["Axis", "axis", "separable", "single", "whole_axis"]
 
 Pick = Callable[[Tensor, npt.NDArray[np.int64]], Tensor]
-Reals = npt.NDArray[np.float64]
 
 _BITS = 22  # of the fixed-point weights with which Pillow resizes images of 8 bits
 _EDGE = 1e-6  # pixels: a box that ends this near to an edge of a pixel ends there

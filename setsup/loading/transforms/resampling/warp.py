@@ -22,11 +22,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setsup.arrays import Matrices
 from setsup.loading.transforms.resampling import images, maps
 
 __all__ = ["take", "warp"]
 
-Matrices = npt.NDArray[np.float64]
 Size = tuple[int, int]
 
 _SAME, _COPIED, _STRAIGHT, _AFFINE, _PROJECTIVE = range(5)  # what a matrix does

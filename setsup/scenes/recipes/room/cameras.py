@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Bools, Reals, Rows, Words
 from setsup.errors import DataError
 from setsup.random import below, fold, uniform
 from setsup.scenes.portable import product
@@ -34,10 +34,6 @@ from setsup.scenes.scene import Placement
 
 __all__ = ["BOUNDS", "RELAXATIONS", "Bounds", "CameraPair", "camera_pair", "outside"]
 
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
 
 RELAXATIONS = 5
 """How often bounds are relaxed at most."""
@@ -116,7 +112,7 @@ def camera_pair(rays: Rays, space: Space, objects: Sequence[Placement], key: Wor
     return found.nearest()
 
 
-def outside(points: Reals, objects: Sequence[Placement], clearance: float) -> Flags:
+def outside(points: Reals, objects: Sequence[Placement], clearance: float) -> Bools:
     """Whether points lie outside of the boxes around objects, which are turned with them, by a clearance; (n,) bool."""
     found = np.ones(len(points), bool)
     for one in objects:
@@ -173,18 +169,18 @@ class _Search:
         seeing = rows[self._sees(self.points[rows], target)]
         return int(seeing[below(key, len(seeing))]) if len(seeing) else None
 
-    def _sees(self, eyes: Reals, target: Reals) -> Flags:
+    def _sees(self, eyes: Reals, target: Reals) -> Bools:
         """Whether nothing of the room stands before the target, and no object right before the eye."""
         way = target - eyes
         length = np.linalg.norm(way, axis=1)
-        found: Flags = (length > 1e-3) & ~self.rays.blocked(eyes, way)
+        found: Bools = (length > 1e-3) & ~self.rays.blocked(eyes, way)
         ahead = np.minimum(_AHEAD / np.maximum(length, 1e-3), 1.0)
         for one in self.objects:
             found &= ~_crosses(eyes, way * ahead[:, None], one)
         return found
 
 
-def _crosses(starts: Reals, ways: Reals, one: Placement) -> Flags:
+def _crosses(starts: Reals, ways: Reals, one: Placement) -> Bools:
     """Whether segments meet the box around an object, which is turned with it; (n,) bool."""
     low, high = one.mesh.bounds * one.scale
     start, way = product(starts - one.translation, one.rotation), product(ways, one.rotation)
@@ -205,7 +201,7 @@ def _angles(eyes: Reals, target: Reals, direction: Reals) -> Reals:
     return np.asarray(np.degrees(np.arctan2(sine, product(way, direction))).round(6))
 
 
-def _within(values: Reals, bounds: tuple[float, float]) -> Flags:
+def _within(values: Reals, bounds: tuple[float, float]) -> Bools:
     return np.asarray((values >= bounds[0]) & (values <= bounds[1]))
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.errors import DataError, SetsupError
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.checks import check_numbers
@@ -27,7 +28,6 @@ from setsup.scenes.scene import Placement
 
 __all__ = ["Floor", "direction", "find_floor", "levelled"]
 
-Reals = npt.NDArray[np.float64]
 
 _POINTS, _TRIPLES, _PLANES = 20_000, 40_000, 2_000  # of the triples, the first that span about level planes
 _JUDGED = 4_000  # points by which planes are compared before the best is fitted to all

@@ -7,8 +7,8 @@ and reaches into the room along y.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Words
 from setsup.random import fold, uniform
 from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.portable import sin_cos
@@ -16,8 +16,6 @@ from setsup.scenes.recipes.room.patterns import finish
 from setsup.scenes.recipes.room.solids import Part, box, rectangle, turned
 
 __all__ = ["FURNITURE", "chair", "legs", "picture"]
-
-Words = npt.NDArray[np.uint64]
 
 
 def legs(x: float, y: float, top: float, material: Material, thick: float = 0.05) -> list[Part]:

@@ -4,8 +4,8 @@ No light is so bright that a white wall would often be cut to white: lights that
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Reals, Words
 from setsup.random import below, fold, uniform
 from setsup.scenes.portable import sin_cos
 from setsup.scenes.rays import Rays
@@ -14,8 +14,6 @@ from setsup.scenes.scene import Ambient, Directional, Lamp, Light
 
 __all__ = ["MODES", "room_lights"]
 
-Reals = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
 
 MODES = ("even", "headlight", "lamp", "lamp with shadows", "lamps with shadows", "sun with shadows")
 """Each as likely as the others."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Reals, Words
 from setsup.random import below, fold, uniform
 from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.portable import length, product, sin_cos
@@ -21,8 +21,6 @@ from setsup.scenes.scene import Placement, Scene
 
 __all__ = ["SKY", "made_room"]
 
-Reals = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
 
 SKY = (190, 214, 240)
 """What is seen through windows, sRGB bytes."""

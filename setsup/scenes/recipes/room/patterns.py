@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals, Words
 from setsup.random import below, fold, uniform
 from setsup.scenes.meshes.mesh import Material
 
 __all__ = ["PATTERNS", "finish", "pattern"]
 
-Reals = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
 
 PATTERNS = ("plain", "planks", "bricks", "tiles", "checks", "stripes", "dots", "weave", "marble")
 """What :func:`pattern` can draw."""

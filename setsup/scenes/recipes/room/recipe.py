@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals, Words
 from setsup.checks import check_image_size, check_integer
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.factor import Factor, Kind
@@ -47,8 +48,6 @@ from setsup.scenes.units import check_size
 
 __all__ = ["Room", "euler", "placed_objects", "spread_positions"]
 
-Reals = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
 
 _FOCAL, _HEIGHT = 500.0, 480  # pixels, of the paper's pictures
 _VERSION = 2  # of what is drawn: raised with every change that draws rooms anew, for folders that keep pictures
@@ -69,24 +68,24 @@ class Room:
     Parameters
     ----------
     rooms : int
-        How many rooms there are.
+        Number of rooms.
     pairs : int
-        How many pairs of views there are of each room.
+        Number of pairs of views of each room.
     meshes : mapping of str to Model, optional
         Rooms in metres: room number n stands in mesh number n modulo their number, with other objects each time. By
         name, as for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are made up.
     objects : mapping of str to Model, optional
-        What is put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as ShapeNet's. By name;
-        by default solids of several shapes and patterns.
+        Objects to put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as ShapeNet's. By
+        name; by default solids of several shapes and patterns.
     count : (least, most)
-        Objects in a room; fewer where there is no more room.
+        Number of objects in a room; fewer where there is no space left.
     size : (height, width)
-        Of a picture, in pixels; the focal length is 500 pixels for a height of 480, and in proportion.
+        Image size, in pixels; the focal length is 500 pixels for a height of 480, and in proportion.
     up : 3 float, optional
         Direction that is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along
         which a room is shortest.
     seed : int
-        Of everything.
+        Random seed.
 
     Raises
     ------

@@ -8,14 +8,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.random import fold, stream_key
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.patterns import PATTERNS, finish
 
 __all__ = ["Part", "box", "default_objects", "mesh_of", "rectangle", "turned"]
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.errors import DataError
 from setsup.random import fold, uniform
 from setsup.scenes.rays import Rays
 
 __all__ = ["CLEARANCE", "Space", "Surfaces", "distance_to_triangles", "free_space"]
 
-Reals = npt.NDArray[np.float64]
 
 CLEARANCE = 0.05
 """Metres that free positions keep from every surface."""
