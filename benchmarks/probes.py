@@ -52,7 +52,7 @@ def _data() -> tuple[np.ndarray, np.ndarray]:
 def _ours(
     points: np.ndarray, factors: np.ndarray, jobs: list[tuple[int, int]], hidden: tuple[int, ...]
 ) -> Callable[[], object]:
-    from setsup.evaluation.probe_networks import Probe, ProbeNetworks
+    from setsup.evaluation.batched.probe_networks import Probe, ProbeNetworks
 
     all_rows, held = np.arange(len(points)), np.arange(1)
     probes = [Probe(0, factors[:, at], LEVELS[at], all_rows, held, seed) for at, seed in jobs]

@@ -11,6 +11,7 @@ from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
+    from setsup.evaluation.batched.sgd_probes import NetworkProbes, network_probes
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from setsup.evaluation.projection import Components, principal_components
     from setsup.evaluation.retrieval import nearest, shared_keys
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
-    from setsup.evaluation.sgd_probes import NetworkProbes, network_probes
     from setsup.evaluation.statistics_networks import mine, noise_sweep
     from setsup.evaluation.within_sets import within_set_variance
 
@@ -75,12 +75,12 @@ if not TYPE_CHECKING:
         "projection": ("Components", "principal_components"),
         "retrieval": ("nearest", "shared_keys"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
-        "sgd_probes": ("NetworkProbes", "network_probes"),
+        "batched.sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),
         "within_sets": ("within_set_variance",),
     }
 
-    _NETWORKS = ("information", "neighbours", "probe_bound", "sgd_probes", "statistics_networks")
+    _NETWORKS = ("information", "neighbours", "probe_bound", "batched.sgd_probes", "statistics_networks")
 
     def _check(name: str, home: str) -> None:
         if home in _NETWORKS:

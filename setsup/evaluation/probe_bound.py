@@ -20,9 +20,9 @@ import torch
 
 from setsup.checks import check_arguments, check_integer, is_number
 from setsup.errors import DataError, SetsupError, brief
+from setsup.evaluation.batched.probe_networks import TOGETHER, Probe, ProbeNetworks
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Columns, Information, check_columns, check_scales
-from setsup.evaluation.probe_networks import TOGETHER, Probe, ProbeNetworks
 from setsup.progress import progress
 from setsup.random import permute, stream_key
 

@@ -23,7 +23,7 @@ import torch
 
 from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.batched import Adam, products, through_relu, views
+from setsup.evaluation.batched.networks import Adam, products, through_relu, views
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import (
     Columns,

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from setsup.experiments.report.filled import FilledReport
     from setsup.experiments.report.picture import draw_report
     from setsup.experiments.report.registry import find_report, report_on, reports
-    from setsup.experiments.run import Run
-    from setsup.experiments.run_folder import open_run
+    from setsup.experiments.runs.run import Run
+    from setsup.experiments.runs.run_folder import open_run
     from setsup.experiments.sets import Sets
     from setsup.experiments.trained import TrainedRun
     from setsup.experiments.training.config import RunConfig
@@ -80,8 +80,8 @@ if not TYPE_CHECKING:
         "report.filled": ("FilledReport",),
         "report.picture": ("draw_report",),
         "report.registry": ("find_report", "report_on", "reports"),
-        "run": ("Run",),
-        "run_folder": ("open_run",),
+        "runs.run": ("Run",),
+        "runs.run_folder": ("open_run",),
         "sets": ("Sets",),
         "trained": ("TrainedRun",),
         "training.config": ("RunConfig",),

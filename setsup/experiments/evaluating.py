@@ -10,7 +10,7 @@ from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, near, need
 from setsup.experiments.parts import PartStore, digest, digest_weights
 from setsup.experiments.preset import Evaluation, Measured, Preset
-from setsup.experiments.run import Run
+from setsup.experiments.runs.run import Run
 from setsup.experiments.settings import describe, flatten, training_settings
 from setsup.experiments.trained import TrainedRun
 from setsup.experiments.weights import load_trained

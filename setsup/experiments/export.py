@@ -12,7 +12,7 @@ from torch import nn
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError, need
 from setsup.experiments.embedding_batch import embed_batch
-from setsup.experiments.run import Run
+from setsup.experiments.runs.run import Run
 from setsup.experiments.trained import TrainedRun
 from setsup.experiments.weights import load_trained
 from setsup.files.atomic import written

@@ -12,7 +12,7 @@ from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.configs import build_method
 from setsup.experiments.preset import Preset
-from setsup.experiments.run import Run
+from setsup.experiments.runs.run import Run
 from setsup.experiments.trained import TrainedRun
 
 __all__ = ["load_trained", "load_weights", "misfit"]

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
-from setsup.experiments import run as library_run
+from setsup.experiments.runs import run as library_run
 
 Run = Callable[..., Any]
 

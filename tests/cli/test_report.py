@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
 from setsup.experiments import Measured, find_preset  # noqa: E402
-from setsup.experiments.run_folder import begin  # noqa: E402
+from setsup.experiments.runs.run_folder import begin  # noqa: E402
 from setsup.experiments.settings import flatten  # noqa: E402
 
 Run = Callable[..., Any]

@@ -9,7 +9,7 @@ from torch.nn import functional  # noqa: E402
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.evaluation import linear_classifier, network_probes  # noqa: E402
-from setsup.evaluation.probe_networks import Probe, ProbeNetworks, probe_step  # noqa: E402
+from setsup.evaluation.batched.probe_networks import Probe, ProbeNetworks, probe_step  # noqa: E402
 from setsup.random import permute, stream_key  # noqa: E402
 
 DICE = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_linear_probes_find_what_is_there_and_nothing_else() -> None:
 def test_more_networks_than_are_trained_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     how = {"seeds": (0, 1), "steps": 20, "batch": 16}
     whole = network_probes(LAYERS, FACTORS, **how)
-    monkeypatch.setattr("setsup.evaluation.sgd_probes.TOGETHER", 5)
+    monkeypatch.setattr("setsup.evaluation.batched.sgd_probes.TOGETHER", 5)
     np.testing.assert_allclose(network_probes(LAYERS, FACTORS, **how).nats, whole.nats, atol=1e-6)
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments import find_preset, open_run, presets
-from setsup.experiments.run_folder import begin
+from setsup.experiments.runs.run_folder import begin
 
 FILE = """
 from dataclasses import dataclass

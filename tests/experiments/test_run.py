@@ -21,8 +21,8 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Data, Measured, Run, RunConfig, load_trained, open_run, smoke, train  # noqa: E402
-from setsup.experiments.run import Progress  # noqa: E402
-from setsup.experiments.run_folder import begin  # noqa: E402
+from setsup.experiments.runs.run import Progress  # noqa: E402
+from setsup.experiments.runs.run_folder import begin  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.fuzzing import mutations  # noqa: E402
 

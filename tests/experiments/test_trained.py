@@ -16,7 +16,7 @@ from setsup.datasets.benchmarks import mnist as digits  # noqa: E402
 from setsup.errors import DataError, RowError, SetsupError  # noqa: E402
 from setsup.experiments import RunConfig, embed, find_preset, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
-from setsup.experiments.run_folder import begin  # noqa: E402
+from setsup.experiments.runs.run_folder import begin  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, RowNumbers, trained  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.true_files import mnist  # noqa: E402

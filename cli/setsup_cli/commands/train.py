@@ -19,7 +19,7 @@ from setsup_cli.training.sweep import read_points
 
 if TYPE_CHECKING:
     from setsup.experiments import RunConfig
-    from setsup.experiments.config_file import TrainingFile
+    from setsup.experiments.runs.config_file import TrainingFile
 
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
@@ -158,7 +158,7 @@ def run(options: Any) -> int:
     """Train and print, or list the presets."""
     if options.preset is None and options.file is None:
         return _list(options.json)
-    from setsup.experiments.training.loggers import need_logger
+    from setsup.experiments.training.watching.loggers import need_logger
 
     for name in options.log or ():
         need_logger(name)  # before torch is imported, and data are opened
@@ -187,7 +187,7 @@ def _list(as_json: bool) -> int:
 
 
 def _print_config(asked: Asked, options: Any) -> int:
-    from setsup.experiments.config_file import config_content, format_config
+    from setsup.experiments.runs.config_file import config_content, format_config
     from setsup.experiments.settings import flatten
 
     if options.sweep:

@@ -78,7 +78,7 @@ def resolve_options(words: Sequence[str], text: str) -> Subcommand:
 def run(options: Any) -> int:
     """Measure, write, print."""
     from setsup.experiments.encoders import evaluate_encoder
-    from setsup.experiments.run import EVALUATION, read_json
+    from setsup.experiments.runs.run import EVALUATION, read_json
 
     found: _Opened = options.opened
     dataset = found.dataset

@@ -12,7 +12,7 @@ from setsup_cli.parsing.source import check_root, read_source_options
 
 if TYPE_CHECKING:
     from setsup.experiments import Preset, RunConfig
-    from setsup.experiments.config_file import TrainingFile
+    from setsup.experiments.runs.config_file import TrainingFile
 
 __all__ = ["NO_SETTINGS", "Asked", "Training", "find", "read_asked", "read_file"]
 
@@ -62,7 +62,7 @@ def find(name: str, shrink: bool) -> "Preset":
 def read_file(path: Path, name: str | None, shrink: bool) -> tuple["TrainingFile", "RunConfig"]:
     """A file of settings with its preset, and how that is run."""
     from setsup.experiments import RunConfig, smoke
-    from setsup.experiments.config_file import read_config
+    from setsup.experiments.runs.config_file import read_config
     from setsup.experiments.settings import fit, put
 
     file = read_config(expanded(path), name)
@@ -109,7 +109,7 @@ def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any
 
 
 def _folder(options: Any, preset: "Preset") -> Path:
-    from setsup.experiments.run_folder import default_folder
+    from setsup.experiments.runs.run_folder import default_folder
 
     if options.out is not None:
         return expanded(options.out)

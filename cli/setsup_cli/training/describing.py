@@ -11,7 +11,7 @@ from setsup_cli.training.asked import Asked, Training
 
 if TYPE_CHECKING:
     from setsup.experiments import Run, RunConfig
-    from setsup.experiments.run import Progress
+    from setsup.experiments.runs.run import Progress
     from setsup.experiments.training.dry_run import Plan
 
 __all__ = [

@@ -20,7 +20,7 @@ from setsup_cli.training.trainings import check, check_parallel, default_paralle
 
 if TYPE_CHECKING:
     from setsup.experiments import Run
-    from setsup.experiments.run import Progress
+    from setsup.experiments.runs.run import Progress
 
 __all__ = ["plan_points", "train_points"]
 

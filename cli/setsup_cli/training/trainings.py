@@ -15,7 +15,7 @@ from setsup_cli.training.describing import result_json
 
 if TYPE_CHECKING:
     from setsup.experiments import Run
-    from setsup.experiments.run import Progress
+    from setsup.experiments.runs.run import Progress
     from setsup.experiments.training.dry_run import Plan
 
 __all__ = ["check", "check_parallel", "default_parallel", "train_beside", "train_one"]
@@ -51,7 +51,7 @@ def train_one(one: Training, on_begin: OnBegin | None = None) -> dict[str, Any]:
 
 def check(one: Training, *, data: bool = True) -> "Plan | None":
     """Raise what a training would raise before it begins; without `data`, what its folder says."""
-    from setsup.experiments.run_folder import check_begin
+    from setsup.experiments.runs.run_folder import check_begin
     from setsup.experiments.training.dry_run import dry_run
 
     parts: dict[str, Any] = {"root": one.root, "substitute": one.substitute}

@@ -14,7 +14,7 @@ from setsup.experiments.encoders.knowledge import NOISE, spread_of
 from setsup.experiments.evaluating import PARTS, identify
 from setsup.experiments.parts import PartStore
 from setsup.experiments.preset import Evaluation, Measured
-from setsup.experiments.run import EVALUATION, finite, read_json, write_json
+from setsup.experiments.runs.run import EVALUATION, finite, read_json, write_json
 from setsup.experiments.settings import describe
 from setsup.experiments.trained import TrainedRun
 from setsup.files import locked, written

@@ -12,8 +12,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from setsup.errors import SetsupError
-from setsup.experiments.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
 from setsup.experiments.preset import Preset
+from setsup.experiments.runs.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
 from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
 from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.keeping import KeptCheckpoints

@@ -5,7 +5,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from setsup.errors import SetsupError
-from setsup.experiments.checkpoint import COUNTER, trained_steps
+from setsup.experiments.runs.checkpoint import COUNTER, trained_steps
 
 __all__ = ["StepCounter"]
 

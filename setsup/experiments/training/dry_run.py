@@ -9,7 +9,7 @@ import torch
 from lightning.pytorch import LightningModule
 
 from setsup.experiments.preset import Preset
-from setsup.experiments.run_folder import check_begin
+from setsup.experiments.runs.run_folder import check_begin
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.preparing import prepare
 from setsup.experiments.training.train import quiet

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments.checkpoint import keep_as, step_name
+from setsup.experiments.runs.checkpoint import keep_as, step_name
 
 __all__ = ["KeptCheckpoints", "split_metric"]
 

@@ -3,23 +3,23 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError, need
-from setsup.experiments.checkpoint import has_checkpoint
 from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method, build_transform
 from setsup.experiments.initial import InitialWeights, read_initial, start_from
 from setsup.experiments.preset import Preset
+from setsup.experiments.runs.checkpoint import has_checkpoint
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.counting import StepCounter
-from setsup.experiments.training.held_out import HeldOut
-from setsup.experiments.training.loggers import need_logger
 from setsup.experiments.training.trial import try_first_draw
-from setsup.experiments.training.validation import open_validation
+from setsup.experiments.training.watching.held_out import HeldOut
+from setsup.experiments.training.watching.loggers import need_logger
+from setsup.experiments.training.watching.validation import open_validation
 from setsup.loading.lightning import LightningBatches
 
 __all__ = ["Prepared", "build_batches", "prepare"]
@@ -47,7 +47,8 @@ def prepare(
     substitute: bool = False,
 ) -> Prepared:
     """Open the data of a preset, build its batches and its method, and try these: SetsupError for what does not fit."""
-    if preset.data is None or preset.sampler is None or preset.method is None:  # all three are
+    data, sampler, settings = preset.data, preset.sampler, preset.method
+    if data is None or sampler is None or settings is None:  # all three are
         raise SetsupError(f"{preset.name} trains nothing")
     for name in config.log:
         need_logger(name)
@@ -57,14 +58,14 @@ def prepare(
     initial = _read_initial(preset, folder, seed, substitute)
     if initial is not None:
         preset = replace(preset, initial_run=str(initial.path))
-    dataset = preset.data.open(root, substitute=substitute)
-    batches = build_batches(preset, preset.sampler, dataset, seed, config)
-    build = partial(_build, preset.method, dataset, seed, None if begun else initial)
+    dataset = data.open(root, substitute=substitute)
+    batches = build_batches(preset, sampler, dataset, seed, config)
+    build = partial(_build, settings, dataset, seed, None if begun else initial)
     if not begun:
-        try_first_draw(preset, preset.sampler, build, dataset, seed)
+        try_first_draw(preset, sampler, build, dataset, seed)
     method, counter = build(), StepCounter(preset.accumulate)
     need_runnable(method, preset.accumulate)
-    held_out = open_validation(preset, preset.sampler, method, dataset, seed, root=root, substitute=substitute)
+    held_out = open_validation(preset, sampler, method, dataset, seed, root=root, substitute=substitute)
     digest = None if initial is None else initial.digest
     return Prepared(preset, dataset, batches, method, counter, held_out, digest)
 
@@ -75,7 +76,7 @@ def build_batches(
     """Build the batches that a preset trains on."""
     transform = build_transform(preset.augmentation, dataset, seed)
     modalities = None if preset.data is None else preset.data.modalities
-    options = {"modalities": modalities, "transform": transform, "workers": config.workers}
+    options: dict[str, Any] = {"modalities": modalities, "transform": transform, "workers": config.workers}
     return LightningBatches(dataset, sampler.build(dataset, seed), **options)
 
 

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from lightning.pytorch import Callback
 
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError
-from setsup.experiments.checkpoint import has_checkpoint
 from setsup.experiments.preset import Preset
-from setsup.experiments.run import Run
-from setsup.experiments.run_folder import begin
+from setsup.experiments.runs.checkpoint import has_checkpoint
+from setsup.experiments.runs.run import Run
+from setsup.experiments.runs.run_folder import begin
 from setsup.experiments.settings import flatten, training_settings
 from setsup.experiments.training.callbacks import (
     ClipCallback,
@@ -26,11 +27,11 @@ from setsup.experiments.training.callbacks import (
 )
 from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.config import RunConfig
-from setsup.experiments.training.first_batch import FirstBatchCallback
-from setsup.experiments.training.loggers import build_logger, end_run, run_identity
 from setsup.experiments.training.preparing import prepare
 from setsup.experiments.training.trainer import build_trainer
-from setsup.experiments.training.validation import ValidationCallback
+from setsup.experiments.training.watching.first_batch import FirstBatchCallback
+from setsup.experiments.training.watching.loggers import build_logger, end_run, run_identity
+from setsup.experiments.training.watching.validation import ValidationCallback
 from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
 
@@ -103,7 +104,7 @@ def train(
         lasting = training_settings(flatten(preset), substitute)
         del lasting["steps"]  # a run that is trained longer is the same run
         identity = run_identity(folder, about | lasting)
-        kept = {"keep_every": config.keep_every, "keep_best": config.keep_best}
+        kept: dict[str, Any] = {"keep_every": config.keep_every, "keep_best": config.keep_best}
         checkpoints = CheckpointCallback(preset, folder, counter, allow_nonfinite=config.allow_nonfinite, **kept)
         shown = ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)
         callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), checkpoints, *shown]
@@ -116,7 +117,12 @@ def train(
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
-        about_run = {"root": root, "substitute": substitute, "config": asdict(config), "initial": found.initial}
+        about_run: dict[str, Any] = {
+            "root": root,
+            "substitute": substitute,
+            "config": asdict(config),
+            "initial": found.initial,
+        }
         run = begin(folder, preset, seed, **about_run)
         if trainer.is_global_zero:
             run.save_factors(dataset.factors)

@@ -24,7 +24,7 @@ from setsup.experiments.report.fill import Result, fill  # noqa: E402
 from setsup.experiments.report.filled import FilledReport, Line  # noqa: E402
 from setsup.experiments.report.picture import draw_report  # noqa: E402
 from setsup.experiments.report.registry import find_report, report_on, reports  # noqa: E402
-from setsup.experiments.run_folder import begin  # noqa: E402
+from setsup.experiments.runs.run_folder import begin  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
 
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")

@@ -10,9 +10,9 @@ import torch
 
 from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
+from setsup.evaluation.batched.probe_networks import TOGETHER, Probe, ProbeNetworks
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
-from setsup.evaluation.probe_networks import TOGETHER, Probe, ProbeNetworks
 from setsup.progress import progress
 from setsup.random import permute, stream_key
 

@@ -15,7 +15,7 @@ from setsup.errors import SetsupError, need
 from setsup.experiments.configs import SamplerConfig
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.counting import StepCounter
-from setsup.experiments.training.held_out import SEED, HeldOut, open_held_out
+from setsup.experiments.training.watching.held_out import SEED, HeldOut, open_held_out
 from setsup.methods.rows import UnseenRows
 from setsup.random import fold
 

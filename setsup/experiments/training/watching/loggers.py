@@ -28,7 +28,7 @@ def build_logger(name: str, title: str, folder: Path, identity: str, steps: int 
 
         return TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False, purge_step=steps + 1)
     if name == "mlflow":
-        from setsup.experiments.training.mlflow_logger import ResumedMLFlowLogger
+        from setsup.experiments.training.watching.mlflow_logger import ResumedMLFlowLogger
 
         # MLflow 3 refuses its former store of plain files
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder.absolute() / 'mlflow.db'}"

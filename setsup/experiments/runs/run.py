@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.checkpoint import (
+from setsup.experiments.preset import Measured, Preset
+from setsup.experiments.runs.checkpoint import (
     CHECKPOINT,
     callback_state,
     has_checkpoint,
@@ -16,7 +17,6 @@ from setsup.experiments.checkpoint import (
     open_kept,
     trained_steps,
 )
-from setsup.experiments.preset import Measured, Preset
 from setsup.experiments.settings import difference, flatten, training_settings
 from setsup.files.atomic import written
 from setsup.files.disk import need_regular

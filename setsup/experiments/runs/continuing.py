@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from setsup.errors import SetsupError
-from setsup.experiments.checkpoint import has_checkpoint, open_checkpoint
 from setsup.experiments.preset import Preset
+from setsup.experiments.runs.checkpoint import has_checkpoint, open_checkpoint
 
 __all__ = ["need_continuable"]
 

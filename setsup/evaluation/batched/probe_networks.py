@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from setsup.evaluation.batched import Adam, dense_shapes, products, through_relu, views
+from setsup.evaluation.batched.networks import Adam, dense_shapes, products, through_relu, views
 from setsup.evaluation.information import draw_glorot, draw_normal
 from setsup.random import below, fold, stream_key
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.checkpoint import kept_name
-from setsup.experiments.config_file import CONFIG, config_content, format_config
-from setsup.experiments.continuing import need_continuable
 from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.registry import find_named
-from setsup.experiments.run import DIGEST, Run, is_trained, read_json, write_json
+from setsup.experiments.runs.checkpoint import kept_name
+from setsup.experiments.runs.config_file import CONFIG, config_content, format_config
+from setsup.experiments.runs.continuing import need_continuable
+from setsup.experiments.runs.run import DIGEST, Run, is_trained, read_json, write_json
 from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
 from setsup.files.atomic import written
 from setsup.files.expand_user import expanded

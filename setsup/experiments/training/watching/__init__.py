@@ -1,0 +1,1 @@
+"""Watching a training: validation, the first batch as an image, loggers."""
