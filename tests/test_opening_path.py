@@ -53,7 +53,7 @@ def parse(function: FunctionType) -> ast.AST:
 def statements(body: ast.AST) -> Iterator[ast.AST]:
     """Statements in their order, and expressions of those that hold others; none that raise."""
     for node in ast.iter_child_nodes(body):
-        if isinstance(node, ast.If | ast.For | ast.With | ast.Try):
+        if isinstance(node, ast.If | ast.For | ast.With | ast.Try | ast.ExceptHandler):
             yield from statements(node)
         elif not isinstance(node, ast.Raise | ast.arguments):
             yield node

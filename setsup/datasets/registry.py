@@ -191,5 +191,7 @@ def _needed(name: str) -> Iterator[None]:
         manifest = load_manifest(name) if name in manifest_names() else None
         if manifest is None or (error.name or "setsup").partition(".")[0] == "setsup":
             raise
-        install = extra_command(manifest.extra) if manifest.extra else f"pip install {error.name}"
-        raise DataError(f"{name} needs {error.name}, which is not installed: {install}") from error
+        raise DataError(
+            f"{name} needs {error.name}, which is not installed: "
+            f"{extra_command(manifest.extra) if manifest.extra else f'pip install {error.name}'}"
+        ) from error

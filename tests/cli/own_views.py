@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from own_method import PRESETS as OWN
-from own_method import Dense, DenseSettings
+
+from tests.cli.own_method import PRESETS as OWN
+from tests.cli.own_method import Dense, DenseSettings
 
 __all__ = ["PRESETS"]
 

@@ -89,7 +89,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [
-            ("preset: [", "mine.yaml is no valid YAML"),
+            ("preset: [", "mine.yaml is not valid YAML"),
             ("settings: {}", "mine.yaml: preset is missing"),
             ("preset: abc/fig3z", "mine.yaml: there is no preset 'abc/fig3z'"),
             ("preset: abc/fig3a\nsetings: {}", "mine.yaml: unknown key 'setings'; did you mean 'settings'"),

@@ -5,8 +5,6 @@ from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import numpy as np
-
 from setsup.errors import need
 from setsup.files.expand_user import expanded
 from setsup_cli.encoders.options import (
@@ -67,7 +65,7 @@ def resolve_options(words: Sequence[str], text: str) -> Subcommand:
     check_named(given.factors, dataset, given)
     table = dataset.factors
     rows = EpochSampler(table, min(_ROWS, len(table)), epochs=1, seed=given.seed)[0].indices[0]
-    names, left_out = suitable_factors(table, np.asarray(rows), given.factors or ())
+    names, left_out = suitable_factors(table, rows, given.factors or ())
     evaluations = standard_evaluations(table, names, _ROWS)
     settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
     namespace = {"typed": typed_settings(words), "opened": _Opened(dataset, data, evaluations, left_out)}

@@ -123,7 +123,7 @@ class Probes:
         if self.split is None:
             fit = draw_sample(trained, self.factors, self.samples, embedding=self.embedding)
             return _Rows(fit, None, self.augment, self.copies)
-        other = trained.open(self.split)
+        other = trained.open(split=self.split)
         fit = draw_sample(trained, self.factors, self.samples, embedding=self.embedding, without=other)
         for name in self.factors:
             if other.factors[name].levels != fit.dataset.factors[name].levels:

@@ -40,7 +40,7 @@ class NextRow:
 
     far: int = 1
 
-    def build(self, seed: int) -> Any:
+    def build(self, dataset: Any, seed: int) -> Any:
         return _Next(self.far + seed % 3)
 
 
