@@ -26,7 +26,7 @@ from setsup.methods.abc import ABC
 from tests.experiments.small import PLAIN, PRESETS
 from tests.experiments.validated import VALIDATED
 
-__all__ = ["MEASURED", "STOPPED", "part_name"]
+__all__ = ["BOTH", "MEASURED", "STOPPED", "part_name"]
 
 _SOME: Any = {"factors": ("wall_hue", "object_hue"), "samples": 288, "sigma": 0.1}
 MEASURED = replace(
@@ -39,6 +39,11 @@ MEASURED = replace(
     },
 )
 """Evaluations of many parts."""
+BOTH = {
+    "noise": NoiseSweep(**_SOME, scales=4, steps=12, estimator="probe"),
+    "linear": Probes(factors=("wall_hue", "shape"), samples=288),
+}
+"""Evaluations of a run that is killed in its training, too."""
 
 STOPPED = 75
 """How a process ends that was asked to stop, and did."""
@@ -124,7 +129,10 @@ def work(order: dict[str, Any]) -> int:
         return 0
     checkpointing._FLUSH = order.get("flush", checkpointing._FLUSH)
     try:
-        train(preset, order["folder"], seed=order.get("seed", 0), config=RunConfig(workers=order.get("workers", 0)))
+        config = RunConfig(workers=order.get("workers", 0))
+        run = train(preset, order["folder"], seed=order.get("seed", 0), config=config)
+        if order.get("measured"):
+            evaluate(run, replace(preset, evaluations=BOTH), device="cpu")
     except KeyboardInterrupt:
         return STOPPED
     except BaseException:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -201,3 +202,33 @@ def test_another_seed_is_another_run(whole: Callable[[Preset], Run], tmp_path: P
     assert (other.folder / "metrics.jsonl").read_text() != (whole(PLAIN).folder / "metrics.jsonl").read_text()
     state, expected = (run.state()["state_dict"] for run in (other, whole(PLAIN)))
     assert not torch.equal(state["encoder.1.weight"], expected["encoder.1.weight"])
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    """Results of evaluations, and their parts."""
+    files = [folder / "evaluation.json", *folder.glob("evaluation/*/*")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def checked_whole(folder: Path, whole: Path) -> None:
+    """Equal bytes of metrics, weights, positions and evaluations."""
+    for name in ("metrics.jsonl", "metrics.csv"):
+        assert (folder / name).read_bytes() == (whole / name).read_bytes()
+    state, expected = (torch.load(at / "last.ckpt", weights_only=True) for at in (folder, whole))
+    for key in ("state_dict", "optimizer_states", "LightningBatches", "global_step"):
+        assert parts(state[key]) == parts(expected[key])
+    assert kept(folder) == kept(whole)
+
+
+@pytest.mark.long("kills and interruptions")
+def test_twenty_kills_in_training_validation_and_evaluation(children: Children, tmp_path: Path) -> None:
+    assert children(VALIDATED, tmp_path / "whole", measured=True) == 0
+    dice, folder, kills = random.Random(3), tmp_path / "killed", 0
+    while kills < 20:
+        end = children(VALIDATED, folder, seconds=dice.uniform(0.05, 1.5), flush=dice.randint(1, 5), measured=True)
+        kills += end == KILLED
+        if end == 0:  # another kill would meet nothing
+            checked_whole(folder, tmp_path / "whole")
+            shutil.rmtree(folder)
+    assert children(VALIDATED, folder, measured=True) == 0
+    checked_whole(folder, tmp_path / "whole")

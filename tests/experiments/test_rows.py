@@ -69,7 +69,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def batches() -> Any:
     """Rows and images of the draws of each step, those of all its processes one after the other."""
     shapes = setsup.load("shapes3d-procedural")
-    sampler, draw = BANKS.sampler.build(shapes.factors, SEED), 0
+    sampler, draw = BANKS.sampler.build(shapes, SEED), 0
     for (devices, last), (_, before) in zip(SESSIONS, [(0, 0), *SESSIONS], strict=False):
         for _ in range(last - before):
             rows = sampler.block(draw, draw + devices).indices.reshape(-1)
