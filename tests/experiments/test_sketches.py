@@ -3,9 +3,11 @@
 import math
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -23,6 +25,7 @@ from setsup.experiments import (  # noqa: E402
     open_run,
     train,
 )
+from setsup.samplers import Draw, Sampler  # noqa: E402
 
 HERE = RunConfig(workers=0)
 FOLDER = Path(__file__).parent / "sketches"
@@ -87,3 +90,51 @@ def test_codes_of_rows(tmp_path: Path) -> None:
     other = setsup.open("shapes3d-procedural", where="scale == 1.25 and floor_hue == 0 and orientation == 0")
     with pytest.raises(SetsupError, match=r"^Lord has no values for 256 of 256 rows \(not of the training data: 256\)"):
         load_trained(run, preset=preset).embed(other)
+
+
+@dataclass(frozen=True)
+class Both:
+    """The draws of two processes as one batch."""
+
+    one: Any
+
+    def build(self, dataset: Any, seed: int) -> Sampler:
+        return Pairs(self.one.build(dataset, seed))
+
+
+class Pairs(Sampler):
+    """Two draws of a sampler as the sets of one."""
+
+    def __init__(self, one: Sampler) -> None:
+        self.table, self.length, self.arguments = one.table, one.length, {}
+        self.one = one
+
+    def draws(self, steps: Any) -> Draw:
+        found = self.one.draws((2 * steps[:, None] + np.arange(2)).ravel()).indices
+        return Draw(found.reshape(len(steps), -1, found.shape[-1]))
+
+    def report(self) -> Any:
+        return self.one.report()
+
+
+SCRIPT = """
+import sys
+from setsup.experiments import RunConfig, find_preset, train
+
+if __name__ == "__main__":
+    train(find_preset(sys.argv[1]), sys.argv[2], config=RunConfig(devices=2, accelerator="cpu", workers=0))
+"""
+
+
+def test_a_bank_of_two_processes_is_that_of_one_with_both_draws(tmp_path: Path) -> None:
+    preset = find_preset(f"{FOLDER}/memory_bank.py")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "script.py", str(FOLDER / "memory_bank.py"), str(tmp_path / "two")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    train(replace(preset, sampler=Both(preset.sampler)), tmp_path / "one", config=HERE)
+    two, one = (torch.load(tmp_path / name / "last.ckpt", weights_only=True)["state_dict"] for name in ("two", "one"))
+    assert two.keys() == one.keys()
+    assert {"banks.L.values", "banks.ab.values", "normalisers"} <= one.keys()
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, rtol=1e-3, atol=1e-5, msg=name)

@@ -69,7 +69,7 @@ class Banks(lightning.LightningModule):
             ratios = (scores / self.temperature).exp()
             if not self.normalisers[at]:
                 self.normalisers[at] = self.rows * self.all_gather(ratios.detach().mean()).mean()
-            p = ratios / self.normalisers[at]
+            p = ratios / self.normalisers[at].clone()  # the other one may be set before the backward pass
             positive = (p[:, 0] / (p[:, 0] + noise + 1e-7)).log()
             found.append(-positive - (noise / (p[:, 1:] + noise + 1e-7)).log().sum(1))
         return torch.stack(found).sum(0).mean()
