@@ -1,9 +1,6 @@
 """Two processes learn the same as one with two draws per step, and one process resumes where two were stopped."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +20,7 @@ from setsup.experiments.training.watching.validation import ValidationCallback, 
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
+from tests.experiments.ranks import run_ranks  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
 from tests.experiments.validated import GATHERING, RestlessSettings  # noqa: E402
 
@@ -90,10 +88,7 @@ if __name__ == "__main__":
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ranks")
     (folder / "script.py").write_text(SCRIPT)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "script.py", str(folder)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_ranks(folder, str(folder), environment={"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)})
     return folder
 
 

@@ -1,9 +1,6 @@
 """State by row of a run by two processes, then one, then three, is that of one process with the draws of all."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ from setsup.experiments import RunConfig, load_trained, open_run, train  # noqa:
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.random import fold  # noqa: E402
 from tests.experiments.keeping import BANKS, CODES, FORGOTTEN, NEGATIVES, Banks, initial  # noqa: E402
+from tests.experiments.ranks import run_ranks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 5
@@ -30,6 +28,7 @@ SCRIPT = """
 import os, signal, sys
 from pathlib import Path
 from setsup.experiments import RunConfig, train
+from tests.experiments.ranks import run_ranks  # noqa: E402
 from tests.experiments.keeping import BANKS, CODES, Banks, Codes
 
 folder, devices, last = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -56,11 +55,9 @@ if __name__ == "__main__":
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ranks")
     (folder / "script.py").write_text(SCRIPT % SEED)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     for devices, last in SESSIONS:
-        command = [sys.executable, "script.py", str(folder), str(devices), str(last)]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
+        run_ranks(folder, str(folder), str(devices), str(last), environment=environment)
         for preset in (BANKS, CODES):
             assert open_run(folder / preset.name, preset).progress().steps == last
     return folder

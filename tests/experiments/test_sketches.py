@@ -26,6 +26,7 @@ from setsup.experiments import (  # noqa: E402
     train,
 )
 from setsup.samplers import Draw, Sampler  # noqa: E402
+from tests.experiments.ranks import run_ranks  # noqa: E402
 
 HERE = RunConfig(workers=0)
 FOLDER = Path(__file__).parent / "sketches"
@@ -129,9 +130,7 @@ if __name__ == "__main__":
 def test_a_bank_of_two_processes_is_that_of_one_with_both_draws(tmp_path: Path) -> None:
     preset = find_preset(f"{FOLDER}/memory_bank.py")
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "script.py", str(FOLDER / "memory_bank.py"), str(tmp_path / "two")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    run_ranks(tmp_path, str(FOLDER / "memory_bank.py"), str(tmp_path / "two"))
     train(replace(preset, sampler=Both(preset.sampler)), tmp_path / "one", config=HERE)
     two, one = (torch.load(tmp_path / name / "last.ckpt", weights_only=True)["state_dict"] for name in ("two", "one"))
     assert two.keys() == one.keys()

@@ -1,0 +1,29 @@
+"""Scripts that several processes run together."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["run_ranks"]
+
+_ATTEMPTS = 3
+
+
+def run_ranks(folder: Path, *words: str, environment: Mapping[str, str] | None = None) -> None:
+    """Run `script.py` of a folder; again where another program took the port that Lightning had found free."""
+    command = [sys.executable, "script.py", *words]
+    for _ in range(_ATTEMPTS):
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        if "EADDRINUSE" not in done.stderr:
+            break
+    assert done.returncode == 0, done.stdout + done.stderr
