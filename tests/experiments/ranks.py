@@ -1,6 +1,7 @@
 """Scripts that several processes run together."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,6 @@ def run_ranks(folder: Path, *words: str, environment: Mapping[str, str] | None =
             timeout=300,
             check=False,
         )
-        if "EADDRINUSE" not in done.stderr:
+        if not {"EADDRINUSE", "DistNetworkError"} & set(re.findall(r"\w+", done.stderr)):
             break
     assert done.returncode == 0, done.stdout + done.stderr
