@@ -18,8 +18,6 @@ from setsup.factors import FactorTable
 from setsup.samplers import EpochSampler
 
 if TYPE_CHECKING:  # presets are listed without torch
-    from collections.abc import Iterator
-
     from lightning.pytorch import LightningModule
 
     from setsup.datasets import Dataset
@@ -215,7 +213,7 @@ class TrainedRun:
         dataset: "Dataset | None" = None,
         rows: npt.NDArray[np.int64] | None = None,
         name: str | None = None,
-    ) -> "Iterator[Reals]":
+    ) -> Iterator[Reals]:
         """Embed as :meth:`embed` does, (k, …) float32 of some rows after the others: for maps of many rows."""
         from setsup.experiments.embedding import embed_batches
 
