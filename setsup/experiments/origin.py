@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
 
-__all__ = ["find_training_rows"]
+__all__ = ["find_origin", "find_training_rows"]
 
 Rows = npt.NDArray[np.int64]
 
@@ -28,11 +28,11 @@ def find_training_rows(
     """
     if dataset.factors.has_fingerprint(table.fingerprint):
         return rows
-    source, there = _origin(dataset)
+    source, there = find_origin(dataset)
     if source is not dataset and source.factors.has_fingerprint(table.fingerprint):
         return there[rows]
     try:
-        known, held = _origin(open_training())
+        known, held = find_origin(open_training())
     except SetsupError:  # their files are elsewhere, so that these images are others
         return np.full(len(rows), -1)
     if not source.factors.has_fingerprint(known.factors.fingerprint):
@@ -42,8 +42,8 @@ def find_training_rows(
     return number[there[rows]]
 
 
-def _origin(dataset: "Dataset") -> tuple["Dataset", Rows]:
-    """The dataset that a selection is of, and its rows there."""
+def find_origin(dataset: "Dataset") -> tuple["Dataset", Rows]:
+    """The dataset that a selection is of, and its rows there; any other dataset itself."""
     if isinstance(dataset, Selection):
         return dataset.source, dataset.rows
     return dataset, np.arange(len(dataset))
