@@ -96,8 +96,7 @@ def run(options: Any) -> int:
     kept = {name: kept[name] for name in measured}
     if options.json:
         encoder: Any = trained.method
-        about |= {"encoder": encoder.name, "random_weights": encoder.random, "weights": encoder.weights}
-        show_json({"folder": str(folder), **about, "left_out": found.left_out, "evaluations": kept})
+        show_json({"folder": str(folder), **about, **encoder.about, "left_out": found.left_out, "evaluations": kept})
     else:
         say_results(folder / EVALUATION, kept)
     return 0

@@ -158,7 +158,7 @@ def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
     """Write what the results of a folder are of; SetsupError where it has others."""
     encoder: Any = trained.method
     table = trained.dataset.factors
-    about = {"encoder": encoder.name, "random_weights": encoder.random, "weights": encoder.weights}
+    about: dict[str, Any] = encoder.about
     about |= {"dataset": trained.dataset.name, "rows": len(table), "factors": table.fingerprint, "seed": trained.seed}
     about |= more
     path = trained.folder / ABOUT
