@@ -91,7 +91,7 @@ def evaluate(
     found = {}
     for name, evaluation in chosen.items():
         about = context | {"measure": identify(evaluation)}
-        key = digest(about | {"settings": describe(evaluation)})
+        key = digest(about | {"evaluation": describe(evaluation)})
         if (stored := _stored(run, name, key)) is not None:
             found[name] = stored
             if on_stored is not None:
