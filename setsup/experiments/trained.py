@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from setsup.errors import SetsupError, near
 from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
-from setsup.experiments.data import Data
+from setsup.experiments.data import Data, shared_modalities
 from setsup.experiments.origin import find_training_rows
 from setsup.experiments.parts import PartStore, check_part, computed_items
 from setsup.factors import FactorTable
@@ -120,13 +120,7 @@ class TrainedRun:
     def embedding(self, dataset: "Dataset") -> dict[str, Any]:
         """Options of :func:`embed` for this run and a dataset."""
         found = {"device": self.device, "precision": self.precision, "transform": self.transform(dataset)}
-        return {**found, "training_rows": self.training_rows, "modalities": self._modalities(dataset)}
-
-    def _modalities(self, dataset: "Dataset") -> tuple[str, ...] | None:
-        """Modalities of the training that a dataset has, which may be another one; None for all."""
-        if self.data is None or self.data.modalities is None:
-            return None
-        return tuple(name for name in self.data.modalities if name in dataset.modalities)
+        return {**found, "training_rows": self.training_rows, "modalities": shared_modalities(self.data, dataset)}
 
     @cached_property
     def untrained(self) -> "LightningModule":
