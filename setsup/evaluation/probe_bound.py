@@ -20,11 +20,9 @@ import torch
 
 from setsup.checks import check_arguments, check_integer, is_number
 from setsup.errors import DataError, SetsupError, brief
-from setsup.evaluation.batched.probe_networks import TOGETHER, Probe, ProbeNetworks
+from setsup.evaluation.batched.probe_networks import Probe, make_probe, split_rows, train_probes
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Columns, Information, check_columns, check_scales
-from setsup.progress import progress
-from setsup.random import permute, stream_key
 
 __all__ = ["ProbeInformation", "probe_information"]
 
@@ -123,34 +121,24 @@ def probe_information(
     check_arguments(probe_information, locals(), DataError)
     check_device(device)
     table = check_columns(embeddings, factors, batch, f"a batch of {batch}")
-    order = permute(stream_key(seed, "probe split"), len(table.points), np.arange(len(table.points)))
-    test = order < round(held_out * len(table.points))
-    probes = [_probe(table, at, test, seed) for at in table.varying()]
+    test, columns = split_rows(len(table.points), held_out, seed), table.varying()
+    probes = [make_probe(at, 0, _classes(table, at), test, seed) for at in columns]
     nats, right = np.zeros(table.values.shape[1]), np.ones(table.values.shape[1])
-    with progress(-(-len(probes) // TOGETHER) * steps, "probes", "steps") as advance:
-        for start in range(0, len(probes), TOGETHER):
-            some, columns = probes[start : start + TOGETHER], table.varying()[start : start + TOGETHER]
-            networks = ProbeNetworks([table.points], some, _WIDTHS, sigma=float(scale), device=device)
-            for _ in networks.losses(steps, batch, rate):
-                advance()
-            costs, right[columns] = networks.test(_TESTED)
-            nats[columns] = [_entropy(probe) for probe in some] - costs
+    how: dict[str, Any] = {"steps": steps, "batch": batch, "rate": rate, "times": _TESTED}
+    costs, right[columns] = train_probes([table.points], probes, _WIDTHS, **how, sigma=float(scale), device=device)
+    nats[columns] = [_entropy(probe) for probe in probes] - costs
     found = table.information(nats)
     return ProbeInformation(found.nats, found.ceilings, found.left_out, right)
 
 
-def _probe(table: Columns, at: int, test: npt.NDArray[np.bool_], seed: int) -> Probe:
-    """The probe of a factor."""
+def _classes(table: Columns, at: int) -> npt.NDArray[np.int64]:
+    """Classes of a factor, 0, 1, …, -1 where unknown."""
     values, known = table.values[:, at], table.known[:, at]
     if (values[known] % 1).any():
         raise DataError(f"factor {at} has values that are not integers: a probe needs classes")
-    levels, codes = np.unique(values[known], return_inverse=True)
     classes = np.full(len(values), -1)
-    classes[known] = codes
-    train, held = np.flatnonzero(known & ~test), np.flatnonzero(known & test)
-    if not (len(train) and len(held)):
-        raise SetsupError(f"factor {at} has {len(train)} rows to train and {len(held)} held out: add rows")
-    return Probe(0, classes, len(levels), train, held, seed)
+    classes[known] = np.unique(values[known], return_inverse=True)[1]
+    return classes
 
 
 def _entropy(probe: Probe) -> float:

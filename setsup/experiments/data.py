@@ -9,7 +9,7 @@ from setsup.errors import SetsupError
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
 
-__all__ = ["Data"]
+__all__ = ["Data", "shared_modalities"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +75,10 @@ class Data:
         if self.modalities is not None:
             fetch_request(found, [], self.modalities)  # checks the names
         return found
+
+
+def shared_modalities(data: Data | None, dataset: "Dataset") -> tuple[str, ...] | None:
+    """Modalities of the training that a dataset has, which may be another one; None for all of it."""
+    if data is None or data.modalities is None:
+        return None
+    return tuple(name for name in data.modalities if name in dataset.modalities)

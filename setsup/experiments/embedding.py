@@ -1,18 +1,16 @@
 """Embeddings of rows of a dataset by a method."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from lightning.pytorch import LightningModule
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
 from setsup.errors import RowError, SetsupError, near
-from setsup.experiments.embedding_batch import embed_batch, need_no_lookup
+from setsup.experiments.embedding_batch import embed_batch, evaluation_mode, need_no_lookup
 from setsup.factors import FactorTable
 from setsup.factors.stored import check_rows
 from setsup.loading import Loader
@@ -86,8 +84,7 @@ def embed(
     Examples
     --------
     >>> import torch, setsup
-    >>> from lightning.pytorch import LightningModule
-    >>> class Colours(LightningModule):
+    >>>     >>> class Colours(LightningModule):
     ...     def embed(self, batch):
     ...         images = batch["image"].float()
     ...         return {"mean": images.mean((-2, -1)), "coarse": images[..., ::32, ::32]}
@@ -176,7 +173,7 @@ def _batches(
     to = "torch" if device == "cpu" else device
     loader = Loader(dataset, once, modalities=modalities, transform=transform, to=to)
     kind, unchecked = torch.device(device).type, bool((numbers < 0).any())
-    with _evaluating(method), progress(len(once.rows), "embedding", "images") as advance:
+    with evaluation_mode(method), progress(len(once.rows), "embedding", "images") as advance:
         for batch in loader:
             if numbers is not once.rows:
                 here = once.of_step(numbers, int(batch["step"]))
@@ -259,15 +256,3 @@ def _bytes(dataset: Dataset) -> int:
         for one in dataset.modalities.values()
     ]
     return max(1, sum(sizes))
-
-
-@contextmanager
-def _evaluating(method: LightningModule) -> Iterator[None]:
-    """Evaluation mode for a while; each part returns to its own mode."""
-    before = [(part, part.training) for part in method.modules()]
-    method.eval()
-    try:
-        yield
-    finally:
-        for part, mode in before:
-            part.training = mode

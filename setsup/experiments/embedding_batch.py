@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from setsup.errors import SetsupError
 from setsup.methods.rows import UnseenRows
 
-__all__ = ["check_embedded", "embed_batch", "need_no_lookup"]
+__all__ = ["check_embedded", "embed_batch", "evaluation_mode", "need_no_lookup"]
 
 _NAME = re.compile(r"\w[\w.-]*")
 
@@ -82,3 +82,15 @@ def _explained(method: Any, batch: Mapping[str, Any]) -> Iterator[None]:
         if "index" not in str(error).lower() or not (batch["indices"] < 0).any():
             raise
         raise _lookup(method) from error
+
+
+@contextmanager
+def evaluation_mode(method: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; each part returns to its own mode."""
+    before = [(part, part.training) for part in method.modules()]
+    method.eval()
+    try:
+        yield
+    finally:
+        for part, mode in before:
+            part.training = mode

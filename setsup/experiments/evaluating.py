@@ -10,6 +10,7 @@ from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, near, need
 from setsup.experiments.parts import PartStore, digest, digest_weights
 from setsup.experiments.preset import Evaluation, Measured, Preset
+from setsup.experiments.runs.results import drop_keys
 from setsup.experiments.runs.run import Run
 from setsup.experiments.settings import describe, flatten, training_settings
 from setsup.experiments.trained import TrainedRun
@@ -90,7 +91,7 @@ def evaluate(
     found = {}
     for name, evaluation in chosen.items():
         about = context | {"measure": identify(evaluation)}
-        key = digest([about, describe(evaluation)])
+        key = digest(about | {"evaluation": describe(evaluation)})
         if (stored := _stored(run, name, key)) is not None:
             found[name] = stored
             if on_stored is not None:
@@ -132,7 +133,7 @@ def _forget(run: Run, names: Collection[str]) -> None:
     """Remove the parts of evaluations; what was saved of them stays until it is replaced, but is not returned."""
     for name in names:
         shutil.rmtree(run.folder / PARTS / name, ignore_errors=True)
-    run.drop_keys(names)
+    drop_keys(run.results_path, names)
 
 
 def _stored(run: Run, name: str, key: str) -> Measured | None:

@@ -14,7 +14,7 @@ from setsup.experiments.runs.checkpoint import open_checkpoint, trained_steps
 from setsup.experiments.runs.run_folder import default_folder, read_description
 from setsup.experiments.weights import misfit
 from setsup.files.expand_user import expanded
-from setsup.methods.networks.files import load_weights_file
+from setsup.methods.networks.files import load_state
 
 __all__ = ["InitialWeights", "read_initial", "start_from"]
 
@@ -96,9 +96,7 @@ def _of_run(preset: Preset, folder: Path) -> dict[str, torch.Tensor]:
 
 
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
-    found = load_weights_file(path)
-    while isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
-        found = found["state_dict"]
-    if not isinstance(found, Mapping) or not found or not all(isinstance(one, torch.Tensor) for one in found.values()):
+    found = load_state(path)
+    if not found or not all(isinstance(one, torch.Tensor) for one in found.values()):
         raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
     return dict(found)

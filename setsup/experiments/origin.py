@@ -6,33 +6,36 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets import Selection
+from setsup.datasets import Selection, names
 from setsup.errors import SetsupError
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
 
-__all__ = ["find_training_rows"]
+__all__ = ["find_origin", "find_training_rows"]
 
 Rows = npt.NDArray[np.int64]
 
 
 def find_training_rows(
-    dataset: "Dataset", rows: Rows, table: "FactorTable", open_training: Callable[[], "Dataset"]
+    dataset: "Dataset", rows: Rows, name: str | None, table: "FactorTable", open_training: Callable[[], "Dataset"]
 ) -> Rows:
     """Rows (n,) of the training data that rows of a dataset are, -1 where they are none of it.
 
     They are known for a dataset with the table of the training, for one that was selected from it, and for one that
-    was selected from the same dataset as the training data. These are opened for the last case only.
+    was selected from the same dataset as the training data. These are opened for the last case only. Benchmarks of
+    other names than that of the training are other images even with the same table, as a substitute has it.
     """
+    if name != dataset.name and {name, dataset.name} <= set(names()):
+        return np.full(len(rows), -1)
     if dataset.factors.has_fingerprint(table.fingerprint):
         return rows
-    source, there = _origin(dataset)
+    source, there = find_origin(dataset)
     if source is not dataset and source.factors.has_fingerprint(table.fingerprint):
         return there[rows]
     try:
-        known, held = _origin(open_training())
+        known, held = find_origin(open_training())
     except SetsupError:  # their files are elsewhere, so that these images are others
         return np.full(len(rows), -1)
     if not source.factors.has_fingerprint(known.factors.fingerprint):
@@ -42,8 +45,8 @@ def find_training_rows(
     return number[there[rows]]
 
 
-def _origin(dataset: "Dataset") -> tuple["Dataset", Rows]:
-    """The dataset that a selection is of, and its rows there."""
+def find_origin(dataset: "Dataset") -> tuple["Dataset", Rows]:
+    """The dataset that a selection is of, and its rows there; any other dataset itself."""
     if isinstance(dataset, Selection):
         return dataset.source, dataset.rows
     return dataset, np.arange(len(dataset))

@@ -11,15 +11,13 @@ import numpy.typing as npt
 
 from setsup.errors import SetsupError, near
 from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
-from setsup.experiments.data import Data
+from setsup.experiments.data import Data, shared_modalities
 from setsup.experiments.origin import find_training_rows
 from setsup.experiments.parts import PartStore, check_part, computed_items
 from setsup.factors import FactorTable
 from setsup.samplers import EpochSampler
 
 if TYPE_CHECKING:  # presets are listed without torch
-    from collections.abc import Iterator
-
     from lightning.pytorch import LightningModule
 
     from setsup.datasets import Dataset
@@ -122,13 +120,7 @@ class TrainedRun:
     def embedding(self, dataset: "Dataset") -> dict[str, Any]:
         """Options of :func:`embed` for this run and a dataset."""
         found = {"device": self.device, "precision": self.precision, "transform": self.transform(dataset)}
-        return {**found, "training_rows": self.training_rows, "modalities": self._modalities(dataset)}
-
-    def _modalities(self, dataset: "Dataset") -> tuple[str, ...] | None:
-        """Modalities of the training that a dataset has, which may be another one; None for all."""
-        if self.data is None or self.data.modalities is None:
-            return None
-        return tuple(name for name in self.data.modalities if name in dataset.modalities)
+        return {**found, "training_rows": self.training_rows, "modalities": shared_modalities(self.data, dataset)}
 
     @cached_property
     def untrained(self) -> "LightningModule":
@@ -156,7 +148,8 @@ class TrainedRun:
         They are known for the training data, and for selections from the same dataset, such as another split.
         """
         table = self.dataset.factors if self.table is None else self.table
-        return find_training_rows(dataset, rows, table, lambda: self.dataset)
+        name = None if self.data is None else self.data.substitute if self.substitute else self.data.name
+        return find_training_rows(dataset, rows, name, table, lambda: self.dataset)
 
     def embed(
         self,
@@ -215,7 +208,7 @@ class TrainedRun:
         dataset: "Dataset | None" = None,
         rows: npt.NDArray[np.int64] | None = None,
         name: str | None = None,
-    ) -> "Iterator[Reals]":
+    ) -> Iterator[Reals]:
         """Embed as :meth:`embed` does, (k, …) float32 of some rows after the others: for maps of many rows."""
         from setsup.experiments.embedding import embed_batches
 

@@ -72,7 +72,7 @@ def test_linear_probes_find_what_is_there_and_nothing_else() -> None:
 def test_more_networks_than_are_trained_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     how = {"seeds": (0, 1), "steps": 20, "batch": 16}
     whole = network_probes(LAYERS, FACTORS, **how)
-    monkeypatch.setattr("setsup.evaluation.batched.sgd_probes.TOGETHER", 5)
+    monkeypatch.setattr("setsup.evaluation.batched.probe_networks._TOGETHER", 5)
     np.testing.assert_allclose(network_probes(LAYERS, FACTORS, **how).nats, whole.nats, atol=1e-6)
 
 

@@ -152,7 +152,7 @@ def test_the_whole_was_trained_on_and_a_part_is_embedded_without_opening_it() ->
 
 def test_training_data_that_are_elsewhere_are_other_data() -> None:
     class Missing:
-        modalities = None
+        modalities, name, substitute = None, "numbered", None
 
         def open(self, *_: Any, **__: Any) -> Any:
             raise DataError("the files are missing")

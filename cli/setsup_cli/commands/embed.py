@@ -178,9 +178,8 @@ def _of_encoder(options: ByEncoder) -> _Job:
     dataset, data = open_data(options)
     trained = opened_encoder(options.encoder, options, dataset, data)
     encoder: Any = trained.method
-    about = {"encoder": encoder.name, "random_weights": encoder.random, "weights": encoder.weights}
     folder = results_folder(options.encoder, dataset, options.split, "embeddings-")
-    return _Job(trained, dataset, options.split, folder, trained.name, (describe_encoder(trained),), about)
+    return _Job(trained, dataset, options.split, folder, trained.name, (describe_encoder(trained),), encoder.about)
 
 
 def _dataset(options: Options, trained: "TrainedRun", data: "Data") -> "Dataset":

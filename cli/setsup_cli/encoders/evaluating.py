@@ -76,7 +76,7 @@ def resolve_options(words: Sequence[str], text: str) -> Subcommand:
 def run(options: Any) -> int:
     """Measure, write, print."""
     from setsup.experiments.encoders import evaluate_encoder
-    from setsup.experiments.runs.run import EVALUATION, read_json
+    from setsup.experiments.runs.results import EVALUATION, read_results
 
     found: _Opened = options.opened
     dataset = found.dataset
@@ -92,12 +92,11 @@ def run(options: Any) -> int:
     about = {"source": found.data.name, "split": options.split}
     on_start = None if options.json else announced(names)["on_start"]
     measured = evaluate_encoder(trained, evaluations, about=about, only=options.only or (), on_start=on_start)
-    kept = read_json(folder / EVALUATION)
-    kept = {name: kept[name] for name in measured}
+    results = read_results(folder / EVALUATION)
+    kept = {name: results[name] for name in measured}
     if options.json:
         encoder: Any = trained.method
-        about |= {"encoder": encoder.name, "random_weights": encoder.random, "weights": encoder.weights}
-        show_json({"folder": str(folder), **about, "left_out": found.left_out, "evaluations": kept})
+        show_json({"folder": str(folder), **about, **encoder.about, "left_out": found.left_out, "evaluations": kept})
     else:
         say_results(folder / EVALUATION, kept)
     return 0

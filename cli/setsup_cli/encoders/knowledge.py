@@ -180,9 +180,6 @@ def _plot(out: Path, found: Mapping[str, Mapping[str, float]], names: Sequence[s
             heights = {name: max(height, 0.0) for name, height in heights.items()}
         return {name: height for name, height in heights.items() if isfinite(height)}
 
-    panels = {
-        title: {label: of(values, measure) for label, values in found.items()} for measure, title in _TITLES.items()
-    }
     series = found.items()
     panels = {title: {label: of(values, one) for label, values in series} for one, title in _TITLES.items()}
     panels = {title: panel for title, panel in panels.items() if any(panel.values())}

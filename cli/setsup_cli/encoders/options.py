@@ -1,7 +1,7 @@
 """Options of subcommands with ``--encoder``, and what they open."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,5 +105,5 @@ def _slug(text: str) -> str:
 
 def describe_encoder(trained: "TrainedRun") -> str:
     """A line that describes an encoder."""
-    about: Mapping[str, Any] = vars(trained.method)
-    return f"{trained.name}, weights: {about['weights']}"
+    encoder: Any = trained.method
+    return f"{trained.name}, weights: {encoder.weights}"

@@ -16,17 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.errors import SetsupError
 from setsup.evaluation.batched.networks import Adam, dense_shapes, products, through_relu, views
 from setsup.evaluation.information import draw_glorot, draw_normal
-from setsup.random import below, fold, stream_key
+from setsup.progress import progress
+from setsup.random import below, fold, permute, stream_key
 
-__all__ = ["TOGETHER", "Probe", "ProbeNetworks", "probe_step"]
+__all__ = ["Probe", "ProbeNetworks", "make_probe", "probe_step", "split_rows", "train_probes"]
 
 Rows = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
 
-TOGETHER = 64
-"""Networks trained as one, to bound memory."""
-
+_TOGETHER = 64  # networks trained as one, to bound memory
 _BLOCK = 64  # steps drawn at a time
 _CHUNK = 1 << 16  # rows classified at a time
 _SCORES = 1 << 24  # numbers of a layer at a time, where rows are classified
@@ -50,6 +51,45 @@ class Probe:
     def group(self) -> tuple[int, int, bytes, bytes]:
         """Equal for probes that read the same embeddings at every step."""
         return self.layer, self.seed, self.fit.tobytes(), self.held.tobytes()
+
+
+def split_rows(count: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Whether each of some rows is held out, (count,)."""
+    return permute(stream_key(seed, "probe split"), count, np.arange(count)) < round(share * count)
+
+
+def make_probe(factor: int, layer: int, classes: Rows, test: npt.NDArray[np.bool_], seed: int) -> Probe:
+    """The probe of a factor, whose classes are 0, 1, …, or -1 where unknown; SetsupError if a part of it is empty."""
+    fit, held = np.flatnonzero((classes >= 0) & ~test), np.flatnonzero((classes >= 0) & test)
+    if not (len(fit) and len(held)):
+        raise SetsupError(f"factor {factor} has {len(fit)} rows to train and {len(held)} held out: add rows")
+    return Probe(layer, classes, int(classes.max()) + 1, fit, held, seed)
+
+
+def train_probes(
+    layers: Sequence[npt.NDArray[Any]],
+    probes: Sequence[Probe],
+    hidden: tuple[int, ...],
+    *,
+    steps: int,
+    batch: int,
+    rate: float,
+    times: int = 1,
+    **options: Any,
+) -> tuple[Reals, Reals]:
+    """Train probes, 64 at a time, and test them `times` times: cross-entropies and accuracies, (k,) each.
+
+    Options are those of :class:`ProbeNetworks`.
+    """
+    costs, right = np.zeros(len(probes)), np.zeros(len(probes))
+    with progress(-(-len(probes) // _TOGETHER) * steps, "probes", "steps") as advance:
+        for start in range(0, len(probes), _TOGETHER):
+            some = slice(start, start + _TOGETHER)
+            networks = ProbeNetworks(layers, probes[some], hidden, **options)
+            for _ in networks.losses(steps, batch, rate):
+                advance()
+            costs[some], right[some] = networks.test(times)
+    return costs, right
 
 
 class ProbeNetworks:
@@ -114,7 +154,7 @@ class ProbeNetworks:
                 yield loss
 
     @torch.no_grad()
-    def test(self, times: int = 1) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def test(self, times: int = 1) -> tuple[Reals, Reals]:
         """Cross-entropies and accuracies over held-out rows, each read some times, with new noise each time."""
         costs, right = np.zeros(len(self.probes)), np.zeros(len(self.probes))
         for number, first in enumerate(self.first):

@@ -10,11 +10,9 @@ import torch
 
 from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.batched.probe_networks import TOGETHER, Probe, ProbeNetworks
+from setsup.evaluation.batched.probe_networks import Probe, make_probe, split_rows, train_probes
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
-from setsup.progress import progress
-from setsup.random import permute, stream_key
 
 __all__ = ["NetworkProbes", "network_probes"]
 
@@ -121,14 +119,8 @@ def network_probes(
         raise DataError(f"layers have {', '.join(str(len(layer)) for layer in layers)} rows: give all the same rows")
     codes = check_factors(factors, len(layers[0]))
     probes = _probes(len(layers), codes, seeds, share)
-    costs, right = np.zeros(len(probes)), np.zeros(len(probes))
-    with progress(-(-len(probes) // TOGETHER) * steps, "probes", "steps") as advance:
-        for start in range(0, len(probes), TOGETHER):
-            some = probes[start : start + TOGETHER]
-            networks = ProbeNetworks(layers, some, widths, standardize=True, device=device)
-            for _ in networks.losses(steps, batch, rate):
-                advance()
-            costs[start : start + len(some)], right[start : start + len(some)] = networks.test()
+    training: dict[str, Any] = {"steps": steps, "batch": batch, "rate": rate}
+    costs, right = train_probes(layers, probes, widths, **training, standardize=True, device=device)
     shape = (len(layers), len(seeds), codes.shape[1])
     return NetworkProbes(
         accuracy=right.reshape(shape).swapaxes(1, 2),
@@ -147,17 +139,13 @@ def _probes(layers: int, codes: npt.NDArray[np.int64], seeds: Sequence[int], sha
         column = np.full(count, -1)
         column[known] = dense
         classes.append(column)
-    parts = {seed: permute(stream_key(seed, "probe split"), count, np.arange(count)) for seed in seeds}
-    found = []
-    for layer in range(layers):
-        for seed in seeds:
-            test = parts[seed] < round(share * count)
-            for at, column in enumerate(classes):
-                fit, held = np.flatnonzero((column >= 0) & ~test), np.flatnonzero((column >= 0) & test)
-                if not (len(fit) and len(held)):
-                    raise SetsupError(f"factor {at} has {len(fit)} rows to train and {len(held)} held out: add rows")
-                found.append(Probe(layer, column, int(column.max()) + 1, fit, held, int(seed)))
-    return found
+    tests = {seed: split_rows(count, share, seed) for seed in seeds}
+    return [
+        make_probe(at, layer, column, tests[seed], int(seed))
+        for layer in range(layers)
+        for seed in seeds
+        for at, column in enumerate(classes)
+    ]
 
 
 def _majority(probe: Probe) -> Any:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.encoders.preprocessing import as_rgb
+from setsup.experiments.encoders.preprocessing import unit_rgb
 
 __all__ = ["MOST", "RANDOM", "Encoder"]
 
@@ -68,6 +68,11 @@ class Encoder(nn.Module):
         """The name, and whether weights are random."""
         return f"{self.name} ({RANDOM})" if self.random else self.name
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What results say of the encoder, as JSON values."""
+        return {"encoder": self.name, "random_weights": self.random, "weights": self.weights}
+
     def train(self, mode: bool = True) -> "Encoder":
         """Stay in evaluation mode: the encoder is frozen."""
         return super().train(False)
@@ -122,5 +127,4 @@ class Pixels(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Flatten."""
-        rgb = as_rgb(images)
-        return (rgb.float() / 255 if rgb.dtype == torch.uint8 else rgb).flatten(1)
+        return unit_rgb(images).flatten(1)

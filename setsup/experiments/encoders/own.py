@@ -5,11 +5,10 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from setsup.errors import SetsupError, near
-from setsup.experiments.encoders.preprocessing import as_rgb
+from setsup.experiments.encoders.preprocessing import unit_rgb
 from setsup.experiments.registry import import_file
 
 __all__ = ["own_encoder"]
@@ -34,12 +33,6 @@ def own_encoder(path: Path, function: str) -> tuple[nn.Module, Callable[[Tensor]
         return own, unit_rgb
     prepare: Callable[[Tensor], Any] = preprocess
     return own, lambda images: _explained(f"the preprocessing of {where}", path, prepare, unit_rgb(images))
-
-
-def unit_rgb(images: Tensor) -> Tensor:
-    """Images of a dataset as (n, 3, H, W) float32 in [0, 1]."""
-    rgb = as_rgb(images)
-    return rgb.float() / 255 if rgb.dtype == torch.uint8 else rgb
 
 
 class _Own(nn.Module):

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from setsup.errors import SetsupError
 
-__all__ = ["IMAGENET_MEAN", "IMAGENET_STD", "Preprocessing", "as_rgb"]
+__all__ = ["IMAGENET_MEAN", "IMAGENET_STD", "Preprocessing", "as_rgb", "unit_rgb"]
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -63,7 +63,7 @@ class Preprocessing:
             rgb = self._resized(rgb, self.resize)
         if self.crop is not None:
             rgb = self._cropped(rgb, self.crop)
-        real = rgb.float() / 255 if rgb.dtype == torch.uint8 else rgb
+        real = _unit(rgb)
         mean, std = (torch.tensor(of, device=real.device)[:, None, None] for of in (self.mean, self.std))
         return (real - mean) / std
 
@@ -125,3 +125,12 @@ def as_rgb(images: Tensor) -> Tensor:
             "[0, 1]: convert them"
         )
     return images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
+
+
+def unit_rgb(images: Tensor) -> Tensor:
+    """Images of a dataset, as :func:`as_rgb` takes them, as (n, 3, H, W) float32 in [0, 1]."""
+    return _unit(as_rgb(images))
+
+
+def _unit(rgb: Tensor) -> Tensor:
+    return rgb.float() / 255 if rgb.dtype == torch.uint8 else rgb

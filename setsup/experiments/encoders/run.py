@@ -14,10 +14,10 @@ from setsup.experiments.encoders.knowledge import NOISE, spread_of
 from setsup.experiments.evaluating import PARTS, identify
 from setsup.experiments.parts import PartStore
 from setsup.experiments.preset import Evaluation, Measured
-from setsup.experiments.runs.run import EVALUATION, finite, read_json, write_json
+from setsup.experiments.runs.json_files import read_json, write_json
+from setsup.experiments.runs.results import EVALUATION, save_result
 from setsup.experiments.settings import describe
 from setsup.experiments.trained import TrainedRun
-from setsup.files import locked, written
 from setsup.files.disk import need_writable
 
 __all__ = ["ABOUT", "encoder_run", "evaluate_encoder"]
@@ -150,7 +150,7 @@ def evaluate_encoder(
             on_start(name, scaled)
         trained.store = PartStore(trained.folder / PARTS / name, claimed | {"measure": identify(scaled)})
         found[name] = scaled.measure(trained)
-        _save(trained.folder, name, found[name], describe(scaled))
+        save_result(trained.folder / EVALUATION, name, found[name], {"about": describe(scaled)})
     return found
 
 
@@ -158,7 +158,7 @@ def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
     """Write what the results of a folder are of; SetsupError where it has others."""
     encoder: Any = trained.method
     table = trained.dataset.factors
-    about = {"encoder": encoder.name, "random_weights": encoder.random, "weights": encoder.weights}
+    about: dict[str, Any] = encoder.about
     about |= {"dataset": trained.dataset.name, "rows": len(table), "factors": table.fingerprint, "seed": trained.seed}
     about |= more
     path = trained.folder / ABOUT
@@ -180,19 +180,3 @@ def _with_sigma(trained: TrainedRun, evaluation: Any) -> Any:
     if not spread:
         raise SetsupError(f"all embeddings of {trained.name} are equal: they hold no information")
     return replace(evaluation, sigma=NOISE * spread)
-
-
-def _save(folder: Path, name: str, found: Measured, about: Mapping[str, Any]) -> None:
-    for title, picture in found.pictures.items():
-        with written(folder / f"{name}-{title}.png") as part:
-            picture.save(part, format="png")
-    entry = {
-        "about": dict(about),
-        "values": {key: finite(value) for key, value in found.values.items()},
-        "curves": {key: [list(map(finite, axis)) for axis in curve] for key, curve in found.curves.items()},
-        "pictures": [f"{name}-{title}.png" for title in found.pictures],
-    }
-    path = folder / EVALUATION
-    with locked(path):
-        before = read_json(path, "remove it, and measure again") if path.exists() else {}
-        write_json(path, before | {name: entry})

@@ -1,7 +1,7 @@
 """Linear probes and nearest neighbours: what is read from embeddings of rows that were not fitted."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
@@ -160,7 +160,6 @@ class _Rows:
     test: Sample | None
     augment: str | Augmentation | None
     count: int
-    _masks: dict[str, Array] = field(default_factory=dict)
 
     @property
     def about(self) -> dict[str, Any]:

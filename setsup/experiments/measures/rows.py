@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets import Dataset, Selection
+from setsup.datasets import Dataset
 from setsup.errors import SetsupError
+from setsup.experiments.origin import find_origin
 from setsup.experiments.parts import digest_rows
 from setsup.experiments.trained import TrainedRun
 
@@ -109,14 +110,7 @@ def draw_sample(
 
 def shared_rows(dataset: Dataset, other: Dataset) -> npt.NDArray[np.bool_]:
     """Whether each row of a dataset is also in another, if both are selections of the same one, or it itself."""
-    (source, rows), (whole, others) = _origin(dataset), _origin(other)
+    (source, rows), (whole, others) = find_origin(dataset), find_origin(other)
     if source.name != whole.name or source.factors.fingerprint != whole.factors.fingerprint:
         return np.zeros(len(dataset), dtype=np.bool_)
     return np.isin(rows, others)
-
-
-def _origin(dataset: Dataset) -> tuple[Dataset, npt.NDArray[np.int64]]:
-    """The dataset that rows are read from, and their numbers there."""
-    if isinstance(dataset, Selection):
-        return dataset.source, dataset.rows
-    return dataset, np.arange(len(dataset))

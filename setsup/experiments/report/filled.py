@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from setsup.experiments.report import Claim, Column, Report, Row, Spread
-from setsup.experiments.runs.run import finite
+from setsup.experiments.runs.json_files import finite
 
 __all__ = ["Curve", "FilledReport", "Line", "Verdict"]
 

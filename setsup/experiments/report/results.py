@@ -10,7 +10,8 @@ from typing import Any
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.report.fill import Result
-from setsup.experiments.runs.run import EVALUATION, Run
+from setsup.experiments.runs.results import EVALUATION
+from setsup.experiments.runs.run import Run
 from setsup.experiments.runs.run_folder import open_run
 from setsup.experiments.settings import describe, difference, fill_defaults
 from setsup.files.disk import need_regular

@@ -1,13 +1,12 @@
 """A run folder: what was trained, how far it is, and what was measured on it."""
 
 import json
-import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import SetsupError
 from setsup.experiments.preset import Measured, Preset
 from setsup.experiments.runs.checkpoint import (
     CHECKPOINT,
@@ -17,18 +16,16 @@ from setsup.experiments.runs.checkpoint import (
     open_kept,
     trained_steps,
 )
+from setsup.experiments.runs.results import EVALUATION, read_results, save_result
 from setsup.experiments.settings import difference, flatten, training_settings
 from setsup.files.atomic import written
-from setsup.files.disk import need_regular
-from setsup.files.locks import locked
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
 
-__all__ = ["DIGEST", "EVALUATION", "Progress", "Run", "finite", "is_trained", "read_json", "write_json"]
+__all__ = ["DIGEST", "Progress", "Run", "is_trained"]
 
 DIGEST = "preset_file_sha256"
-EVALUATION = "evaluation.json"
 _METRICS, _FACTORS = "metrics.jsonl", "factors.parquet"
 
 
@@ -195,8 +192,7 @@ class Run:
 
     def results(self) -> dict[str, Any]:
         """Evaluations by name, as :meth:`save` wrote them, None for values that are not finite."""
-        path = self.results_path
-        return read_json(path, "remove it, and measure again") if path.exists() else {}
+        return read_results(self.results_path)
 
     def save(self, name: str, found: Measured, about: Mapping[str, Any], key: str | None = None) -> None:
         """Write the result of an evaluation: numbers into ``evaluation.json``, images next to it.
@@ -215,70 +211,11 @@ class Run:
             Digest of all that the result depends on.
 
         """
-        for title, picture in found.pictures.items():
-            with written(self.folder / f"{name}-{title}{self.suffix}.png") as part:
-                picture.save(part)
-        entry = {
-            "about": dict(about),
-            **({} if key is None else {"key": key}),
-            "steps": self.progress().steps,
-            "values": {key: finite(value) for key, value in found.values.items()},
-            "curves": {key: [list(map(finite, axis)) for axis in curve] for key, curve in found.curves.items()},
-            "pictures": [f"{name}-{title}{self.suffix}.png" for title in found.pictures],
-        }
-        path = self.results_path
-        with locked(path):
-            before = self.results()
-            write_json(path, before | {name: entry})
-            for stale in _pictures(before.get(name)) - _pictures(*(before | {name: entry}).values()):
-                (self.folder / stale).unlink(missing_ok=True)
-
-    def drop_keys(self, names: Collection[str]) -> None:
-        """Remove the keys of evaluations, so that they are measured again."""
-        path = self.results_path
-        with locked(path):
-            before = self.results()
-            after = {
-                name: {key: value for key, value in entry.items() if key != "key"}
-                if name in names and isinstance(entry, dict)
-                else entry
-                for name, entry in before.items()
-            }
-            if after != before:
-                write_json(path, after)
+        entry = {"about": dict(about), **({} if key is None else {"key": key}), "steps": self.progress().steps}
+        save_result(self.results_path, name, found, entry, self.suffix)
 
 
 def is_trained(folder: Path) -> bool:
     """Whether a folder holds any step."""
     metrics = folder / _METRICS
     return has_checkpoint(folder) or (metrics.exists() and metrics.stat().st_size > 0)
-
-
-def finite(value: float) -> float | None:
-    """The number as JSON keeps it: null where it is not finite."""
-    return float(value) if math.isfinite(value) else None
-
-
-def read_json(path: Path, advice: str = "restore it, or train again in another folder") -> dict[str, Any]:
-    """Read a JSON object."""
-    need_regular(path)
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}): {advice}") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{path} is no JSON object: {advice}")
-    return found
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object atomically."""
-    with written(path) as part:
-        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _pictures(*entries: Any) -> set[str]:
-    """Names of images of evaluations, as far as these are entries that `Run.save` wrote."""
-    lists = [entry.get("pictures") for entry in entries if isinstance(entry, dict)]
-    names = [name for listed in lists if isinstance(listed, list) for name in listed]
-    return {name for name in names if isinstance(name, str) and Path(name).name == name}

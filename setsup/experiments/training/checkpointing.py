@@ -15,6 +15,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
 from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
+from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.keeping import KeptCheckpoints
 from setsup.experiments.training.metrics import append_lines, mean_over_draws, truncate_lines, write_csv
@@ -41,19 +42,10 @@ class CheckpointCallback(Callback):
     between devices, which it would lose.
     """
 
-    def __init__(
-        self,
-        preset: Preset,
-        folder: Path,
-        counter: StepCounter,
-        *,
-        allow_nonfinite: bool = False,
-        keep_every: int | None = None,
-        keep_best: str | None = None,
-    ) -> None:
+    def __init__(self, preset: Preset, folder: Path, counter: StepCounter, config: RunConfig) -> None:
         self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
-        self._counter, self._allow_nonfinite = counter, allow_nonfinite
-        self._kept = KeptCheckpoints(folder, keep_every, keep_best)
+        self._counter, self._allow_nonfinite = counter, config.allow_nonfinite
+        self._kept = KeptCheckpoints(folder, config.keep_every, config.keep_best)
         self._buffer: list[tuple[int, dict[str, torch.Tensor], set[str]]] = []
         self._losses: list[tuple[int, torch.Tensor, torch.cuda.Event | None]] = []
         self._counts: list[int | torch.Tensor] = []

@@ -1,7 +1,6 @@
 """Checks of what a training would lose silently: state that ranks do not share, values that are not finite."""
 
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
@@ -9,6 +8,7 @@ from lightning.pytorch.utilities.model_helpers import is_overridden
 from torch.nn.modules.batchnorm import _NormBase
 
 from setsup.errors import SetsupError
+from setsup.experiments.parts import digest_weights
 from setsup.methods.rows import RowState
 from setsup.methods.rows.saving import saving_without_rows
 
@@ -74,7 +74,7 @@ def need_equal_state(trainer: Trainer, method: LightningModule) -> None:
     if trainer.world_size == 1:
         return
     kept = list(_untrained_state(method))
-    digests = [int.from_bytes(_digest(value)[:8], signed=True) for _, value in kept]
+    digests = [int.from_bytes(bytes.fromhex(digest_weights({name: value}))[:8], signed=True) for name, value in kept]
     found = trainer.strategy.all_gather(torch.tensor(digests, device=trainer.strategy.root_device))
     differ = (found != found[:1]).any(0).tolist() if kept else []
     for (name, _), differs in zip(kept, differ, strict=True):
@@ -99,11 +99,6 @@ def _untrained_state(method: LightningModule) -> Iterator[tuple[str, torch.Tenso
     for name, value in kept.items():
         if isinstance(value, torch.Tensor) and name not in statistics | trained:
             yield name, value
-
-
-def _digest(value: torch.Tensor) -> bytes:
-    flat = value.detach().cpu().contiguous().reshape(-1)
-    return sha256(flat.view(torch.uint8).numpy().data if flat.numel() else b"").digest()
 
 
 def nonfinite_state(trainer: Trainer, method: LightningModule) -> str | None:

@@ -12,8 +12,7 @@ from setsup.experiments.preset import Preset
 from setsup.experiments.runs.run_folder import check_begin
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.preparing import prepare
-from setsup.experiments.training.train import quiet
-from setsup.experiments.training.trainer import build_trainer
+from setsup.experiments.training.trainer import build_trainer, quiet
 
 __all__ = ["Plan", "dry_run"]
 

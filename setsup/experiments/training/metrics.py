@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments.runs.run import finite
+from setsup.experiments.runs.json_files import finite
 from setsup.files.atomic import written
 
 __all__ = ["append_lines", "mean_over_draws", "truncate_lines", "write_csv"]

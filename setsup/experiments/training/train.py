@@ -1,13 +1,10 @@
 """Training a preset: one call from settings to a run folder, which resumes where it was stopped."""
 
-import logging
 import signal
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 from lightning.pytorch import Callback
@@ -28,14 +25,14 @@ from setsup.experiments.training.callbacks import (
 from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.preparing import prepare
-from setsup.experiments.training.trainer import build_trainer
+from setsup.experiments.training.trainer import build_trainer, quiet
 from setsup.experiments.training.watching.first_batch import FirstBatchCallback
 from setsup.experiments.training.watching.loggers import build_logger, end_run, run_identity
 from setsup.experiments.training.watching.validation import ValidationCallback
 from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
 
-__all__ = ["quiet", "train"]
+__all__ = ["train"]
 
 
 def train(
@@ -100,30 +97,25 @@ def train(
         stack.enter_context(quiet())
         stack.enter_context(torch.random.fork_rng(devices=[]))
         about = {"preset": preset.name, "seed": seed, "substitute": substitute}
-        settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
         lasting = training_settings(flatten(preset), substitute)
         del lasting["steps"]  # a run that is trained longer is the same run
         identity = run_identity(folder, about | lasting)
-        kept: dict[str, Any] = {"keep_every": config.keep_every, "keep_best": config.keep_best}
-        checkpoints = CheckpointCallback(preset, folder, counter, allow_nonfinite=config.allow_nonfinite, **kept)
-        shown = ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)
-        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter), checkpoints, *shown]
-        callbacks.append(FirstBatchCallback(folder, counter))
+        settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
+        checkpoints = CheckpointCallback(preset, folder, counter, config)
+        callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter)]
         if found.held_out is not None:  # before the step is saved
-            callbacks.insert(2, ValidationCallback(found.held_out, counter, config.precision))
+            callbacks.append(ValidationCallback(found.held_out, counter, config.precision))
+        callbacks += [checkpoints, ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)]
+        callbacks.append(FirstBatchCallback(folder, counter))
         if preset.clip_norm is not None or preset.clip_value is not None:
             callbacks.append(ClipCallback(preset))
         trainer = build_trainer(preset, folder, config, callbacks)
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
-        about_run: dict[str, Any] = {
-            "root": root,
-            "substitute": substitute,
-            "config": asdict(config),
-            "initial": found.initial,
-        }
-        run = begin(folder, preset, seed, **about_run)
+        run = begin(
+            folder, preset, seed, root=root, substitute=substitute, config=asdict(config), initial=found.initial
+        )
         if trainer.is_global_zero:
             run.save_factors(dataset.factors)
         if on_start is not None:
@@ -172,21 +164,3 @@ def _lock(folder: Path) -> Iterator[None]:
         with suppress(OSError):
             folder.rmdir()  # nothing was trained
         lock.release()
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress Lightning's hints."""
-    logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
-    levels = [log.level for log in logs]
-    with warnings.catch_warnings():
-        known = "num_workers|isinstance.treespec|GPU available but not used|functional.all_gather is deprecated|Keeper"
-        known += "|AMP with fp16 is not supported"
-        warnings.filterwarnings("ignore", message=f".*({known}).*")
-        for log in logs:
-            log.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for log, level in zip(logs, levels, strict=True):
-                log.setLevel(level)

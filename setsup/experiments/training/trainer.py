@@ -1,6 +1,9 @@
 """Lightning's Trainer for a preset, and the ways of running one that it does not have."""
 
-from collections.abc import Callable
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
@@ -13,7 +16,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.config import RunConfig
 
-__all__ = ["build_trainer"]
+__all__ = ["build_trainer", "quiet"]
 
 _PRECISION = {"float32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
 _STRATEGY = {"auto": "auto", "ddp": "ddp", "ddp-unused": "ddp_find_unused_parameters_true"}
@@ -89,3 +92,21 @@ def _build_profiler(config: RunConfig, folder: Path) -> Profiler | None:
     if config.profiler is None:
         return None
     return _PROFILER[config.profiler](dirpath=folder / "profile", filename=config.profiler)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress Lightning's hints."""
+    logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
+    levels = [log.level for log in logs]
+    with warnings.catch_warnings():
+        known = "num_workers|isinstance.treespec|GPU available but not used|functional.all_gather is deprecated|Keeper"
+        known += "|AMP with fp16 is not supported"
+        warnings.filterwarnings("ignore", message=f".*({known}).*")
+        for log in logs:
+            log.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for log, level in zip(logs, levels, strict=True):
+                log.setLevel(level)

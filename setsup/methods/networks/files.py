@@ -4,6 +4,7 @@ import io
 import pickle
 import re
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,20 @@ import torch
 
 from setsup.errors import DamagedFile, DataError, SetsupError
 
-__all__ = ["load_weights_file"]
+__all__ = ["load_state"]
 
 
-def load_weights_file(path: Path) -> Any:
+def load_state(path: Path) -> Mapping[str, Any]:
+    """What a file holds by names, bare or under ``state_dict``; DataError if these are no names."""
+    found = _load(path)
+    while isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
+        found = found["state_dict"]
+    if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
+        raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
+    return found
+
+
+def _load(path: Path) -> Any:
     """What a file holds: safetensors where it begins as such a file does, otherwise a torch file of weights only."""
     try:
         with path.open("rb") as file:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from setsup.errors import DataError, need
-from setsup.methods.networks.files import load_weights_file
+from setsup.methods.networks.files import load_state
 from setsup.methods.networks.published import is_repository, weights_file
 
 if TYPE_CHECKING:
@@ -141,11 +141,7 @@ def _short(dtype: torch.dtype) -> str:
 
 def _named(path: Path) -> dict[str, tuple[str, Tensor]]:
     """Names that transformers uses, each with the file's own name and the weight."""
-    state = load_weights_file(path)
-    while isinstance(state, Mapping) and isinstance(state.get("state_dict"), Mapping):
-        state = state["state_dict"]
-    if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
-        raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
+    state = load_state(path)
     queried = any(name.removeprefix("module.").startswith(_QUERY) for name in state)
     named: dict[str, tuple[str, Tensor]] = {}
     for original, weight in state.items():

@@ -16,7 +16,9 @@ from lightning.pytorch import LightningModule
 from setsup import evaluation
 from setsup.datasets import Dataset
 from setsup.errors import DataError, FactorError, SetsupError, imported, near
+from setsup.evaluation.probes import fit_standardized
 from setsup.experiments.configs import SamplerConfig, build_transform
+from setsup.experiments.data import shared_modalities
 from setsup.experiments.origin import find_training_rows
 from setsup.experiments.preset import Preset
 from setsup.experiments.trained import TrainedRun
@@ -92,8 +94,7 @@ class HeldOut:
             return batch if self.transform is None else self.transform(batch)
 
         to = "torch" if device.type == "cpu" else str(device)
-        asked = None if self.preset.data is None else self.preset.data.modalities
-        names = None if asked is None else [name for name in asked if name in self.dataset.modalities]
+        names = shared_modalities(self.preset.data, self.dataset)
         options: dict[str, Any] = {"modalities": names, "transform": prepare, "workers": "thread", "to": to}
         return islice(Loader(self.dataset, self.sampler, **options), self.asked.draws)
 
@@ -111,9 +112,8 @@ class HeldOut:
                 labels = trained.codes(name, self.fit)
                 wanted = _codes(trained, self.dataset.factors, name, self.test)
                 found[f"{what}/{name}"] = math.nan
-                with suppress(
-                    DataError
-                ):  # no label is known, or embeddings are not finite: a reason to stop no training
+                # no label is known, or embeddings are not finite: a reason to stop no training
+                with suppress(DataError):
                     found[f"{what}/{name}"] = (
                         evaluation.accuracy(test, fit, wanted, labels, asked.k, metric=asked.metric).value
                         if what == "knn"
@@ -136,7 +136,9 @@ def open_held_out(
     for name in (*asked.knn, *asked.probe):
         _need_levels(name, dataset.factors, "the training data")
         _need_levels(name, held_out.factors, "the validation data")
-    training_rows = find_training_rows(held_out, np.arange(len(held_out)), dataset.factors, lambda: dataset)
+    training_rows = find_training_rows(
+        held_out, np.arange(len(held_out)), dataset.name, dataset.factors, lambda: dataset
+    )
     fit, test = _split_rows(len(dataset), training_rows, asked.rows)
     if (asked.knn or asked.probe) and not (len(fit) and len(test)):
         raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
@@ -221,8 +223,8 @@ def _probe(fit: Reals, labels: Rows, test: Reals, wanted: Rows) -> float:
         return math.nan
     if len(np.unique(labels[known])) == 1:
         return float((wanted[tested] == labels[known][0]).mean())
-    linear, scaler = imported("sklearn.linear_model", "train"), imported("sklearn.preprocessing", "train")
+    linear = imported("sklearn.linear_model", "train")
     model = linear.LogisticRegression(C=1 / (_PENALTY * known.sum()), tol=_STILL, max_iter=1_000)
-    pipeline = imported("sklearn.pipeline", "train").make_pipeline(scaler.StandardScaler(), model)
-    found = pipeline.fit(fit[known].astype(np.float64), labels[known]).predict(test[tested].astype(np.float64))
+    fitted = fit_standardized(model, fit[known].astype(np.float64), labels[known])
+    found = fitted.predict(test[tested].astype(np.float64))
     return float((found == wanted[tested]).mean())

@@ -13,6 +13,7 @@ from torch import nn
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError, need
 from setsup.experiments.configs import SamplerConfig
+from setsup.experiments.embedding_batch import evaluation_mode
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.watching.held_out import SEED, HeldOut, open_held_out
@@ -118,7 +119,6 @@ def _undisturbed(method: LightningModule, device: torch.device) -> Iterator[dict
         if isinstance(value, torch.Tensor | float | int):
             logged.setdefault(name, []).append(float(value))
 
-    modes = [(part, part.training) for part in method.modules()]
     kept: list[tuple[Any, str, torch.Tensor, torch.Tensor]] = [
         (held, name, value, value.detach().clone())
         for part in method.modules()
@@ -127,15 +127,12 @@ def _undisturbed(method: LightningModule, device: torch.device) -> Iterator[dict
         if isinstance(value, torch.Tensor) and not value.requires_grad
     ]
     devices = [device] if device.type == "cuda" else []
-    method.eval()
     method.__dict__["log"] = log
     try:
-        with torch.random.fork_rng(devices=devices):
+        with evaluation_mode(method), torch.random.fork_rng(devices=devices):
             yield logged
     finally:
         del method.__dict__["log"]
-        for part, mode in modes:
-            part.training = mode
         for held, name, value, content in kept:
             held[name] = value  # where the method put another tensor in its place
             with torch.no_grad():

@@ -1,0 +1,36 @@
+"""JSON files of run folders."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from setsup.errors import DataError
+from setsup.files.atomic import written
+from setsup.files.disk import need_regular
+
+__all__ = ["finite", "read_json", "write_json"]
+
+
+def finite(value: float) -> float | None:
+    """The number as JSON keeps it: null where it is not finite."""
+    return float(value) if math.isfinite(value) else None
+
+
+def read_json(path: Path, advice: str = "restore it, or train again in another folder") -> dict[str, Any]:
+    """Read a JSON object."""
+    need_regular(path)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({error}): {advice}") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{path} is no JSON object: {advice}")
+    return found
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object atomically."""
+    with written(path) as part:
+        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
