@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -72,6 +72,8 @@ class Data:
             kind = opening.find_kind(self.name)
             options = dict(self.options) if kind == "benchmark" else {}
             found = opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
+        if self.where is not None and not len(found):
+            raise DataError(f"no row of {found.name} satisfies {self.where!r}: give another --data.where")
         if self.modalities is not None:
             fetch_request(found, [], self.modalities)  # checks the names
         return found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets import Selection, names
+from setsup.datasets import Selection
 from setsup.errors import SetsupError
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ def find_training_rows(
     """Rows (n,) of the training data that rows of a dataset are, -1 where they are none of it.
 
     They are known for a dataset with the table of the training, for one that was selected from it, and for one that
-    was selected from the same dataset as the training data. These are opened for the last case only. Benchmarks of
-    other names than that of the training are other images even with the same table, as a substitute has it.
+    was selected from the same dataset as the training data. These are opened for the last case only. Data of another
+    name than those of the training, if that is known, are other images even with the same table, as a substitute has it.
     """
-    if name != dataset.name and {name, dataset.name} <= set(names()):
+    if name is not None and name != dataset.name:
         return np.full(len(rows), -1)
     if dataset.factors.has_fingerprint(table.fingerprint):
         return rows

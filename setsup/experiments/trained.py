@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets import names
 from setsup.errors import SetsupError, near
 from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
 from setsup.experiments.data import Data, shared_modalities
@@ -83,7 +84,8 @@ class TrainedRun:
     augmentation: str | Augmentation | None = None
     table: FactorTable | None = None
     store: PartStore | None = None
-    _embedded: dict[Any, Reals] = field(default_factory=dict, repr=False)
+    _embedded: dict[Any, tuple["Dataset", Reals]] = field(default_factory=dict, repr=False)
+    _opened: dict[Any, "Dataset"] = field(default_factory=dict, repr=False)
 
     @cached_property
     def dataset(self) -> "Dataset":
@@ -91,7 +93,7 @@ class TrainedRun:
         return self.open()
 
     def open(self, name: str | None = None, *, split: str | None = None) -> "Dataset":
-        """Open a dataset of the preset.
+        """Open a dataset of the preset; the same one each time.
 
         Parameters
         ----------
@@ -104,13 +106,18 @@ class TrainedRun:
         """
         if self.data is None:
             raise SetsupError(f"{self.name} has no dataset")
+        if (name, split) not in self._opened:
+            self._opened[name, split] = self._open(self.data, name, split)
+        return self._opened[name, split]
+
+    def _open(self, trained_on: Data, name: str | None, split: str | None) -> "Dataset":
         if name is None:
-            return self.data.open(self.root, substitute=self.substitute, split=split)
+            return trained_on.open(self.root, substitute=self.substitute, split=split)
         if name not in self.datasets:
             hint = near(name, self.datasets) or f": name one of its `datasets`, or open a split, open(split={name!r})"
             raise SetsupError(f"{self.name} has no dataset {name!r}{hint}")
         data = self.datasets[name]
-        root = self.root if data.name == self.data.name else None
+        root = self.root if data.name == trained_on.name else None
         return data.open(root, substitute=self.substitute and data.substitute is not None, split=split)
 
     def transform(self, dataset: "Dataset") -> "Transform | None":
@@ -148,8 +155,18 @@ class TrainedRun:
         They are known for the training data, and for selections from the same dataset, such as another split.
         """
         table = self.dataset.factors if self.table is None else self.table
+        return find_training_rows(dataset, rows, self._trained_on, table, lambda: self.dataset)
+
+    @cached_property
+    def _trained_on(self) -> str | None:
+        """Name of the dataset of the training; None where that is not a benchmark, and cannot be opened."""
         name = None if self.data is None else self.data.substitute if self.substitute else self.data.name
-        return find_training_rows(dataset, rows, name, table, lambda: self.dataset)
+        if name is None or name in names():
+            return name
+        try:
+            return self.dataset.name
+        except SetsupError:
+            return None
 
     def embed(
         self,
@@ -177,13 +194,13 @@ class TrainedRun:
         from setsup.experiments.embedding import embed
 
         dataset, rows = self._rows(dataset, rows)
-        key = (self.method, dataset.name, dataset.factors.fingerprint, rows.tobytes(), name)
+        key = (self.method, id(dataset), rows.tobytes(), name)  # two datasets may have one name and equal factors
         if key in self._embedded:
-            return self._embedded[key]
+            return self._embedded[key][1]
         found = embed(self.method, dataset, rows, name=name, **self.embedding(dataset))
         found.flags.writeable = False
         if found.nbytes < _CACHED:
-            self._embedded[key] = found
+            self._embedded[key] = dataset, found  # kept, so that no other one gets its id
         return found
 
     def embed_vectors(

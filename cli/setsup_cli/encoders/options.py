@@ -68,6 +68,8 @@ def names_encoder(words: Sequence[str]) -> bool:
 def open_data(options: Source) -> "tuple[Dataset, Data]":
     """The dataset that options name, and its name and options, by which another split of it is opened."""
     check_root(options.root)
+    if options.dataset is None and options.table is None:
+        raise SetsupError("an encoder needs images: give a DATASET, as in --encoder pixels shapes3d-procedural")
     dataset = open_source(options)
     source, kind = find_source(options)
     given = read_source_options(options.option or (), source, kind)

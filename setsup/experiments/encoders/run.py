@@ -1,7 +1,7 @@
 """An encoder with a dataset, as measurements take a trained run; and its results in a folder."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from setsup.experiments.data import Data
 from setsup.experiments.encoders.encoder import Encoder
 from setsup.experiments.encoders.knowledge import NOISE, spread_of
 from setsup.experiments.evaluating import PARTS, identify
-from setsup.experiments.parts import PartStore
+from setsup.experiments.parts import PartStore, digest_weights
 from setsup.experiments.preset import Evaluation, Measured
 from setsup.experiments.runs.json_files import read_json, write_json
 from setsup.experiments.runs.results import EVALUATION, save_result
@@ -159,6 +159,7 @@ def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
     encoder: Any = trained.method
     table = trained.dataset.factors
     about: dict[str, Any] = encoder.about
+    about |= {"weights_sha256": digest_weights(encoder.state_dict()), "preprocessing": _describe(encoder.preprocess)}
     about |= {"dataset": trained.dataset.name, "rows": len(table), "factors": table.fingerprint, "seed": trained.seed}
     about |= more
     path = trained.folder / ABOUT
@@ -171,6 +172,13 @@ def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
         )
     write_json(path, about)
     return about
+
+
+def _describe(preprocess: Any) -> str:
+    """Preprocessing in words that are the same in another process."""
+    return (
+        repr(preprocess) if is_dataclass(preprocess) else getattr(preprocess, "__qualname__", type(preprocess).__name__)
+    )
 
 
 def _with_sigma(trained: TrainedRun, evaluation: Any) -> Any:

@@ -172,8 +172,7 @@ def open_run(folder: Path | str, preset: Preset | None = None, *, checkpoint: st
                 "name the file, as in --preset my_method.py"
             )
     preset = smoke(preset) if description.get("smoke") else preset
-    known = flatten(preset)  # a dataset for evaluations may have been removed from the preset's file since
-    settings = {key: value for key, value in settings.items() if not key.startswith("datasets.") or key in known}
+    settings = _without_idle(settings, flatten(preset))
     return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description, chosen)
 
 
@@ -183,6 +182,17 @@ def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
     session = {"smoke": description.get("smoke", False), "precision": description["config"].get("precision")}
     initial = {"initial_weights": description.get(_INITIAL)}
     return asked | training_settings(description["settings"], description["substitute"]) | session | initial
+
+
+def _without_idle(settings: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a run, without those for evaluations that the file of its preset has removed or replaced since."""
+    replaced = "eval_transform" in known and settings.get("eval_transform") != known["eval_transform"]
+    return {
+        key: value
+        for key, value in settings.items()
+        if not (key.startswith("datasets.") and key not in known)
+        and not (replaced and key.partition(".")[0] == "eval_transform")
+    }
 
 
 def read_description(folder: Path) -> dict[str, Any]:

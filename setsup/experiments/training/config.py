@@ -5,6 +5,7 @@ from typing import Literal
 
 from setsup.errors import SetsupError
 from setsup.experiments.settings import check
+from setsup.experiments.training.keeping import split_metric
 
 __all__ = ["RunConfig"]
 
@@ -66,5 +67,7 @@ class RunConfig:
         check(self, asdict(self))
         if self.devices < 1 or self.nodes < 1:
             raise SetsupError(f"at least one device on one node trains, not {self.devices} on {self.nodes}")
+        if self.keep_best is not None:
+            split_metric(self.keep_best)
         if self.keep_every is not None and self.keep_every < 1:
             raise SetsupError(f"checkpoints are kept of every N-th step, N being 1 or more, not {self.keep_every}")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from setsup.errors import SetsupError
 from setsup.experiments.runs.checkpoint import keep_as, step_name
 
 __all__ = ["KeptCheckpoints", "split_metric"]
@@ -106,6 +107,8 @@ class KeptCheckpoints:
 def split_metric(asked: str) -> tuple[str, float]:
     """A metric, and 1 where less of it is better or -1 where more is: ``loss``, ``accuracy:max``."""
     name, colon, end = asked.rpartition(":")
-    if colon and end in ("min", "max"):
-        return name, 1.0 if end == "min" else -1.0
-    return asked, 1.0
+    if not colon:
+        return asked, 1.0
+    if end not in ("min", "max"):
+        raise SetsupError(f"the best checkpoint is of METRIC, METRIC:min or METRIC:max, not {asked!r}")
+    return name, 1.0 if end == "min" else -1.0

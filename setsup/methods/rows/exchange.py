@@ -101,7 +101,7 @@ def return_sums(parts: Tensor, most: int, count: int) -> Tensor:
         return parts
     found = torch.empty_like(parts)
     dist.all_to_all_single(found, parts.contiguous())
-    return found.view(world, most, -1).sum(0)[:count]
+    return found.view(world, most, parts.shape[1]).sum(0)[:count]
 
 
 def gather_first(values: Tensor) -> list[Tensor]:

@@ -114,7 +114,9 @@ def _weighted(values: Tensor, places: Tensor, weights: Tensor) -> Tensor:
 
 def _take(values: Tensor, places: Tensor) -> Tensor:
     """Values (n, m, d) at places (n, m)."""
-    return values.index_select(0, places.reshape(-1)).view(*places.shape, -1)  # faster than by an index of two axes
+    return values.index_select(0, places.reshape(-1)).view(
+        *places.shape, values.shape[1]
+    )  # faster than by an index of two axes
 
 
 def _parts(places: Tensor, values: Tensor) -> list[slice]:

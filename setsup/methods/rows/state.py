@@ -40,7 +40,8 @@ class RowState(nn.Module):
         Of the values, such as ``torch.float16`` for half the memory; ``.half()`` and the like do not change it.
     initial : (rows, *shape) tensor, callable or float, optional
         Initial values. A callable gets row numbers, (n,) int64, and returns their values, (n, *shape): each rank calls
-        it with its own rows, some at a time, so it should be a function of these alone. 0 by default.
+        it with its own rows, some at a time. Torch's generator is seeded for it by the run, but random numbers are
+        others with another number of ranks, unless they are a function of the rows alone. 0 by default.
     seen : bool, optional
         Whether initial values may be read like written ones; by default if `initial` is given.
 
@@ -90,6 +91,7 @@ class RowState(nn.Module):
         self._prefilled = initial is not None if seen is None else seen
         self.has_initial = initial is not None
         self._initial: Tensor | Callable[[Tensor], Tensor] | float = 0.0 if initial is None else initial
+        self._seed = int(torch.randint(2**62, ())) if callable(initial) else 0  # of the run, whose seed built this
         self._device = torch.device("cpu")
         self._share: tuple[int, int] | None = None  # rank and world that the values are of
         self._held, self._written = torch.empty(0), torch.empty(0)
@@ -283,7 +285,9 @@ class RowState(nn.Module):
             return self._initial.detach()[rows.to(self._initial.device)]
         if not callable(self._initial):
             return self._initial
-        made, shape = self._initial(rows), (len(rows), *self.shape)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self._seed + int(rows[0]) if len(rows) else self._seed)  # ranks and blocks differ
+            made, shape = self._initial(rows), (len(rows), *self.shape)
         if tuple(made.shape) != shape:
             raise SetsupError(f"initial values of {len(rows):,} rows are {shape}, not {tuple(made.shape)}")
         return made.detach()

@@ -19,7 +19,7 @@ from setsup.errors import DataError, FactorError, SetsupError, imported, near
 from setsup.evaluation.probes import fit_standardized
 from setsup.experiments.configs import SamplerConfig, build_transform
 from setsup.experiments.data import shared_modalities
-from setsup.experiments.origin import find_training_rows
+from setsup.experiments.origin import find_origin, find_training_rows
 from setsup.experiments.preset import Preset
 from setsup.experiments.trained import TrainedRun
 from setsup.experiments.validation import Validation
@@ -139,7 +139,7 @@ def open_held_out(
     training_rows = find_training_rows(
         held_out, np.arange(len(held_out)), dataset.name, dataset.factors, lambda: dataset
     )
-    fit, test = _split_rows(len(dataset), training_rows, asked.rows)
+    fit, test = _split_rows(training_rows, _images(dataset, held_out), asked.rows)
     if (asked.knn or asked.probe) and not (len(fit) and len(test)):
         raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
     return HeldOut(
@@ -190,14 +190,26 @@ def _need_levels(name: str, table: FactorTable, of: str) -> None:
         )
 
 
-def _split_rows(trained: int, training_rows: Rows, most: int) -> tuple[Rows, Rows]:
-    """Training rows to fit on, and held-out rows to test on, without the same image among both."""
+def _split_rows(training_rows: Rows, images: tuple[Rows, Rows], most: int) -> tuple[Rows, Rows]:
+    """Training rows to fit on, and held-out rows to test on, without the same image among both.
+
+    `images` are numbers of the images of the training and of the held-out data, which may repeat.
+    """
     other, same = np.flatnonzero(training_rows < 0), np.flatnonzero(training_rows >= 0)
     # images that are not trained on come first; of those that are, half at most, so that others are left to fit on
     test = other[_some(len(other), most, 0)]
     test = np.concatenate([test, same[_some(len(same), min(most - len(test), -(-len(same) // 2)), 1)]])
-    fit = _some(trained, most + len(test), 2)
-    return fit[~np.isin(fit, training_rows[test])][:most], test
+    of_fit, of_test = images
+    repeats = len(of_fit) // max(1, len(np.unique(of_fit))) + 1
+    fit = _some(len(of_fit), most + repeats * len(test), 2)
+    return fit[~np.isin(of_fit[fit], of_test[test])][:most], test
+
+
+def _images(dataset: Dataset, held_out: Dataset) -> tuple[Rows, Rows]:
+    """Numbers of the images of both: equal ones are rows of one dataset that both are selected from."""
+    (known, of_fit), (source, of_test) = find_origin(dataset), find_origin(held_out)
+    same = source.name == known.name and source.factors.has_fingerprint(known.factors.fingerprint)
+    return of_fit, of_test if same else of_test + len(known)
 
 
 def _some(count: int, most: int, key: int) -> Rows:

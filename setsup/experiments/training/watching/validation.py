@@ -17,7 +17,7 @@ from setsup.experiments.embedding_batch import evaluation_mode
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.watching.held_out import SEED, HeldOut, open_held_out
-from setsup.methods.rows import UnseenRows
+from setsup.methods.rows import RowState, UnseenRows
 from setsup.random import fold
 
 __all__ = ["ValidationCallback", "open_validation"]
@@ -61,6 +61,12 @@ class ValidationCallback(Callback):
 
     def __init__(self, held_out: HeldOut, counter: StepCounter, precision: str = "float32") -> None:
         self._held_out, self._counter, self._precision = held_out, counter, precision
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Let state by row have its values before a validation is the first to read them."""
+        for part in pl_module.modules():
+            if isinstance(part, RowState):
+                part.finite()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
