@@ -25,7 +25,7 @@ def find_training_rows(
 
     They are known for a dataset with the table of the training, for one that was selected from it, and for one that
     was selected from the same dataset as the training data. These are opened for the last case only. Data of another
-    name than those of the training, if that is known, are other images even with the same table, as a substitute has it.
+    name than those of the training, if that is known, are other images, even with the same table as a substitute has.
     """
     if name is not None and name != dataset.name:
         return np.full(len(rows), -1)

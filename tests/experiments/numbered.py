@@ -64,8 +64,11 @@ class Held:
     whole: Dataset
     opened: list[Any] = field(default_factory=list)
     modalities: tuple[str, ...] | None = None
-    name: str = "numbered"
     substitute: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.whole.name
 
     def open(self, root: Any = None, *, substitute: bool = False, split: str | None = None) -> Dataset:
         self.opened.append((root, substitute, split))

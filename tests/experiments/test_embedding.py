@@ -142,7 +142,7 @@ def test_rows_of_the_training_data_are_found_in_selections_of_one_dataset() -> N
 
 
 def test_the_whole_was_trained_on_and_a_part_is_embedded_without_opening_it() -> None:
-    whole = Numbered(700)
+    whole = Numbered(700, name="mnist")  # of a benchmark, whose name the run knows
     some = trained(INDICES, whole, table=whole.factors)
     part = whole.where("split == 'test'")
     found = some.embed(part, np.array([3, 349, 0]))

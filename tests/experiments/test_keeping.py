@@ -60,9 +60,11 @@ def test_the_best_is_that_of_the_mean_since_the_checkpoint_before(tmp_path: Path
 
 
 def test_metrics_and_their_directions() -> None:
-    asked = ("loss", "loss:min", "accuracy:max", "knn/shape:max", "a:b", "a:b:max")
+    asked = ("loss", "loss:min", "accuracy:max", "knn/shape:max", "a:b:max")
     found = [split_metric(one) for one in asked]
-    assert found == [("loss", 1), ("loss", 1), ("accuracy", -1), ("knn/shape", -1), ("a:b", 1), ("a:b", -1)]
+    assert found == [("loss", 1), ("loss", 1), ("accuracy", -1), ("knn/shape", -1), ("a:b", -1)]
+    with pytest.raises(SetsupError, match="is of METRIC, METRIC:min or METRIC:max, not 'loss:median'"):
+        RunConfig(keep_best="loss:median")
 
 
 class TestNowAndThen:

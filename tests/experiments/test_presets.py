@@ -158,7 +158,7 @@ def test_rows_and_options_of_the_data(digits: Path, monkeypatch: pytest.MonkeyPa
     assert set(opened.factors.values("split")) == {"train"}
     assert set(data.open(digits, split="test").factors.values("split")) == {"test"}
     asked = []
-    monkeypatch.setattr("setsup.opening.load", lambda *words, **options: asked.append((words, options)))
+    monkeypatch.setattr("setsup.opening.load", lambda *words, **options: asked.append((words, options)) or [0])
     some = Data("pascal3d", "train", "mnist", "a == 1", (("size", (64, 32)), ("margin", 0.1)))
     some.open("there")
     some.open("there", substitute=True)

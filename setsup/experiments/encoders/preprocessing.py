@@ -33,7 +33,7 @@ class Preprocessing:
     mean, std : tuple of float
         Of the three channels, in [0, 1]: what is subtracted, and what the rest is divided by.
     interpolation : {"bilinear", "bicubic", "nearest"}
-        Of resizing.
+        Of resizing. With ``nearest``, a place between two pixels may get the other one than with Pillow.
     half : {"even", "down"}
         How the offset of the crop is rounded where it is not an integer: torchvision rounds halves to even numbers,
         transformers down.
