@@ -262,3 +262,10 @@ def test_codes_of_rows_that_were_never_trained_on_are_one_sentence() -> None:
         with pytest.raises(SetsupError) as caught:
             some.embed(dataset, np.array(rows))
         assert str(caught.value) == f"Learned has {said}; embed rows that it was trained on"
+
+
+def test_images_of_another_name_are_no_training_rows_though_the_table_is_the_same() -> None:
+    some, other = trained(INDICES, Numbered(300)), Numbered(300, name="other")
+    assert other.factors.fingerprint == some.dataset.factors.fingerprint
+    assert some.embed(rows=np.array([5, 7]))[:, 1].tolist() == [5, 7]
+    assert some.embed(other, np.array([5, 7]))[:, 1].tolist() == [-1, -1]

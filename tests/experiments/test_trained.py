@@ -220,3 +220,14 @@ def test_a_run_without_a_checkpoint_has_no_trained_method(tmp_path: Path) -> Non
     run = begin(tmp_path, SHORT, 0, config={"precision": "float32"})
     with pytest.raises(DataError, match="has no checkpoint yet: run the command that started it again"):
         load_trained(run)
+
+
+def test_two_datasets_of_one_name_and_equal_factors_are_embedded_apart() -> None:
+    class Backwards(Numbered):
+        def fetch(self, indices, modalities=None):  # type: ignore[no-untyped-def]
+            return super().fetch(299 - np.asarray(indices), modalities)
+
+    some, other = trained(ROWS, Numbered(300)), Backwards(300)
+    assert (some.dataset.name, some.dataset.factors.fingerprint) == (other.name, other.factors.fingerprint)
+    assert some.embed()[:, 0].tolist() == list(range(300))
+    assert some.embed(other)[:, 0].tolist() == list(range(300))[::-1]

@@ -23,6 +23,7 @@ from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from setsup.random import stream_key  # noqa: E402
 from tests.experiments.by_hand import abc_loss, draws  # noqa: E402
+from tests.experiments.numbered import Numbered  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
 from tests.experiments.validated import VALIDATED, Restless  # noqa: E402
 
@@ -303,3 +304,14 @@ def test_a_recipe_of_an_augmentation_is_validated_too(tmp_path: Path) -> None:
     method = build_method(preset.method, SHAPES.factors, 0)
     assert "validation/loss" in lines(run)[3]
     assert method.training
+
+
+def test_an_image_that_is_there_several_times_is_not_fitted_and_tested() -> None:
+    whole = Numbered(60)
+    repeated = whole.select(np.repeat(np.arange(30), 3))
+    preset = replace(PLAIN, validation=Validation(every=1, draws=0, knn=("shape",), rows=20))
+    found = open_validation(preset, preset.sampler, ABC(nn.Identity()), repeated, 0)
+    assert found is not None
+    assert len(found.fit)
+    assert len(found.test)
+    assert not set(repeated.rows[found.fit]) & set(repeated.rows[found.test])

@@ -279,3 +279,34 @@ def test_what_does_not_fit_is_refused_in_one_sentence(call: Any, sentence: str) 
     with pytest.raises(SetsupError, match=sentence) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("queries", [3, 0])
+def test_a_rank_none_of_whose_rows_are_asked_for_takes_part(queries: int) -> None:
+    first = numbers(8, 5)
+    rows = torch.tensor([[0, 2], [4, 6], [6, 0]])[:queries]  # of two ranks, the first has the even rows
+
+    def work(rank: int) -> Any:
+        state, asked = RowState(8, 5, initial=first), torch.ones(queries, 5, requires_grad=True)
+        found = state.scores(asked, rows)
+        found.sum().backward()
+        return found.detach(), asked.grad
+
+    for found, gradient in on_ranks(2, work):
+        torch.testing.assert_close(found, first[rows].sum(-1))
+        torch.testing.assert_close(gradient, first[rows].sum(1))
+
+
+def test_initial_values_drawn_at_random_are_those_of_the_seed() -> None:
+    def made(seed: int, noise: int) -> torch.Tensor:
+        torch.manual_seed(seed)
+        state = RowState(700, 3, initial=lambda some: torch.randn(len(some), 3))
+        torch.manual_seed(noise)  # values are made at the first use, whatever was drawn meanwhile
+        before = torch.get_rng_state()
+        found = state.gather(torch.arange(700))
+        assert torch.equal(torch.get_rng_state(), before)
+        return found
+
+    assert torch.equal(made(1, 2), made(1, 3))
+    assert not torch.equal(made(1, 2), made(2, 2))
+    assert len(made(1, 2).unique()) > 2_000
