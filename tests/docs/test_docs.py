@@ -4,6 +4,7 @@ import json
 import re
 import runpy
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ README = ROOT / "README.md"
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OWN = ROOT / "examples" / "a_method_of_your_own.py"
+TRIPLETS = ROOT / "tests" / "experiments" / "sketches" / "orbit_triplets.py"
 PLAN = ROOT / "examples" / "plan_shards.py"  # tests/docs/test_planning.py runs it
 HOOKS = ROOT / "docs" / "hooks"
 END = "\x1e"
@@ -85,6 +87,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for place in (tmp_path, tmp_path / "examples"):
         place.mkdir(exist_ok=True)
         (place / OWN.name).write_text(replaced(OWN.read_text(), FASTER))
+    shutil.copy(TRIPLETS, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
