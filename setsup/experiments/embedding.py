@@ -84,7 +84,7 @@ def embed(
     Examples
     --------
     >>> import torch, setsup
-    >>>     >>> class Colours(LightningModule):
+    >>> class Colours(LightningModule):
     ...     def embed(self, batch):
     ...         images = batch["image"].float()
     ...         return {"mean": images.mean((-2, -1)), "coarse": images[..., ::32, ::32]}
