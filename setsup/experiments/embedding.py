@@ -84,6 +84,7 @@ def embed(
     Examples
     --------
     >>> import torch, setsup
+    >>> from lightning.pytorch import LightningModule
     >>> class Colours(LightningModule):
     ...     def embed(self, batch):
     ...         images = batch["image"].float()
