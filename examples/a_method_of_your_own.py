@@ -28,10 +28,13 @@ class Halves(lightning.LightningModule):
     def embed(self, batch: dict) -> torch.Tensor:
         return nn.functional.normalize(self.encoder(batch["image"]), dim=-1)  # (sets, size, width)
 
-    def training_step(self, batch: dict, number: int) -> torch.Tensor:
+    def loss(self, batch: dict) -> torch.Tensor:
         first, second = self.embed(batch).unflatten(1, (2, -1)).mean(2).unbind(1)  # (sets, width) each
         scores = first @ second.T / self.temperature
-        loss = nn.functional.cross_entropy(scores, torch.arange(len(scores), device=self.device))
+        return nn.functional.cross_entropy(scores, torch.arange(len(scores), device=self.device))
+
+    def training_step(self, batch: dict, number: int) -> torch.Tensor:
+        loss = self.loss(batch)
         self.log("loss", loss)
         return loss
 

@@ -114,7 +114,7 @@ class TestFiles:
     def test_another_preset_and_a_file_that_is_not_there(self, setsup: Run) -> None:
         Path("mine.yaml").write_text(setsup("train", "abc/fig3a", "--print-config").out)
         assert (
-            "its settings are those of abc/fig3a, not of abc/fig3b"
+            "its preset is abc/fig3a, not abc/fig3b: a preset of your own has its path in `file`"
             in setsup("train", "abc/fig3b", "--config", "mine.yaml").err
         )
         assert (

@@ -104,7 +104,7 @@ def test_a_schedule_that_depends_on_the_number_of_steps_is_refused(tmp_path: Pat
     preset = replace(SHORT, method=method)
     train(preset, tmp_path, config=HERE)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(SetsupError, match=rf"was begun with 4 steps, and cannot have 6: {what} depends on"):
+    with pytest.raises(SetsupError, match=rf"was started with 4 steps, and cannot have 6: {what} depends on"):
         train(replace(preset, steps=6), tmp_path, config=HERE)
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert train(preset, tmp_path, config=HERE).finished

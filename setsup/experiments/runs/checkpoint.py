@@ -158,7 +158,7 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
         reason = "it holds more than tensors and plain values, or is damaged"
         raise DataError(f"{path} is not opened ({reason}): {_ADVICE}") from error
     except Exception as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__  # torch's first sentence
         raise DataError(f"{path} is damaged ({reason}): {_ADVICE}") from error
     if (
         not isinstance(found, dict)

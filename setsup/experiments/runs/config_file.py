@@ -86,7 +86,7 @@ def read_config(path: Path, name: str | None = None) -> TrainingFile:
     try:
         found = find_preset(name)
         if found.name != title:
-            raise SetsupError(f"its settings are those of {title}, not of {found.name}")
+            raise SetsupError(f"its preset is {title}, not {found.name}: a preset of your own has its path in `file`")
         found = smoke(found) if shrink else found
         preset = put(found, fit(found, unnest(settings or {})))
     except SetsupError as error:

@@ -32,7 +32,7 @@ def need_continuable(folder: Path, preset: Preset, before: int, done: int) -> No
     names = [*_settings_with_total(preset, ""), *_schedulers_with_total(schedulers)]
     if names:
         raise SetsupError(
-            f"{folder} was begun with {before:,} steps, and cannot have {preset.steps:,}: {names[0]} depends on the "
+            f"{folder} was started with {before:,} steps, and cannot have {preset.steps:,}: {names[0]} depends on the "
             "number of steps, so that another number is another training; give --steps "
             f"{before}, or train in another --out"
         )
