@@ -1,4 +1,4 @@
-"""A method of your own in one file: half of a set finds its other half, so embeddings learn what a set has in common.
+"""A method of your own: half of a set finds its other half.
 
 setsup train a_method_of_your_own.py. Needs: pip install -e ".[torch,train]".
 """
@@ -30,8 +30,8 @@ class Halves(lightning.LightningModule):
 
     def loss(self, batch: dict) -> torch.Tensor:
         first, second = self.embed(batch).unflatten(1, (2, -1)).mean(2).unbind(1)  # (sets, width) each
-        scores = first @ second.T / self.temperature
-        return nn.functional.cross_entropy(scores, torch.arange(len(scores), device=self.device))
+        own = torch.arange(len(first), device=self.device)
+        return nn.functional.cross_entropy(first @ second.T / self.temperature, own)
 
     def training_step(self, batch: dict, number: int) -> torch.Tensor:
         loss = self.loss(batch)
