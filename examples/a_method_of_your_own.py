@@ -34,8 +34,7 @@ class Halves(lightning.LightningModule):
         return nn.functional.cross_entropy(first @ second.T / self.temperature, own)
 
     def training_step(self, batch: dict, number: int) -> torch.Tensor:
-        loss = self.loss(batch)
-        self.log("loss", loss)
+        self.log("loss", loss := self.loss(batch))
         return loss
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
