@@ -58,8 +58,8 @@ MaybeDataset = Annotated[
     str | None,
     option(
         "[DATASET]",
-        "A name of `setsup datasets`; a CSV or Parquet file; a folder of images, of `setsup render` or of a Hugging "
-        "Face dataset; or a folder or address of shards.",
+        "A name of `setsup datasets`; a CSV, Parquet or JSON lines file; a folder of images, of `setsup render` or of "
+        "a Hugging Face dataset; or a folder or address of shards.",
         DEFAULT,
         completer=_names,
     ),
@@ -107,7 +107,10 @@ class Source(Named):
 
     table: Annotated[
         Path | None,
-        option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
+        option(
+            "FILE",
+            "CSV, Parquet or JSON lines file in place of a name: a column of image paths, and columns of factors.",
+        ),
     ] = None
     image: Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")] = None
     kinds: Annotated[

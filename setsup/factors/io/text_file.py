@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 from setsup.errors import DamagedFile, DataError
 
-__all__ = ["LINE", "TABLES", "TextFile", "ending", "explain_errors", "not_utf8"]
+__all__ = ["LINE", "SHEETS", "TABLES", "TextFile", "ending", "explain_errors", "not_utf8"]
 
 LINE = 16 << 20
 """Bytes that a line of text may have."""
@@ -20,7 +20,9 @@ LINE = 16 << 20
 TABLES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
 """Endings of tables that are text, each also with ``.gz``."""
 
-_SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+"""Endings of spreadsheets, which are refused with a sentence."""
+
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BLOCK = 1 << 20
 _GZIP = b"\x1f\x8b"
@@ -68,7 +70,7 @@ class TextFile:
     @classmethod
     def of(cls, path: Path) -> "TextFile":
         """See that a file is text; NUL bytes, of which text has none, are refused."""
-        if ending(path) in _SHEETS:
+        if ending(path) in SHEETS:
             raise DataError(f"{path} is a spreadsheet; save it as CSV (UTF-8), and give that file")
         with explain_errors(path), path.open("rb") as raw:
             head = raw.read(8)
