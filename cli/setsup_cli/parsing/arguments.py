@@ -20,6 +20,8 @@ __all__ = [
     "Dataset",
     "DatasetOptions",
     "Device",
+    "Image",
+    "Kinds",
     "MaybeDataset",
     "Named",
     "Root",
@@ -75,6 +77,15 @@ DatasetOptions = Annotated[
     tuple[str, ...] | None,
     option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1."),
 ]
+Image = Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")]
+Kinds = Annotated[
+    tuple[str, ...] | None,
+    option(
+        "NAME=KIND ...",
+        "Kinds of the table's factors, in place of inferred ones: nominal, ordinal, cyclic, continuous; "
+        "ordinal:low,mid,high gives the order of levels.",
+    ),
+]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
 
 Checkpoint = Annotated[
@@ -112,12 +123,5 @@ class Source(Named):
             "CSV, Parquet or JSON lines file in place of a name: a column of image paths, and columns of factors.",
         ),
     ] = None
-    image: Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")] = None
-    kinds: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "NAME=KIND ...",
-            "Kinds of the table's factors, in place of inferred ones: nominal, ordinal, cyclic, continuous; "
-            "ordinal:low,mid,high gives the order of levels.",
-        ),
-    ] = None
+    image: Image = None
+    kinds: Kinds = None
