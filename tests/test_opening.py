@@ -41,9 +41,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
         Image.new("L", (4, 3), 40 * row).save(folder / f"{row}.png")
     lines = [f"{row}.png,{'ab'[row % 2]},{['train', 'test'][row // 3]}" for row in range(ROWS)]
     (folder / "photos.csv").write_text("\n".join(["image,subject,split", *lines]) + "\n")
-    shutil.copy(folder / "photos.csv", folder / "photos.txt")
+    shutil.copy(folder / "photos.csv", folder / "photos.xyz")
     return {path.stem: path for path in (*folder.glob("[m-z]*/"), folder / "photos.csv")} | {
-        "text": folder / "photos.txt"
+        "text": folder / "photos.xyz"
     }
 
 
