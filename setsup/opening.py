@@ -17,6 +17,7 @@ from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.own.image_folder import ENDINGS
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, near
+from setsup.factors.io.text_file import SHEETS, TABLES, ending
 from setsup.files.expand_user import expanded
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
@@ -42,7 +43,7 @@ _MARKS: dict[str, SourceKind] = {
 }
 """Files by which the content of a folder is recognized."""
 
-_TABLES = (".csv", ".parquet", ".pq")
+_PARQUET = (".parquet", ".pq")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
 
 
@@ -65,7 +66,7 @@ def open(
         - the address of shards: ``"s3://bucket/shapes"``;
         - the name of a benchmark, one of :func:`setsup.names`;
         - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
-        - a CSV or Parquet file;
+        - a table in a CSV, Parquet or JSON lines file, as :func:`setsup.open_table` takes it;
         - a folder of images, as :func:`setsup.datasets.open_images` takes it;
         - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote.
 
@@ -157,8 +158,10 @@ def find_kind(source: Path | str) -> SourceKind:
 
 
 def is_table(path: Path | str) -> bool:
-    """Whether a path has the ending of a CSV or Parquet file, and is no folder."""
-    return Path(path).suffix.lower() in _TABLES and not os.path.isdir(path)
+    """Whether a path has the ending of a table, or of a spreadsheet, and is no folder."""
+    path = Path(path)
+    known = ending(path) in (*TABLES, *SHEETS) or path.suffix.lower() in _PARQUET
+    return known and not os.path.isdir(path)
 
 
 def options_of(source: Path | str, kind: SourceKind | None = None) -> dict[str, Parameter]:
@@ -219,9 +222,9 @@ def _unknown(source: Path | str) -> DataError:
         )
     close = list(_neighbours(str(source)))
     if isinstance(source, Path) or "/" in source or os.path.exists(path):
-        others = "; give a folder, a CSV or Parquet file, or the name of a dataset (`setsup datasets` lists them)"
+        others = "; give a folder, a table such as photos.csv, or the name of a dataset (`setsup datasets` lists them)"
         if os.path.exists(path):
-            return DataError(f"{source} is a file, but not CSV or Parquet{others}")
+            return DataError(f"{source} is a file, but no table{others}")
         return DataError(f"{source} does not exist{near(source, close) if close else others}")
     return DataError(f"there is no dataset {source!r}{near(source, [*close, *names()])} (`setsup datasets` lists them)")
 
