@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset, from_huggingface, load, names, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
-from setsup.datasets.own.image_folder import ENDINGS
+from setsup.datasets.formats.image_formats import image_endings
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, near
 from setsup.files.expand_user import expanded
@@ -194,7 +194,8 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
 def _holds_images(folder: Path) -> bool:
     """Whether there are images among the first files of a folder and of the folders within it."""
     found = (islice(folder.glob(pattern), _LOOKED_AT) for pattern in ("*", "*/*", "*/*/*"))
-    return any(path.suffix.lower() in ENDINGS for path in chain.from_iterable(found))
+    endings = image_endings()
+    return any(path.suffix.lower() in endings for path in chain.from_iterable(found))
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 
 from setsup.checks import check_array
 from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.formats.image_formats import ending_pattern, image_endings
 from setsup.datasets.images import check_size
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
@@ -13,12 +14,7 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import open_members
 from setsup.files.expand_user import expanded
 
-__all__ = ["ENDINGS", "open_images"]
-
-ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-"""Endings of the files that are taken for images, in capitals too."""
-
-_IMAGE = rf"(?i)(?:(?P<folder>.*)/)?[^/]*(?:{'|'.join(ENDINGS).replace('.', '[.]')})"
+__all__ = ["open_images"]
 
 
 def open_images(folder: Path | str, size: tuple[int, int] | None = None) -> ImageTable:
@@ -61,9 +57,9 @@ def open_images(folder: Path | str, size: tuple[int, int] | None = None) -> Imag
     check_array(size, "size", DataError)
     size = check_size(size)
     members = open_members(path)
-    places, groups = members.matching(_IMAGE)
+    places, groups = members.matching(f"(?:(?P<folder>.*)/)?[^/]*{ending_pattern()}")
     if not len(places):
-        raise DataError(f"{path} holds no images: files that end in {', '.join(ENDINGS)}")
+        raise DataError(f"{path} holds no images: files that end in {', '.join(image_endings())}")
     folders, codes = np.unique([folder or "." for folder in groups["folder"].to_pylist()], return_inverse=True)
     if len(folders) < 2:
         raise DataError(
