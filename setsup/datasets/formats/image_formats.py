@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from setsup.optional import command, installed
 
-__all__ = ["ENDINGS", "ending_pattern", "image_endings", "missing_plugins", "pillow_formats"]
+__all__ = ["ENDINGS", "KNOWN_ENDINGS", "ending_pattern", "image_endings", "missing_plugins", "pillow_formats"]
 
 ENDINGS = (
     *(".bmp", ".gif", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm"),
@@ -29,6 +29,10 @@ _PLUGGED = {
     "AVIF": _Plugged((".avif",), ("pillow_avif",)),  # a part of Pillow itself since 11.3
     "HEIF": _Plugged((".heic", ".heif", ".hif"), ("pillow_heif", "pi_heif")),
 }
+
+
+KNOWN_ENDINGS = (*ENDINGS, *(ending for one in _PLUGGED.values() for ending in one.endings))
+"""Endings of all images, also of those that only a plug-in decodes."""
 
 
 def image_endings() -> tuple[str, ...]:
