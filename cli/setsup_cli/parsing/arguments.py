@@ -58,8 +58,8 @@ MaybeDataset = Annotated[
     str | None,
     option(
         "[DATASET]",
-        "A name of `setsup datasets`; a CSV or Parquet file; a folder of images, of `setsup render` or of a Hugging "
-        "Face dataset; or a folder or address of shards.",
+        "A name of `setsup datasets`; a CSV or Parquet file; a folder, zip or tar of images; a folder of `setsup "
+        "render` or of a Hugging Face dataset; or a folder or address of shards.",
         DEFAULT,
         completer=_names,
     ),
@@ -74,6 +74,13 @@ Index = Annotated[
 DatasetOptions = Annotated[
     tuple[str, ...] | None,
     option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1."),
+]
+Pattern = Annotated[
+    str | None,
+    option("PATTERN", "Paths of images, with fields that become factors: '{class}/...', '{subject}/{yaw:d}.jpg'."),
+]
+Relist = Annotated[
+    bool, flag("List a folder or archive of images again, where the times of its folders do not show changes.")
 ]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
 
@@ -98,6 +105,8 @@ class Named(Common):
     root: Root = None
     split: Split = None
     index: Index = None
+    pattern: Pattern = None
+    relist: Relist = False
     option: DatasetOptions = None
 
 
@@ -114,7 +123,7 @@ class Source(Named):
         tuple[str, ...] | None,
         option(
             "NAME=KIND ...",
-            "Kinds of the table's factors, in place of inferred ones: nominal, ordinal, cyclic, continuous; "
-            "ordinal:low,mid,high gives the order of levels.",
+            "Kinds of the factors of a table or of images, in place of inferred ones: nominal, ordinal, cyclic, "
+            "continuous; ordinal:low,mid,high gives the order of levels.",
         ),
     ] = None

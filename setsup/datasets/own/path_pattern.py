@@ -202,8 +202,8 @@ def _field(text: str, field: str, types: dict[str, str]) -> _Token:
         better = re.sub(r"\W+", "_", name).strip("_")
         instead = f": {{{better}{colon}{kind}}}" if better.isidentifier() else ""
         raise DataError(
-            f"the pattern {text!r}: {name!r} cannot be the name of a factor; use letters, digits and _, and begin with a "
-            f"letter{instead}"
+            f"the pattern {text!r}: {name!r} cannot be the name of a factor; use letters, digits and _, and begin with "
+            f"a letter{instead}"
         )
     if name in types:
         raise DataError(f"the pattern {text!r} has two fields {name!r}; give the second another name, or none: {{}}")
