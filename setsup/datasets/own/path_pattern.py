@@ -27,6 +27,7 @@ __all__ = ["PathPattern", "suggest_pattern"]
 
 _TOKEN = re.compile(r"(?P<braces>\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<brace>[{}])|(?P<any>\*+)|(?P<text>[^{}*]+)")
 _SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
+_LONGEST = 1000
 _REST = ("...", "**", "…")
 _NUMBERS = {
     "d": "[+-]?[0-9]+",
@@ -72,6 +73,8 @@ class PathPattern:
         """Parse a pattern; DataError where it is none."""
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"a pattern is a path with fields, such as '{{class}}/...', not {brief(text)}")
+        if len(text) > _LONGEST:
+            raise DataError(f"a pattern has at most {_LONGEST:,} characters, and {brief(text)} has {len(text):,}")
         *folders, name = text.removeprefix("./").split("/")
         _check_segments(text, [*folders, name])
         name, ending = _split_ending(name)

@@ -203,10 +203,13 @@ def test_a_suggested_pattern_matches_its_example(parts: list[str]) -> None:
         assert fields(suggest_pattern(path), path) is not None
 
 
-def test_a_pattern_of_thousands_of_fields_is_one_sentence() -> None:
-    pattern = PathPattern.of("_".join(f"{{f{number}:f}}" for number in range(10_000)))
-    with pytest.raises(DataError, match="is too long; leave out what needs no field"):
-        read_fields(pattern, pa.array(["1.png"], pa.large_string()), "x")
+def test_long_patterns() -> None:
+    longest = "_".join(f"{{{chr(letter)}:f}}" for letter in range(0x4E00, 0x4E00 + 166))
+    values = [float(number) for number in range(166)]
+    assert len(longest) <= 1000
+    assert fields(longest, "_".join(map(str, values)) + ".png") == values
+    with pytest.raises(DataError, match=r"a pattern has at most 1,000 characters, and '\{f.{,80}… has 1,6\d\d"):
+        PathPattern.of("_".join(f"{{f{number}:f}}" for number in range(200)))
 
 
 @pytest.mark.parametrize(
