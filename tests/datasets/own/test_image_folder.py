@@ -299,7 +299,7 @@ def test_what_may_not_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert "c is left out: Permission denied" in caplog.text
     (folder / "a").chmod(0)
     (folder / "b" / "2.png").chmod(0)
-    refused("may not be read by you", folder, "{class}/...")
+    refused(r"2\.png cannot be read: Permission denied; check its path and permissions", folder, "{class}/...")
 
 
 def test_the_name_of_a_folder_that_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
