@@ -273,7 +273,10 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         setsup.open,
         lambda: {"source": "shapes3d-procedural", "root": None, "split": None, "where": None, "kind": None},
     ),
-    "open_images": (datasets.open_images, lambda: {"folder": "no", "size": None}),
+    "open_images": (
+        datasets.open_images,
+        lambda: {"folder": "no", "pattern": None, "size": None, "relist": False, "kinds": None},
+    ),
     "open_table": (
         setsup.open_table,
         lambda: {"path": "no.csv", "image": None, "factors": (), "kinds": None, "size": None},

@@ -26,7 +26,7 @@ printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
-_PLACES = ("dataset", "table", "root", "index", "option")
+_PLACES = ("dataset", "table", "root", "index", "relist", "option")
 """Options with the location of the data, which a replay is given again."""
 
 _RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub")
@@ -171,13 +171,15 @@ def _draw(options: Options) -> _Drawn:
     given, notes = fill_defaults(kind, given, dataset.factors, card, own=of != "benchmark")
     sampler = build_sampler(kind, given, dataset.factors, card)
     table: dict[str, Any] | None = None
-    if of == "table":
+    if of == "table" or (of == "images" and options.kinds):
         table = {"image": options.image, "kinds": assignments(options.kinds or (), "--kinds", "kind")}
     opened: dict[str, str | None] = {}
-    if options.option and of in _RECORDED:
+    if of in _RECORDED:
         from setsup.opening import path_options
 
-        opened.update((name, value) for name, _, value in (word.partition("=") for word in options.option))
+        words = [*(options.option or ()), *([f"pattern={options.pattern}"] if options.pattern else [])]
+        opened.update((name, value) for name, _, value in (word.partition("=") for word in words))
+        opened.pop("relist", None)
         opened |= dict.fromkeys(opened.keys() & path_options(source, of))
     return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, opened, notes, options)
 
@@ -227,7 +229,7 @@ def _replay(options: Options, path: Path) -> _Drawn:
         options = replace(options, option=tuple(recorded.opening(options.option or ())))
     if not named and of not in (None, "table"):  # not to be found out again: a folder may hold several
         options = replace(options, option=(*(options.option or ()), f"kind={of}"))
-    if table is not None and of == "table":
+    if table is not None and of in ("table", "images"):
         kinds = tuple(f"{name}={kind}" for name, kind in table["kinds"].items())
         options = replace(options, image=table["image"], kinds=kinds)
     options = replace(options, split=split)
