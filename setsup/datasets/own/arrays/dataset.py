@@ -7,6 +7,7 @@ import numpy as np
 from setsup.arrays import Array, Rows
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.dataset import Modality
+from setsup.datasets.formats.npz import NpzArray
 from setsup.datasets.own.arrays.stored import StoredArray, take_rows
 from setsup.errors import DataError
 from setsup.factors import FactorTable
@@ -52,7 +53,7 @@ class ArrayDataset(BaseDataset):
         return take_rows(array, rows, flat).reshape(out.shape)
 
 
-def describe(arrays: Mapping[str, StoredArray]) -> str:
+def describe(arrays: Mapping[str, StoredArray | NpzArray]) -> str:
     """Name, type and shape of arrays, for a message."""
     parts = [f"{label} {array.dtype} {array.shape}" for label, array in arrays.items()]
     return ", ".join([*parts[:_SHOWN], *(["…"] if len(parts) > _SHOWN else [])])

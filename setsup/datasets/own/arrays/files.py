@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Array
 from setsup.checks import check_arguments
 from setsup.datasets.formats.array_file import ArrayFile
 from setsup.datasets.formats.npy import NUMBERS, VALUES, read_npy_head
@@ -162,9 +161,8 @@ def _count_rows(path: Path, found: Mapping[str, NpzArray]) -> int:
     return lengths.pop()
 
 
-def _column(array: NpzArray) -> Array:
+def _column(array: NpzArray) -> Any:
     out = np.empty(array.shape, array.dtype)
     with array.rows() as fill:
         fill(0, len(array), out)
-    found: Array = plain_column(out)
-    return found
+    return plain_column(out)
