@@ -26,7 +26,7 @@ _log = logging.getLogger("setsup")
 
 def open_arrays(
     path: Path | str,
-    factors: FactorTable | Mapping[str, Sequence[Any]] | Path | str | None = None,
+    factors: Path | str | None = None,
     kinds: Kinds = None,
     arrays: Sequence[str] | str | None = None,
     channels_first: bool | None = None,
@@ -42,8 +42,9 @@ def open_arrays(
     ----------
     path : Path or str
         The file.
-    factors : FactorTable, mapping of str to (n,) values, pandas.DataFrame, Path or str, optional
-        Factors to use instead of those in the file; a path is that of a CSV or Parquet file.
+    factors : Path or str, optional
+        CSV or Parquet file with a row per image and a column per factor, to use instead of what the file itself has;
+        or anything else that :func:`setsup.from_arrays` takes.
     kinds : mapping of str to Kind, optional
         Kinds of factors that are not those inferred from the values.
     arrays : str or list of str, optional
@@ -73,7 +74,7 @@ def open_arrays(
     (FactorTable(4 rows: identity 2), (8, 8, 3))
 
     """
-    check_arguments(open_arrays, {**locals(), "factors": None}, DataError)
+    check_arguments(open_arrays, {**locals(), "factors": None}, DataError)  # of factors, what reads them
     path = expanded(path)
     need_readable(path, "a .npy or .npz file")
     arrays = [arrays] if isinstance(arrays, str) else arrays
