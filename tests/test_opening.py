@@ -3,7 +3,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError, FactorError
-from setsup.opening import KINDS, find_kind, options_of, path_options
+from setsup.opening import KINDS, SourceKind, find_kind, options_of, path_options
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.folder import open_rendered
 from setsup.rendered.writing import render
@@ -268,4 +268,4 @@ def test_a_star_import_keeps_the_open_of_python() -> None:
     assert "open" not in setsup.__all__
     assert "open" in dir(setsup)
     assert inspect.signature(setsup.open).parameters["kind"].default is None
-    assert set(KINDS) == {"benchmark", "rendered", "shards", "table", "images", "huggingface"}
+    assert tuple(KINDS) == get_args(SourceKind)

@@ -91,9 +91,7 @@ def test_pyplot_is_never_imported_and_matplotlib_only_to_draw() -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_a_chart_without_matplotlib_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(
-        SetsupError, match=r"charts need matplotlib, which is not installed: pip install '\.\[train\]'"
-    ):
+    with pytest.raises(SetsupError, match=r"charts need matplotlib, which is not installed: pip install '\.\[train\]'"):
         EVERY[name]()
 
 
