@@ -1,6 +1,6 @@
 """What all sheets share: colours, measures, cards, and images in cells."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from setsup.reports.justified import Box
 from setsup.reports.lettering import Lines, Style, draw_text, line_height, text_width, wrap_text
 from setsup.reports.thumbnails import cell_size, filled, fit_size
 
-__all__ = ["Cell", "Page", "cell_for", "check_measures", "lines_height"]
+__all__ = ["Cell", "Page", "Tracks", "cell_for", "check_measures", "lines_height"]
 
 MARGIN, GUTTER, PADDING, GAP, SKIP = 24, 16, 14, 3, 8
 PAPER, CARD, EDGE, EMPTY, FRAME = "#f2f4f6", "#ffffff", "#dde2e7", "#e9ecef", "#c2410c"
@@ -60,6 +60,45 @@ def cell_for(pictures: Iterable[npt.NDArray[Any]], tile: int | None = None) -> C
     shapes = [picture.shape for picture in pictures]
     target = tile or (128 if len(shapes) <= 24 else 64)
     return Cell(*cell_size(shapes, target, tile is not None), target, tile is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """Columns and rows of a grid, each as wide and as high as its largest image, in pixels."""
+
+    cell: Cell
+    widths: Sequence[int]
+    heights: Sequence[int]
+
+    @classmethod
+    def around(cls, cell: Cell, rows: Sequence[Sequence[npt.NDArray[Any] | None]]) -> "Tracks":
+        """Fit columns and rows to images; those without any are as large as a cell."""
+        sizes = [[None if image is None else cell.size_of(image) for image in row] for row in rows]
+        widths = [max((size[0] for size in column if size), default=cell.width) for column in zip(*sizes, strict=True)]
+        return cls(cell, widths, [max((size[1] for size in row if size), default=cell.height) for row in sizes])
+
+    @property
+    def width(self) -> int:
+        """Width of all columns."""
+        return sum(self.widths) + GAP * (len(self.widths) - 1)
+
+    @property
+    def height(self) -> int:
+        """Height of all rows."""
+        return sum(self.heights) + GAP * (len(self.heights) - 1)
+
+    def place(self, row: int, column: int) -> Box:
+        """Place of a row and a column, from that of the first."""
+        left, top = sum(self.widths[:column]) + GAP * column, sum(self.heights[:row]) + GAP * row
+        return Box(left, top, self.widths[column], self.heights[row])
+
+    def middle(self, image: npt.NDArray[Any] | None, row: int, column: int) -> Box:
+        """Place of an image in the middle of its row and column."""
+        box = self.place(row, column)
+        if image is None:
+            return box
+        width, height = self.cell.size_of(image)
+        return Box(box.left + (box.width - width) // 2, box.top + (box.height - height) // 2, width, height)
 
 
 def check_measures(tile: int | None, scale: int) -> None:

@@ -85,6 +85,10 @@ class _Plan:
         """Height of the images, which is that of one row at least."""
         return max([self.height or self.cell.height, *(box.top + box.height for box in boxes)])
 
+    def before(self, block: _Block) -> int:
+        """Height of what stands before the images."""
+        return 0 if block.canonical is None else self.cell.size_of(block.canonical)[1]
+
 
 def contact_sheet(
     images: Sequence[Pictures] | npt.NDArray[Any],
@@ -192,7 +196,8 @@ def _plan(
 ) -> _Plan:
     pictures = [picture for row in shown for picture in row if picture is not None]
     height = 0 if _alike(pictures, cell) else _row_height(pictures, cell)
-    front = 0 if canonical is None else cell.width + PADDING
+    before = [] if canonical is None else [cell.size_of(picture)[0] if height else cell.width for picture in canonical]
+    front = max(before, default=-PADDING) + PADDING
     usual = cell
     if height:
         aspects = [shown_aspect(picture.shape[1], picture.shape[0]) for picture in pictures]
@@ -213,7 +218,7 @@ def _alike(pictures: Sequence[npt.NDArray[Any]], cell: Cell) -> bool:
 
 
 def _row_height(pictures: Sequence[npt.NDArray[Any]], cell: Cell) -> int:
-    """Height of rows in which images are as large as they would be in cells, half of them larger."""
+    """Height of rows in which most images have about the area that they have in cells."""
     if cell.exact:
         return cell.target
     return round(median(math.sqrt(math.prod(cell.size_of(picture))) for picture in pictures))
@@ -250,7 +255,7 @@ def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int) -> Image.I
     # neighbours begin their images at the same height, however long their captions are
     heads = [max(block.head() for block in row) for row in rows]
     bodies = [
-        max(plan.rise(boxes) + block.foot() for block, boxes in zip(row, found, strict=True))
+        max(max(plan.rise(boxes) + block.foot(), plan.before(block)) for block, boxes in zip(row, found, strict=True))
         for row, found in zip(rows, places, strict=True)
     ]
     heights = [head + body + 2 * PADDING for head, body in zip(heads, bodies, strict=True)]
@@ -278,9 +283,9 @@ def _trimmed(blocks: list[_Block], plan: _Plan) -> list[list[npt.NDArray[Any] | 
 
 def _draw_pictures(page: Page, block: _Block, left: int, top: int, boxes: Sequence[Box], plan: _Plan) -> None:
     if block.canonical is not None:
-        inside = plan.cell.middle(block.canonical) if plan.height else Box(0, 0, plan.cell.width, plan.cell.height)
-        page.frame(left, top, (plan.cell.width, plan.cell.height))
-        page.fill(block.canonical, inside.moved(left, top))
+        size = plan.cell.size_of(block.canonical) if plan.height else None
+        page.frame(left, top, size)
+        page.fill(block.canonical, Box(left, top, *size)) if size else page.place(block.canonical, left, top)
     for picture, box in zip(block.pictures, boxes, strict=False):
         cropped = plan.height > 0 and picture is not None and _is_cropped(picture)
         page.fill(picture, box.moved(left + plan.front, top), cropped)
