@@ -99,11 +99,11 @@ def match_sheet(
         raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")
     drawn = []
     for (view1, view2), found in zip(views, pairs, strict=True):
-        parts = [found.select(found.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]
+        held = [found.select(found.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]
         drawn.append(
             [
                 matches_drawn(view1, view2, _some(part, shown), occluded=place > 0, tile=tile, scale=scale)
-                for place, part in enumerate(parts)
+                for place, part in enumerate(held)
             ]
         )
     width = max(-(-part.width // scale) for parts in drawn for part in parts)

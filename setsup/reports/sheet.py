@@ -294,4 +294,4 @@ def _draw_pictures(page: Page, block: _Block, left: int, top: int, boxes: Sequen
 
 def _is_cropped(picture: npt.NDArray[Any]) -> bool:
     height, width = picture.shape[:2]
-    return shown_aspect(width, height) != width / height
+    return bool(shown_aspect(width, height) != width / height)
