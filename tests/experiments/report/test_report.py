@@ -488,7 +488,7 @@ class TestThePicture:
         numbers = replace(report, references={"paper": {("a", "x"): 0.9}})
         spread = replace(report, references={"paper": {("a", "x"): (0.9, 0.3)}})
         assert drawn(words).tobytes() == drawn(report).tobytes()
-        ink = [(np.asarray(drawn(one)) == (0x1F, 0x29, 0x33)).all(axis=2).sum() for one in (words, numbers, spread)]
+        ink = [(np.asarray(drawn(one)).max(axis=2) < 110).sum() for one in (words, numbers, spread)]
         assert ink[0] + 40 < ink[1]  # a mark, and its name
         assert ink[1] + 50 < ink[2]  # and an error bar
         assert [reference_words(value, 2) for value in ("high", 0.9, (0.9, 0.05))] == ["high", "0.90", "0.90 ± 0.05"]
