@@ -157,7 +157,7 @@ def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colours: Reals, o
     fine = 4 if size < 2 else 2
     count = max(len(starts), 1)
     wide = 2.1 * size * float(np.clip((60 / count) ** 0.3, 0.5, 1.0)) * (0.75 if occluded else 1.0)
-    dark = 0.6 * size * float(np.clip((60 / count) ** 0.5, 0.25, 1.0))
+    dark = 0.75 * size * float(np.clip((60 / count) ** 0.5, 0.25, 1.0))
     opaque = round(255 * float(np.clip((120 / count) ** 0.35, 0.45, 1.0)))
     dot = 2.9 * size * float(np.clip((60 / count) ** 0.3, 0.5, 1.0))
     layer = Image.new("RGBA", (page.width * fine, page.height * fine))

@@ -4,6 +4,7 @@ Every chart is an RGB image, and equal arguments give equal images. What they ar
 when the first is drawn.
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,8 @@ def bars(
         check_mapping(ceilings, "ceilings", DataError)
     labels = list(dict.fromkeys(label for series in groups.values() for label in series))
     _check_bars(groups, labels, ceilings or {})
-    _check_references(references or {}, groups, labels)
+    beside = {} if references is None else references
+    _check_references(beside, groups, labels)
     pitch = 1 / (len(groups) + 0.9)
     slot = max(0.17 / pitch, 0.085 * max(len(shorten(label)) for label in labels) + 0.15)
     slanted = slot * len(labels) > _WIDEST
@@ -108,12 +110,13 @@ def bars(
         at, heights = np.array([(labels.index(label), ceiling) for label, ceiling in ceilings.items()]).T
         half = len(groups) * pitch / 2 + 0.04
         handles.append(axes.hlines(heights, at - half, at + half, colors=INK, linewidth=1.4, label="ceiling"))
-    for source, (name, beside) in enumerate((references or {}).items()):
-        places = {series: (place - (len(groups) - 1) / 2 + _BESIDE) * pitch for place, series in enumerate(groups)}
-        if len(groups) > 1 and _is_shared(beside, groups):
-            handles.append(_dashes(axes, next(iter(beside.values())), labels, len(groups) * pitch / 2 + 0.04))
+    places = {series: (place - (len(groups) - 1) / 2 + _BESIDE) * pitch for place, series in enumerate(groups)}
+    marks = itertools.cycle(_MARKS)
+    for name, numbers in beside.items():
+        if len(groups) > 1 and _is_shared(numbers, groups):
+            handles.append(_dashes(axes, next(iter(numbers.values())), labels, len(groups) * pitch / 2 + 0.04))
         else:
-            handles.append(_marks(axes, beside, labels, places, _MARKS[source % len(_MARKS)]))
+            handles.append(_marks(axes, numbers, labels, places, next(marks)))
         handles[-1].set_label(_label(name))
     axes.axhline(0, color=EDGE, linewidth=0.8)
     axes.margins(y=0.06)
