@@ -257,11 +257,11 @@ def _caption(shown: _Shown, found: SetWords, step: int, number: int, steps: int)
     if steps > 1:
         label = f"{shown.counter} {step}, {label}"
     fixed = _join(found.held_words(shown.table, shown.argument("tolerance"), legible))
-    if found.held or not shown.bare:
-        label += f" · {'equal' if shown.bare else 'fixed'}: {fixed}"
     size = shown.draws.indices.shape[-1]
     if shown.bare and size == 1:
-        return label
+        return f"{label}\n{fixed}"
+    if found.held or not shown.bare:
+        label += f" · {'equal' if shown.bare else 'fixed'}: {fixed}"
     short = f" · {found.members:,} of {size:,} positions" if found.members < size else ""
     return f"{label}{short}\nvaries: {_join(found.varying_words(shown.table))}"
 

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 from setsup.checks import check_path
 from setsup.errors import DataError, brief, near
 from setsup.files.atomic import written
+from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup.reports.lettering import font, text_width
 from setsup.reports.page import CARD, EDGE, EMPTY, FRAME, PAPER, Mark, Page
@@ -67,6 +68,7 @@ class Sheet:
             known = ", ".join(f".{name}" for name in FORMATS)
             raise DataError(f"a sheet is saved as {known}, not as {brief(file.name)}; change the end of the name")
         content = self.encode(suffix)
+        need_writable(file)
         with written(file) as part:
             part.write_bytes(content)
 
