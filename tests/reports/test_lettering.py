@@ -34,7 +34,7 @@ def dejavu() -> None:
         ("wall_hue = 0.3 turn", "wall_hue = 0.3 turn"),
         ("Anna Łęcka", "Anna Lecka"),
         ("2 × 32 ± 5°, …", "2 x 32 ± 5°, …"),
-        ("−25 – 30", "-25 - 30"),
+        ("−25 – 30", "−25 - 30"),
         ("tab\tand\x00zero", "tab and zero"),
         ("犬", "?"),
     ],
@@ -46,7 +46,7 @@ def test_spelling_with_the_letters_of_the_font(text: str, spelled: str) -> None:
 
 @pytest.mark.usefixtures("dejavu")
 def test_letters_that_a_font_of_the_system_has_are_written() -> None:
-    assert plain("Łęcka, Мария, José − \uffff") == "Łęcka, Мария, José -  "
+    assert plain("Łęcka, Мария, José − \uffff") == "Łęcka, Мария, José −  "
     assert legible("Łęcka, Мария × José")
     assert not legible("犬\U0010ffff")
     sheets = []
