@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.checks import check_arguments, check_mapping, check_string, check_strings
+from setsup.datasets.display import dataset_html
 from setsup.errors import DataError, RowError, brief, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
+from setsup.html import never_raises
 
 __all__ = ["Dataset", "Modality", "Selection", "check_out", "fetch_request", "gather", "of_row"]
 
@@ -263,6 +265,11 @@ class Selection(Dataset):
     def __repr__(self) -> str:
         """Show the source and the number of rows."""
         return f"Selection({self.source!r}, {len(self):,} rows)"
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show the factors and a few images of these rows in a notebook."""
+        return dataset_html(self, getattr(self.source, "previews", True))
 
 
 def of_row(method: F) -> F:

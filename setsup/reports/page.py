@@ -13,7 +13,7 @@ from setsup.reports.justified import Box
 from setsup.reports.lettering import Lines, Style, draw_text, line_height, text_width, wrap_text
 from setsup.reports.thumbnails import cell_size, filled, fit_size
 
-__all__ = ["Cell", "Page", "Tracks", "cell_for", "check_measures", "lines_height"]
+__all__ = ["Cell", "Mark", "Page", "Tracks", "cell_for", "check_measures", "lines_height"]
 
 MARGIN, GUTTER, PADDING, GAP, SKIP = 24, 16, 14, 3, 8
 PAPER, CARD, EDGE, EMPTY, FRAME = "#f2f4f6", "#ffffff", "#dde2e7", "#e9ecef", "#c2410c"
@@ -108,8 +108,21 @@ def check_measures(tile: int | None, scale: int) -> None:
     check_integer(scale, "scale, the factor of a sheet's resolution,", DataError, 1, 8)
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One thing on a page: ``card``, ``frame``, ``empty`` cell, ``dash``, ``image``, or a line of ``text``."""
+
+    kind: str
+    box: Box
+    content: Any = None
+    """The image, or the text and its style."""
+
+
 class Page:
-    """A sheet that is being drawn. All measures are those at scale 1; `scale` multiplies the pixels."""
+    """A sheet that is being drawn. All measures are those at scale 1; `scale` multiplies the pixels.
+
+    ``marks`` records what is on it, for formats that keep text as text.
+    """
 
     def __init__(self, width: int, height: int, title: str, cell: Cell, scale: int = 1) -> None:
         header = wrap_text(title, width - 2 * MARGIN, TITLES) if title else []
@@ -118,18 +131,19 @@ class Page:
         self.top = MARGIN + lines_height(header) + (12 if header else 0)
         self.image = Image.new("RGB", (width * scale, (self.top + height + MARGIN) * scale), PAPER)
         self._draw = ImageDraw.Draw(self.image)
+        self.title, self.marks = title, list[Mark]()
         self.write(MARGIN, MARGIN - 4, header)
 
     def card(self, left: int, top: int, width: int, height: int) -> None:
         """Draw the card on which a block stands."""
-        corners = self._corners(Box(left, top, width, height))
+        corners = self._mark("card", Box(left, top, width, height))
         self._draw.rounded_rectangle(corners, 6 * self.scale, fill=CARD, outline=EDGE, width=self.scale)
 
     def frame(self, x: int, y: int, size: tuple[int, int] | None = None) -> None:
         """Draw a frame around a cell, or around something of another size."""
         width, height = size or (self.cell.width, self.cell.height)
-        around = Box(x - 3, y - 3, width + 6, height + 6)
-        self._draw.rectangle(self._corners(around), outline=FRAME, width=2 * self.scale)
+        around = self._mark("frame", Box(x - 3, y - 3, width + 6, height + 6))
+        self._draw.rectangle(around, outline=FRAME, width=2 * self.scale)
 
     def place(self, pixels: npt.NDArray[Any] | None, x: int, y: int) -> None:
         """Put an image in the middle of its cell; None greys the cell out."""
@@ -142,11 +156,11 @@ class Page:
         Dashes show at which sides a `cropped` image goes on.
         """
         if pixels is None:
-            self._draw.rectangle(self._corners(box), fill=EMPTY)
+            self._draw.rectangle(self._mark("empty", box), fill=EMPTY)
             return
         scale = self.scale
         image = filled(pixels, box.width * scale, box.height * scale)
-        self.image.paste(image, (box.left * scale, box.top * scale))
+        self.image.paste(image, self._mark("image", box, image)[:2])
         if cropped:
             self._dashes(box, upright=pixels.shape[1] * box.height > pixels.shape[0] * box.width)
 
@@ -155,11 +169,14 @@ class Page:
         scale = self.scale
         for text, (size, colour) in lines:
             indent = (centred * scale - text_width(text, size * scale)) // 2 if centred else 0
+            self._mark("text", Box(left + indent // scale, top, 0, line_height(size)), (text, (size, colour)))
             draw_text(self._draw, left * scale + indent, top * scale, text, (size * scale, colour))
             top += line_height(size)
         return top
 
-    def _corners(self, box: Box) -> tuple[int, int, int, int]:
+    def _mark(self, kind: str, box: Box, content: Any = None) -> tuple[int, int, int, int]:
+        """Record a mark, and give its corners in pixels, both included."""
+        self.marks.append(Mark(kind, box, content))
         scale = self.scale
         right, bottom = box.left + box.width, box.top + box.height
         return box.left * scale, box.top * scale, right * scale - 1, bottom * scale - 1
@@ -170,7 +187,7 @@ class Page:
             for start in range(0, along, 2 * _DASH):
                 long = min(_DASH, along - start)
                 dash = Box(side, start, 2, long) if upright else Box(start, side, long, 2)
-                self._draw.rectangle(self._corners(dash.moved(box.left, box.top)), fill=FRAME)
+                self._draw.rectangle(self._mark("dash", dash.moved(box.left, box.top)), fill=FRAME)
 
 
 def lines_height(lines: Lines) -> int:

@@ -29,7 +29,7 @@ from setsup.reports.page import (
     lines_height,
 )
 
-__all__ = ["contact_sheet"]
+__all__ = ["contact_page", "contact_sheet"]
 
 Pictures = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
 """Images (n, height, width, channels) uint8, or n images of different sizes."""
@@ -156,6 +156,22 @@ def contact_sheet(
         raise DataError('a contact sheet is made of images: give it dataset.fetch(draw.indices)["image"]')
     check_arguments(contact_sheet, locals(), DataError)
     check_measures(tile, scale)
+    return contact_page(images, captions, title, mask, canonical, sizes, limit, width, tile, scale).image
+
+
+def contact_page(
+    images: Sequence[Pictures] | npt.NDArray[Any],
+    captions: Sequence[str],
+    title: str,
+    mask: npt.ArrayLike | None,
+    canonical: Pictures | None,
+    sizes: Sequence[int] | None,
+    limit: int = 64,
+    width: int = 1400,
+    tile: int | None = None,
+    scale: int = 1,
+) -> Page:
+    """Lay sets of images out as :func:`contact_sheet` does, without looking at all arguments."""
     _check_numbers(len(images), captions=captions, canonical=canonical, sizes=sizes)
     used = _used(images, mask)
     shown = [
@@ -248,7 +264,7 @@ def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[i
     return found
 
 
-def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int) -> Image.Image:
+def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int) -> Page:
     card, across = plan.inner + 2 * PADDING, plan.across
     rows = [blocks[start : start + across] for start in range(0, len(blocks), across)]
     places = [[plan.boxes(pictures) for pictures in _trimmed(row, plan)] for row in rows]
@@ -269,7 +285,7 @@ def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int) -> Image.I
             page.write(left + PADDING, top + PADDING - 2, block.caption)
             _draw_pictures(page, block, left + PADDING, top + PADDING + head, boxes, plan)
         top += height + GUTTER
-    return page.image
+    return page
 
 
 def _trimmed(blocks: list[_Block], plan: _Plan) -> list[list[npt.NDArray[Any] | None]]:

@@ -23,7 +23,7 @@ from setsup.reports.page import (
     lines_height,
 )
 
-__all__ = ["triplet_sheet"]
+__all__ = ["triplet_page", "triplet_sheet"]
 
 _HEADS = ("anchor", "positive", "negative")
 _ROWS = 8
@@ -75,6 +75,18 @@ def triplet_sheet(
     """
     check_arguments(triplet_sheet, locals(), DataError)
     check_measures(tile, scale)
+    return triplet_page(images, title, limit, width, tile, scale).image
+
+
+def triplet_page(
+    images: Sequence[Sequence[npt.NDArray[Any]]] | npt.NDArray[Any],
+    title: str,
+    limit: int = 64,
+    width: int = 1400,
+    tile: int | None = None,
+    scale: int = 1,
+) -> Page:
+    """Lay triplets out as :func:`triplet_sheet` does, without looking at all arguments."""
     rows = rows_of_images(images[:limit])
     wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
     if wrong is not None:
@@ -107,7 +119,7 @@ def triplet_sheet(
             _draw_card(page, tracks, rows[first : first + per_card], left + PADDING, top + PADDING, first)
             first += per_card
         top += height + GUTTER
-    return page.image
+    return page
 
 
 def _draw_card(page: Page, tracks: Tracks, rows: list[list[npt.NDArray[Any]]], left: int, top: int, first: int) -> None:
