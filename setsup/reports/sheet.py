@@ -310,5 +310,5 @@ def _draw_pictures(page: Page, block: _Block, left: int, top: int, boxes: Sequen
 
 
 def _is_cropped(picture: npt.NDArray[Any]) -> bool:
-    height, width = picture.shape[:2]
+    height, width = int(picture.shape[0]), int(picture.shape[1])
     return abs(shown_aspect(width, height) * height / width - 1) > _TRIMMED
