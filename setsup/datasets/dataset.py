@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.checks import check_arguments, check_instance, check_mapping, check_strings
+from setsup.datasets.display import dataset_html
 from setsup.datasets.modality import Modality
 from setsup.errors import DataError, RowError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
+from setsup.html import never_raises
 
 __all__ = ["Dataset", "Modality", "Selection", "check_out", "fetch_request", "gather", "of_row"]
 
@@ -255,6 +257,11 @@ class Selection(Dataset):
     def __repr__(self) -> str:
         """Show the source and the number of rows."""
         return f"Selection({self.source!r}, {len(self):,} rows)"
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show the factors and a few images of these rows in a notebook."""
+        return dataset_html(self, getattr(self.source, "previews", True))
 
 
 def _table(source: Dataset, index: npt.NDArray[np.int64] | None) -> FactorTable:

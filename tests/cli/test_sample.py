@@ -51,6 +51,27 @@ def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
     assert "groups of rows with equal values: 10, of 48,000 rows each; all can be drawn\n" in found.out
 
 
+@pytest.mark.parametrize(
+    ("words", "make"),
+    [
+        ("--inactive wall_hue --size 8 --steps 2", lambda table: library.SetSampler(table, ["wall_hue"], size=8)),
+        ("--domain shape --size 5 --sets 3", lambda table: library.DomainSampler(table, "shape", size=5, sets=3)),
+        ("--triplets shape --sets 70", lambda table: library.TripletSampler(table, "shape", triplets=70)),
+        (
+            "--orbit shape --size 6 --sets 2 --canonical first --where scale>=1.0",
+            lambda table: library.OrbitSampler(table, "shape", size=6, sets=2, canonical="first", where="scale>=1.0"),
+        ),
+    ],
+)
+def test_the_sheet_is_that_of_the_library(setsup: Run, words: str, make: Callable[..., Any], tmp_path: Path) -> None:
+    assert setsup("sample", *words.split()).code == 0
+    shapes = library.load("shapes3d-procedural")
+    sampler = make(shapes.factors)
+    sheet = library.show(shapes, sampler.block(0, 2 if "--steps" in words else 1), sampler)
+    sheet.save(tmp_path / "mine.png")
+    assert (tmp_path / "mine.png").read_bytes() == (tmp_path / "setsup-samples" / "sheet.png").read_bytes()
+
+
 def test_the_draws_are_those_of_the_library(setsup: Run, tmp_path: Path) -> None:
     words = ["--inactive", "shape", "scale", "--size", 8, "--sets", 3, "--seed", 7, "--steps", 5]
     assert setsup("sample", *words, "--where", "floor_hue < 0.5", "--values", "different").code == 0
