@@ -25,7 +25,7 @@ def text(value: object, longest: int = _LONGEST) -> str:
     """
     found = str(value)
     cut = found if len(found) <= longest else found[: longest - 1] + "…"
-    return escape("".join(letter if letter.isprintable() else " " for letter in cut))
+    return escape(_printable(cut))
 
 
 def block(title: object, *parts: str) -> str:
@@ -40,7 +40,12 @@ def facts(values: Iterable[object]) -> str:
 
 def lines(value: str) -> str:
     """Keep the line breaks and spaces of a text."""
-    return f'<pre style="white-space: pre-wrap; margin: 4px 0">{escape(value)}</pre>'
+    kept = "\n".join(escape(_printable(line)) for line in value.splitlines())
+    return f'<pre style="white-space: pre-wrap; margin: 4px 0">{kept}</pre>'
+
+
+def _printable(value: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in value)
 
 
 def table(heads: Sequence[object], rows: Sequence[Sequence[object]], more: int = 0, what: str = "rows") -> str:
