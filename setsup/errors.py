@@ -5,6 +5,8 @@ kind is a bug.
 """
 
 import difflib
+import os
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
@@ -28,11 +30,48 @@ __all__ = [
 
 _SHOWN = 16
 _LETTERS = 80
+_COMMAND = re.compile(r"\(([^()]*`[^`]*`[^()]*)\)$|: (`[^`]*`)$")
+"""A command at the end of a sentence: in parentheses, or after a colon."""
 _SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
 
 
 class SetsupError(Exception):
-    """Base class of all errors: one sentence that says what is wrong, where, and what to do next."""
+    """Base class of all errors: one sentence that says what is wrong, where, and what to do next.
+
+    Parameters
+    ----------
+    *args : object
+        The sentence.
+    file : path-like, optional
+        The file, folder or archive at fault, if the error is about one.
+
+    Attributes
+    ----------
+    file : str or None
+        That file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> error = SetsupError("a.csv has no rows; add some", file=Path("a.csv"))
+    >>> error.file, error.hint
+    ('a.csv', 'add some')
+
+    """
+
+    def __init__(self, *args: object, file: "str | os.PathLike[str] | None" = None) -> None:
+        super().__init__(*args)
+        self.file = None if file is None else os.fspath(file)
+
+    @property
+    def hint(self) -> str | None:
+        """The end of the sentence that says what to do: after its last semicolon, or a command at its end."""
+        sentence = str(self)
+        _, semicolon, told = sentence.rpartition("; ")
+        if not semicolon:
+            found = _COMMAND.search(sentence)
+            told = found[1] or found[2] if found else ""
+        return told or None
 
 
 class DataError(SetsupError):
@@ -48,6 +87,8 @@ class DamagedFile(DataError):
         Which file it is, and what is wrong with it.
     fix : str
         What to do about it.
+    file : path-like, optional
+        Its path.
 
     Examples
     --------
@@ -56,18 +97,27 @@ class DamagedFile(DataError):
 
     """
 
-    def __init__(self, what: str, fix: str = "fetch it again") -> None:
+    def __init__(
+        self, what: str, fix: str = "fetch it again", *, file: "str | os.PathLike[str] | None" = None
+    ) -> None:
         # both are arguments, so that a pickled error keeps its one remedy
-        super().__init__(what, fix)
+        super().__init__(what, fix, file=file)
 
     def __str__(self) -> str:
         """Write one sentence."""
         return "; ".join(self.args)
 
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return str(self.args[1])
+
     @classmethod
     def unreadable(cls, label: object, error: OSError, fix: str = "check its path and permissions") -> "DamagedFile":
         """Make the error for a file that the system refuses to read."""
-        return cls(f"{label} cannot be read: {error.strerror or error}", fix)
+        file = label if isinstance(label, os.PathLike) else error.filename
+        named = isinstance(file, str | os.PathLike)  # not a number or bytes
+        return cls(f"{label} cannot be read: {error.strerror or error}", fix, file=file if named else None)
 
 
 class FactorError(SetsupError):
