@@ -97,9 +97,7 @@ class DamagedFile(DataError):
 
     """
 
-    def __init__(
-        self, what: str, fix: str = "fetch it again", *, file: "str | os.PathLike[str] | None" = None
-    ) -> None:
+    def __init__(self, what: str, fix: str = "fetch it again", *, file: "str | os.PathLike[str] | None" = None) -> None:
         # both are arguments, so that a pickled error keeps its one remedy
         super().__init__(what, fix, file=file)
 

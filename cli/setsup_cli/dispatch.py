@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from setsup.errors import SetsupError, near
+from setsup_cli.failures import say_error
 from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
 
@@ -45,11 +46,8 @@ def run(words: list[str]) -> int:
         try:
             code = _run(words)
             write("")  # flush
-        except SetsupError as error:
-            sys.stderr.write(f"setsup: {error}\n")
-            return 2
-        except MemoryError:
-            sys.stderr.write("setsup: not enough memory; use fewer steps, sets or rows\n")
+        except (SetsupError, MemoryError) as error:
+            say_error(error, as_json="--json" in words)
             return 2
         except BrokenPipeError:
             return 141
@@ -58,9 +56,11 @@ def run(words: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     name, rest = (words[0], words[1:]) if words else ("--help", [])
+    if name == "help" and rest and not rest[0].startswith("-"):
+        return _run([*rest, "--help"])
     if name in ("--help", "-h", "help"):
         write(_help())
-    elif name == "--version":
+    elif name in ("--version", "-V"):
         import setsup
 
         write(f"setsup {setsup.__version__}\n")
@@ -89,7 +89,9 @@ def _run_subcommand(name: str, words: list[str]) -> int:
             print_help(subcommand, f"{SUBCOMMANDS[name][0].upper()}{SUBCOMMANDS[name][1:]}.")
         return 0
     parsed = parse(subcommand, words)
-    with _log_to_stderr(parsed.quiet):
+    if parsed.quiet and parsed.verbose:
+        raise SetsupError("--quiet and --verbose exclude each other; leave out one of them")
+    with _log_to_stderr("DEBUG" if parsed.verbose else "WARNING" if parsed.quiet else "INFO"):
         code: int = module.run(parsed)
     return code
 
@@ -104,15 +106,15 @@ def _complete(words: list[str]) -> int:
 
 
 @contextmanager
-def _log_to_stderr(quiet: bool) -> Iterator[None]:
-    """Show on standard error what the library logs; with ``quiet`` only warnings, which turns off progress."""
+def _log_to_stderr(least: str) -> Iterator[None]:
+    """Show on standard error what the library logs from a level on; a level above INFO turns off progress."""
     import logging
 
     log, handler = logging.getLogger("setsup"), logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("setsup: %(message)s"))
     level, propagate = log.level, log.propagate
     log.addHandler(handler)
-    log.setLevel(logging.WARNING if quiet else logging.INFO)
+    log.setLevel(least)
     log.propagate = False
     try:
         yield
@@ -130,9 +132,10 @@ def _help() -> str:
         "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning.\n\n"
         f"Subcommands:\n{subcommands}\n\n"
         "Options:\n"
-        "  --help, -h            show this help; `setsup SUBCOMMAND --help` shows that of a subcommand\n"
-        "  --version             show the version\n"
+        "  --help, -h            show this help; `setsup help SUBCOMMAND` shows that of a subcommand\n"
+        "  --version, -V         show the version\n"
         "  --install-completion  install completion for your shell: bash, zsh or fish\n\n"
-        "All subcommands have --json (output JSON) and --quiet, -q (no progress on standard error).\n\n"
+        "All subcommands have --json (output JSON), --quiet, -q (no progress and no advice on standard error) and\n"
+        "--verbose, -v (log details to standard error).\n\n"
         f"Examples:\n{examples}\n"
     )

@@ -60,7 +60,9 @@ class Options(Common):
     root: Root = None
     split: Split = None
     where: Where = None
-    rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed of the run.", "all")] = None
+    rows: Annotated[
+        int | None, declared("N", "Embed N random rows, drawn with the seed of the run.", "all", alias="-n")
+    ] = None
     out: Annotated[
         Path | None,
         declared(
@@ -68,6 +70,7 @@ class Options(Common):
             "Output folder.",
             "RUN/embeddings-DATASET or -DATASET-SPLIT, with the suffixes -best and the like of another checkpoint than "
             "the last, and -part if rows are left out; an error if the folder has other rows",
+            alias="-o",
         ),
     ] = None
     checkpoint: Checkpoint = "last"
@@ -82,7 +85,7 @@ class ByEncoder(EncoderOptions):
     """Options of the subcommand with ``--encoder``."""
 
     where: Where = None
-    rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed.", "all")] = None
+    rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed.", "all", alias="-n")] = None
     out: Annotated[
         Path | None,
         declared(
@@ -90,6 +93,7 @@ class ByEncoder(EncoderOptions):
             "Output folder.",
             "encoders/ENCODER/embeddings-DATASET or -DATASET-SPLIT, with the suffix -part if rows are left out; an "
             "error if the folder has other rows",
+            alias="-o",
         ),
     ] = None
 

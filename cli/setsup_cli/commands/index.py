@@ -36,7 +36,7 @@ class Options(Common):
     ] = field(kw_only=False)
     out: Annotated[
         str | None,
-        option("FOLDER|URL", "Output folder of the index, if that of the tars cannot be written."),
+        option("FOLDER|URL", "Output folder of the index, if that of the tars cannot be written.", alias="-o"),
     ] = None
 
 

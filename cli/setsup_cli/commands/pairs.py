@@ -36,9 +36,9 @@ _STATES = ("visible", "occluded", "outside", "no_surface")
 class Options(RecipeOptions):
     """Options of the subcommand, without those of a recipe."""
 
-    draws: Annotated[int, option("N", "Number of pairs of views.")] = 5
+    draws: Annotated[int, option("N", "Number of pairs of views.", alias="-n")] = 5
     lines: Annotated[int, option("N", "Number of lines per pair.")] = 24
-    out: Annotated[Path, option("FILE", "Output image.")] = Path("setsup-pairs.png")
+    out: Annotated[Path, option("FILE", "Output image.", alias="-o")] = Path("setsup-pairs.png")
 
 
 def run(options: Any) -> int:

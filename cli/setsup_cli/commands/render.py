@@ -41,7 +41,8 @@ class Options(RecipeOptions):
     """Options of the subcommand, without those of a recipe."""
 
     out: Annotated[
-        Path | None, option("FOLDER", "Output folder; must be new or an unfinished run of the same command.")
+        Path | None,
+        option("FOLDER", "Output folder; must be new or an unfinished run of the same command.", alias="-o"),
     ] = None
     modalities: Annotated[
         tuple[str, ...] | None,

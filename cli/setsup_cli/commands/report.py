@@ -45,7 +45,7 @@ class Options(Common):
     runs: Annotated[
         tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
     ] = field(default=None, kw_only=False)
-    out: Annotated[Path | None, option("FILE.png", "Plot the report into this file.")] = None
+    out: Annotated[Path | None, option("FILE.png", "Plot the report into this file.", alias="-o")] = None
 
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:

@@ -65,7 +65,7 @@ class Options(Source):
     ] = None
     sets: Annotated[int | None, option("N", "Sets per step.", "2 sets, 32 triplets; up to 4 domains, 8 orbits")] = None
     seed: Annotated[int, option("N", "Random seed.")] = 0
-    steps: Annotated[int, option("N", "Number of steps, from step 0 on.")] = 1
+    steps: Annotated[int, option("N", "Number of steps, from step 0 on.", alias="-n")] = 1
     where: Annotated[
         str | None, option("EXPRESSION", "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".")
     ] = None
@@ -106,7 +106,7 @@ class Options(Source):
         Path | None,
         option("DRAWS.JSONL", "Repeat the draws that this file records, and verify that they are the same."),
     ] = None
-    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.")] = Path(
+    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.", alias="-o")] = Path(
         "setsup-samples"
     )
 

@@ -42,6 +42,7 @@ class Options(Source):
             "URL",
             "Output folder or address such as s3://bucket/shapes; must be new or an unfinished run of the same "
             "command.",
+            alias="-o",
         ),
     ] = None
     where: Annotated[

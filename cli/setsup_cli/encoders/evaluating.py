@@ -39,7 +39,9 @@ class ByEncoder(EncoderOptions):
         option("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
-    out: Annotated[Path | None, option("FOLDER", "Output folder.", "encoders/ENCODER/DATASET or DATASET-SPLIT")] = None
+    out: Annotated[
+        Path | None, option("FOLDER", "Output folder.", "encoders/ENCODER/DATASET or DATASET-SPLIT", alias="-o")
+    ] = None
     typed: ClassVar[frozenset[str]] = frozenset()
     opened: "ClassVar[_Opened | None]" = None
 

@@ -69,7 +69,7 @@ class Options(Common):
         tuple[str, ...] | None,
         declared("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
     ] = None
-    rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.")] = 5_000
+    rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.", alias="-n")] = 5_000
     metric: Annotated[Literal["cosine", "l2sq"], declared("cosine|l2sq", "Of neighbours and retrieval.")] = "cosine"
     estimator: Annotated[
         Literal["linear", "probe", "mine"],
@@ -79,7 +79,7 @@ class Options(Common):
     device: Device = None
     batch: Batch = 64
     seed: Seed = 0
-    out: Annotated[Path | None, declared("FILE.png", "Plot the report into this file.")] = None
+    out: Annotated[Path | None, declared("FILE.png", "Plot the report into this file.", alias="-o")] = None
 
 
 SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
