@@ -30,6 +30,8 @@ __all__ = [
 
 _SHOWN = 16
 _LETTERS = 80
+_ALSO = {"jpg": "jpeg", "opengl": "gl", "egl": "gl", "download": "fetch", "list": "datasets", "ls": "datasets"}
+"""Other names of what setsup calls so; no letters are missing in them."""
 _COMMAND = re.compile(r"\(([^()]*`[^`]*`[^()]*)\)$|: (`[^`]*`)$")
 """A command at the end of a sentence: in parentheses, or after a colon."""
 _SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
@@ -67,7 +69,7 @@ class SetsupError(Exception):
     def hint(self) -> str | None:
         """The end of the sentence that says what to do: after its last semicolon, or a command at its end."""
         sentence = str(self)
-        _, semicolon, told = sentence.rpartition("; ")
+        _, semicolon, told = sentence.partition("\n")[0].rpartition("; ")
         if not semicolon:
             found = _COMMAND.search(sentence)
             told = found[1] or found[2] if found else ""
@@ -185,7 +187,9 @@ def near(word: object, known: Iterable[object]) -> str:
     """
     names = [str(name) for name in known]
     sought = {name.lower(): name for name in reversed(names[:_SOUGHT])}
-    close = difflib.get_close_matches(str(word).lower(), sought, n=3)
+    asked = str(word).lower()
+    same = [one for one in (asked, asked.replace("-", "_"), asked.replace("_", "-"), _ALSO.get(asked)) if one in sought]
+    close = same[:1] or difflib.get_close_matches(asked, sought, n=3)
     if close:
         return "; did you mean " + " or ".join(repr(sought[name]) for name in close) + "?"
     shown = ", ".join(names[:_SHOWN]) + (f", … ({len(names)} in all)" if len(names) > _SHOWN else "")

@@ -89,6 +89,8 @@ def run(options: Options) -> int:
         named = [shlex.quote(options.dataset)] if options.dataset else []
         named += ["--table", shlex.quote(str(options.table))] if options.table else []
         raise DataError(f"--out is required: `{' '.join(['setsup shard', *named, '--out URL'])}`")
+    if not options.out:
+        raise DataError("--out must be a folder or an address, not ''")
     if options.out.rpartition("::")[2].startswith("memory://"):
         raise DataError(
             f"--out {options.out}: the memory of this process ends with it; give a folder, or the address of a store"

@@ -30,7 +30,7 @@ def setting_fields(
     settings: Any,
     leave_out: Collection[str] = (),
     group: Group = _SETTINGS,
-    aliases: Mapping[str, str] = {},  # noqa: B006, which is not changed
+    aliases: Mapping[str, str] = {},
 ) -> list[Setting]:
     """Fields of a class of options, one for each setting."""
     found = []

@@ -64,6 +64,8 @@ def _convert_word(kind: Any, word: str) -> Any:
             raise ValueError
         return known[word.lower()]
     value = kind(word)
+    if kind is Path and not word:
+        raise ValueError  # Path("") is the current folder
     if kind is float and not isfinite(value):
         raise ValueError
     return value

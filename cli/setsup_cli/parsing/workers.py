@@ -1,6 +1,6 @@
 """Options of subcommands that can run on a cluster."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from setsup.errors import SetsupError, need
 from setsup_cli.parsing.arguments import option
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["On", "RayAddress", "RayGpus", "cluster"]
 
 On = Annotated[
-    str | None,
+    Literal["ray"] | None,
     option("ray", "Run on a Ray cluster whose machines share the folder or store.", "this machine"),
 ]
 """The option ``--on``."""
@@ -26,14 +26,12 @@ RayGpus = Annotated[float, option("N", "GPUs per unit of work, such as 0.25.")]
 """The option ``--ray-gpus``."""
 
 
-def cluster(on: str | None, address: str | None, gpus: float) -> "Ray | None":
+def cluster(on: Literal["ray"] | None, address: str | None, gpus: float) -> "Ray | None":
     """The cluster that options name; None for this machine."""
     if on is None:
         if address is not None or gpus:
             raise SetsupError("--ray-address and --ray-gpus require --on ray")
         return None
-    if on != "ray":
-        raise SetsupError(f"--on must be ray, not {on!r}; without --on the command runs on this machine")
     need("--on ray needs", "ray")
     from setsup.jobs import Ray
 
