@@ -14,7 +14,7 @@ from setsup.errors import DataError
 from setsup.reports.lettering import Lines, wrap_text
 from setsup.reports.page import CAPTIONS, GAP, GUTTER, MARGIN, NOTES, PADDING, SKIP, Cell, Page, cell_for, lines_height
 
-__all__ = ["contact_sheet"]
+__all__ = ["contact_page", "contact_sheet"]
 
 Pictures = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
 """Images (n, height, width, channels) uint8, or n images of different sizes."""
@@ -55,6 +55,7 @@ def contact_sheet(
     sizes: Sequence[int] | None = None,
     limit: int = 64,
     width: int = 1400,
+    tile: int | None = None,
 ) -> Image.Image:
     r"""Lay sets of images out as blocks with captions.
 
@@ -78,6 +79,9 @@ def contact_sheet(
         Thumbnails shown of a set; how many more there are is written below.
     width : int
         Pixels the sheet may be wide.
+    tile : int, optional
+        Pixels of the longer side of a thumbnail; small images grow by whole factors up to it. 128 for up to 24 images,
+        else 64.
 
     Returns
     -------
@@ -99,13 +103,31 @@ def contact_sheet(
     if hasattr(images, "fetch"):
         raise DataError('a contact sheet is made of images: give it dataset.fetch(draw.indices)["image"]')
     check_arguments(contact_sheet, locals(), DataError)
+    return contact_page(
+        images, captions, title, mask=mask, canonical=canonical, sizes=sizes, limit=limit, width=width, tile=tile
+    ).image
+
+
+def contact_page(
+    images: Sequence[Pictures] | npt.NDArray[Any],
+    captions: Sequence[str],
+    title: str = "",
+    *,
+    mask: npt.ArrayLike | None = None,
+    canonical: Pictures | None = None,
+    sizes: Sequence[int] | None = None,
+    limit: int = 64,
+    width: int = 1400,
+    tile: int | None = None,
+) -> Page:
+    """Lay sets of images out as :func:`contact_sheet` does."""
     _check_numbers(len(images), captions=captions, canonical=canonical, sizes=sizes)
     used = _used(images, mask)
     shown = [
         [image if use else None for image, use in zip(row[:limit], uses, strict=False)]
         for row, uses in zip(images, used, strict=True)
     ]
-    cell = cell_for([image for row in (*images, () if canonical is None else canonical) for image in row[:limit]])
+    cell = cell_for([image for row in (*images, () if canonical is None else canonical) for image in row[:limit]], tile)
     front = 0 if canonical is None else cell.width + PADDING
     columns, across = _layout(max(len(shown), 1), max(map(len, shown), default=0) or 1, cell, width, front)
     inner = max(cell.span(columns) + front, _NARROWEST)
@@ -160,7 +182,7 @@ def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[i
     return found
 
 
-def _drawn(blocks: list[_Block], title: str, columns: int, across: int, cell: Cell, front: int) -> Image.Image:
+def _drawn(blocks: list[_Block], title: str, columns: int, across: int, cell: Cell, front: int) -> Page:
     card = max(cell.span(columns) + front, _NARROWEST) + 2 * PADDING
     rows = [_trim(blocks[start : start + across], columns) for start in range(0, len(blocks), across)]
     # neighbours begin their images at the same height, however long their captions are
@@ -177,7 +199,7 @@ def _drawn(blocks: list[_Block], title: str, columns: int, across: int, cell: Ce
             page.write(left + PADDING, top + PADDING - 2, block.caption)
             _draw_pictures(page, block, left + PADDING, top + PADDING + head, columns, front)
         top += height + GUTTER
-    return page.image
+    return page
 
 
 def _trim(blocks: list[_Block], columns: int) -> list[_Block]:

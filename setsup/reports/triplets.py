@@ -12,7 +12,7 @@ from setsup.reports.grid import check_picture, rows_of_images
 from setsup.reports.lettering import fit_text
 from setsup.reports.page import GUTTER, MARGIN, NOTES, PADDING, SKIP, Page, cell_for, lines_height
 
-__all__ = ["triplet_sheet"]
+__all__ = ["triplet_page", "triplet_sheet"]
 
 _HEADS = ("anchor", "positive", "negative")
 _ROWS = 8
@@ -25,6 +25,7 @@ def triplet_sheet(
     *,
     limit: int = 64,
     width: int = 1400,
+    tile: int | None = None,
 ) -> Image.Image:
     r"""Lay triplets out in rows, numbered as in their draw.
 
@@ -38,6 +39,8 @@ def triplet_sheet(
         Triplets shown.
     width : int
         Pixels the sheet may be wide.
+    tile : int, optional
+        Pixels of the longer side of a thumbnail, as in :func:`contact_sheet`.
 
     Returns
     -------
@@ -56,6 +59,18 @@ def triplet_sheet(
 
     """
     check_arguments(triplet_sheet, locals(), DataError)
+    return triplet_page(images, title, limit=limit, width=width, tile=tile).image
+
+
+def triplet_page(
+    images: Sequence[Sequence[npt.NDArray[Any]]] | npt.NDArray[Any],
+    title: str = "",
+    *,
+    limit: int = 64,
+    width: int = 1400,
+    tile: int | None = None,
+) -> Page:
+    """Lay triplets out as :func:`triplet_sheet` does."""
     rows = rows_of_images(images[:limit])
     wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
     if wrong is not None:
@@ -63,7 +78,7 @@ def triplet_sheet(
     for number, row in enumerate(rows):
         for image, name in zip(row, _HEADS, strict=True):
             check_picture(image, f"the {name} of triplet {number}")
-    cell = cell_for([image for row in rows for image in row])
+    cell = cell_for([image for row in rows for image in row], tile)
     card = 2 * PADDING + _NUMBER + cell.span(len(_HEADS))
     across = max(1, min((width - 2 * MARGIN + GUTTER) // (card + GUTTER), -(-len(rows) // _ROWS)))
     # as many full rows of cards as there are, all equally long
@@ -80,7 +95,7 @@ def triplet_sheet(
         left, top = MARGIN + place * (card + GUTTER), page.top + line * (height + GUTTER)
         page.card(left, top, card, height)
         _draw_card(page, chunk, left + PADDING, top + PADDING, number * per_card)
-    return page.image
+    return page
 
 
 def _draw_card(page: Page, rows: list[list[npt.NDArray[Any]]], left: int, top: int, first: int) -> None:

@@ -118,11 +118,11 @@ def run(options: Options) -> int:
     folder = expanded(options.out)
     need_writable(folder / "sheet.png")
     drawn = _draw(options) if options.replay is None else _replay(options, expanded(options.replay))
+    from setsup.reports import show
     from setsup_cli.draws import header, lines, write_files
-    from setsup_cli.sheets import draw_sheet
 
     # the sheet first: when an image cannot be read, no file is written
-    sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
+    sheet = show(drawn.dataset, drawn.draws, drawn.sampler, steps=_STEPS_SHOWN)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
     paths = write_files(folder, head, drawn.draws, sheet)
     if options.json:
@@ -212,15 +212,14 @@ def _replay(options: Options, path: Path) -> _Drawn:
 
 def _words(drawn: _Drawn) -> "list[list[SetWords]]":
     """What is fixed and what varies in each set of the first steps."""
-    from setsup.reports import describe, describe_triplets
+    from setsup.reports import describe, describe_triplets, orbit_names
     from setsup.samplers import TripletSampler
-    from setsup_cli.sheets import orbit
 
     table, found = drawn.dataset.factors, []
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
         if isinstance(drawn.sampler, TripletSampler):
-            found.append(describe_triplets(table, draw, orbit(drawn.sampler), _SETS_SHOWN))
+            found.append(describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN))
         else:
             found.append(describe(table, draw, _SETS_SHOWN))
     return found
