@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from setsup.errors import DataError
 from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
 from setsup.optional import LIBRARIES, installed
+from setsup_cli.advice import advise_command
 from setsup_cli.output import show_json, show_table
 from setsup_cli.parsing.arguments import Common
 
@@ -42,6 +43,7 @@ def run(options: Options) -> int:
     checks = [_python(), *_required(), *_optional(), _display(), *_renderers(), _manifests(), *_cache()]
     if options.json:
         show_json([asdict(check) for check in checks])
+        advise_command(options, ["setsup", "sample", "--inactive", "wall_hue"])
     else:
         show_table(["what", "state", ""], [[check.name, check.state, check.detail] for check in checks])
     return 2 if any(check.state == "missing" for check in checks) else 0

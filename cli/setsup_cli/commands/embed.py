@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise, python_command, write_literal
 from setsup_cli.embedding_files import FILES, write_embeddings
 from setsup_cli.encoders.options import (
     MODE,
@@ -155,6 +156,10 @@ def run(options: "Options | ByEncoder") -> int:
         say(f"{_named(dataset, split)}: {len(numbers):,} rows, {dimensions}")
     for path in files.values():
         say(str(path))
+    array = next(path for path in files.values() if path.suffix == ".npy")
+    factors = f"factors = setsup.FactorTable.from_parquet({write_literal(str(files['factors']))})"
+    loaded = f'embeddings = numpy.load({write_literal(str(array))}, mmap_mode="r")'
+    advise(options, python_command("import numpy, setsup", loaded, factors))
     return 0
 
 

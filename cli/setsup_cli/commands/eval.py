@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import SetsupError, need
+from setsup_cli.advice import advise_command
 from setsup_cli.encoders import evaluating
 from setsup_cli.encoders.options import MODE, names_encoder
 from setsup_cli.output import say, show_json
@@ -100,6 +101,8 @@ def run(options: Any) -> int:
             say_results(one.results_path, kept)
     if options.json:
         show_json(found)
+    elif found:
+        advise_command(options, ["setsup", "report", found[0]["preset"], *options.runs])
     return 0
 
 

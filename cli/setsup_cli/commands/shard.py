@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
+from setsup_cli.advice import advise
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.sampling import sample_command
@@ -139,6 +140,7 @@ def run(options: Options) -> int:
         raise KeyboardInterrupt(f"{said}; run the same command to resume") from None
     about = _about(written, before, _left_out(dataset, written))
     show_result(options.json, about, _words(about))
+    advise(options, about["next"])
     return 0
 
 
@@ -241,4 +243,3 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     if about["left_out"]:
         yield f"left out, since --size changes the images: {', '.join(about['left_out'])}"
     yield about["open"]
-    yield about["next"]

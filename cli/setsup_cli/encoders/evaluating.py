@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import need
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise_command
 from setsup_cli.encoders.options import (
     EncoderOptions,
     check_named,
@@ -101,4 +102,7 @@ def run(options: Any) -> int:
         show_json({"folder": str(folder), **about, **encoder.about, "left_out": found.left_out, "evaluations": kept})
     else:
         say_results(folder / EVALUATION, kept)
+        if options.table is None:
+            words = [options.dataset, "--encoder", options.encoder, "--encoder", "pixels", "--split", options.split]
+            advise_command(options, ["setsup", "report", "factors", *(words if options.split else words[:-2])])
     return 0

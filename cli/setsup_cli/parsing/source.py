@@ -22,8 +22,10 @@ __all__ = [
     "check_root",
     "find_source",
     "numbers",
+    "open_call",
     "open_source",
     "read_source_options",
+    "source_words",
     "word_options",
 ]
 
@@ -54,7 +56,39 @@ def find_source(options: Named) -> "tuple[str | Path, SourceKind]":
 
 def open_source(options: Named) -> "Dataset":
     """Open the source that the options of a subcommand name."""
-    from setsup.opening import KINDS, open, options_of
+    from setsup.opening import open
+
+    source, kind, given = _asked(options)
+    return open(source, options.root, options.split, kind=kind, **given)
+
+
+def source_words(options: Named) -> list[str]:
+    """Words of the options, besides the name, that open the same source."""
+    words: list[str] = []
+    for name in ("root", "split", "index", "image"):
+        if (value := getattr(options, name, None)) is not None:
+            words += [f"--{name}", str(value)]
+    for name in ("kinds", "option"):
+        if value := getattr(options, name, None):
+            words += [f"--{name}", *value]
+    return words
+
+
+def open_call(options: Named) -> str:
+    """The expression of Python that opens the same source."""
+    from setsup_cli.advice import write_literal
+
+    source, kind, given = _asked(options)
+    chosen = any(word.startswith(_KIND) for word in options.option or ())
+    asked = {"root": options.root, "split": options.split, "kind": kind if chosen else None, **given}
+    named = {name: str(one) if isinstance(one, Path) else one for name, one in asked.items() if one is not None}
+    words = [write_literal(str(source)), *(f"{name}={write_literal(one)}" for name, one in named.items())]
+    return f"setsup.open({', '.join(words)})"
+
+
+def _asked(options: Named) -> "tuple[str | Path, SourceKind, dict[str, Any]]":
+    """Source, kind and options of the dataset that the options of a subcommand name."""
+    from setsup.opening import KINDS, options_of
 
     source, kind = find_source(options)
     check_root(options.root)
@@ -65,7 +99,7 @@ def open_source(options: Named) -> "Dataset":
         if name not in options_of(source, kind):
             raise DataError(f"--{name} goes with {where}, and {source} is {KINDS[kind]}")
         given[name] = assignments(value, "--kinds", "kind") if name == "kinds" else value
-    return open(source, options.root, options.split, kind=kind, **given)
+    return source, kind, given
 
 
 def read_source_options(words: Sequence[str], source: str | Path, kind: "SourceKind | None" = None) -> dict[str, Any]:
