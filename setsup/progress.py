@@ -1,6 +1,7 @@
 """Progress of long work on standard error: a bar on a terminal, elsewhere one line per minute through logging."""
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -34,14 +35,14 @@ def progress(
 ) -> Iterator[Advance]:
     """Show the progress of long work, its speed and the time left.
 
-    On a terminal this is a bar, which disappears when the work ends; work within that has no bar of its own. Elsewhere
-    one line per minute is logged at INFO, and rich is not imported; work of less than a minute logs nothing. A level
-    above INFO of the logger ``setsup``, as ``-q`` sets it, silences both.
+    On a terminal (not a dumb one) this is a bar, which disappears when the work ends; work within that has no bar of
+    its own. Elsewhere one line per minute is logged at INFO, and rich is not imported; work of less than a minute logs
+    nothing. A level above INFO of the logger ``setsup``, as ``-q`` sets it, silences both.
     """
     if logging.getLogger("setsup").level > logging.INFO:
         yield _silent
         return
-    if sys.stderr is None or not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield _Lines(total, what, unit, note)
         return
     from rich.console import Console

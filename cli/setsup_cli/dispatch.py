@@ -39,6 +39,18 @@ EXAMPLES = {
     "setsup sample --table photos.csv --inactive subject": "your own images",
 }
 
+_OPTIONS = {
+    "--help, -h": "show this help; `setsup help SUBCOMMAND` shows that of a subcommand",
+    "--version, -V": "show the version",
+    "--install-completion": "install completion for your shell: bash, zsh or fish",
+}
+_COMMON = (
+    "All subcommands have --json (output JSON), --quiet, -q (no progress and no advice on standard error) and "
+    "--verbose, -v (log details to standard error)."
+)
+_BESIDE = 60
+"""Columns from which a description stands beside its name."""
+
 
 def run(words: list[str]) -> int:
     """Run the command to an exit code, with one sentence for what goes wrong."""
@@ -125,17 +137,36 @@ def _log_to_stderr(least: str) -> Iterator[None]:
 
 
 def _help() -> str:
-    subcommands = "\n".join(f"  {name:<10} {line}" for name, line in SUBCOMMANDS.items())
-    examples = "\n".join(f"  {command}\n      {line}" for command, line in EXAMPLES.items())
-    return (
-        "Usage: setsup SUBCOMMAND [OPTIONS]\n\n"
-        "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning.\n\n"
-        f"Subcommands:\n{subcommands}\n\n"
-        "Options:\n"
-        "  --help, -h            show this help; `setsup help SUBCOMMAND` shows that of a subcommand\n"
-        "  --version, -V         show the version\n"
-        "  --install-completion  install completion for your shell: bash, zsh or fish\n\n"
-        "All subcommands have --json (output JSON), --quiet, -q (no progress and no advice on standard error) and\n"
-        "--verbose, -v (log details to standard error).\n\n"
-        f"Examples:\n{examples}\n"
-    )
+    import shutil
+    import textwrap
+
+    width = shutil.get_terminal_size((120, 24)).columns - 1
+
+    def wrap(text: str, first: str = "", indent: int = 0) -> str:
+        return textwrap.fill(
+            text,
+            max(width, indent + 1),
+            initial_indent=first,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def entry(name: str, line: str, least: int) -> str:
+        if width < _BESIDE:
+            return f"  {name}\n{wrap(line, ' ' * 6, 6)}"
+        return wrap(line, f"  {name:<{least}} ", least + 3)
+
+    parts = [
+        wrap("Usage: setsup SUBCOMMAND [OPTIONS]"),
+        wrap(
+            "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning."
+        ),
+        "\n".join(["Subcommands:", *(entry(name, line, 10) for name, line in SUBCOMMANDS.items())]),
+        "\n".join(["Options:", *(entry(name, line, 21) for name, line in _OPTIONS.items())]),
+        wrap(_COMMON),
+        "\n".join(
+            ["Examples:", *(f"{wrap(one, '  ', 6)}\n{wrap(line, ' ' * 6, 6)}" for one, line in EXAMPLES.items())]
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"

@@ -101,9 +101,18 @@ def run(options: Any) -> int:
             say_results(one.results_path, kept)
     if options.json:
         show_json(found)
-    elif found:
-        advise_command(options, ["setsup", "report", found[0]["preset"], *options.runs])
+    else:
+        advise_command(options, _next(presets[0], options))
     return 0
+
+
+def _next(preset: "Preset", options: Options) -> list[object]:
+    """Words of the command that compares the results with the paper's, or embeds where no paper has them."""
+    from setsup.experiments import presets
+
+    if preset.name in presets():
+        return ["setsup", "report", preset.name, *(options.runs or ())]
+    return ["setsup", "embed", *(options.runs or ())[:1], *(["--preset", options.preset] if options.preset else [])]
 
 
 def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:

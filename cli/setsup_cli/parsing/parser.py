@@ -116,13 +116,16 @@ def _columns(console: "Console", options: object, entries: object) -> tuple["Col
 def print_help(subcommand: Subcommand, line: str) -> None:
     """Print the help of a subcommand to standard output, after a line about it."""
     from cyclopts.help import DefaultFormatter
-    from rich.console import Console
+
+    from setsup_cli.output import console
+    from setsup_cli.parsing.narrow import NARROW, NarrowFormatter
 
     # rendered first: rich exits by itself where standard output is closed
     text = StringIO()
+    screen = console(text)
     app = _app([subcommand._replace(help=f"{line}\n\n{subcommand.help}")])
-    app.help_formatter = DefaultFormatter(column_specs=_columns)
-    app.help_print([subcommand.name], console=Console(file=text, force_terminal=sys.stdout.isatty()))
+    app.help_formatter = NarrowFormatter() if screen.width < NARROW else DefaultFormatter(column_specs=_columns)
+    app.help_print([subcommand.name], console=screen)
     sys.stdout.write(text.getvalue())
 
 
