@@ -4,20 +4,26 @@ import shlex
 import sys
 from collections.abc import Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from setsup_cli.parsing.arguments import Common
+from setsup_cli.parsing.values import write_literal
 
 if TYPE_CHECKING:
     from setsup.samplers import Sampler
 
-__all__ = ["advise", "advise_command", "python_command", "sampler_call", "write_literal"]
+__all__ = ["advise", "advise_command", "is_watched", "python_command", "sampler_call"]
 
 
 def advise(options: Common, command: str) -> None:
     """Name a command for the shell on standard error, where a person reads both streams."""
-    if not (options.json or options.quiet) and sys.stdout.isatty() and sys.stderr.isatty():
+    if not (options.json or options.quiet) and is_watched():
         sys.stderr.write(f"next: {command}\n")
+
+
+def is_watched() -> bool:
+    """Whether a person reads both streams."""
+    return sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def advise_command(options: Common, words: Sequence[object]) -> None:
@@ -39,9 +45,3 @@ def sampler_call(sampler: "Sampler", table: str) -> str:
         del given["stream"]
     words = [table, *(f"{name}={write_literal(one)}" for name, one in given.items())]
     return f"setsup.{kind.__name__}({', '.join(words)})"
-
-
-def write_literal(value: Any) -> str:
-    """A value of Python, in double quotes where that is possible, since the shell needs the single ones."""
-    text = repr(value)
-    return text if '"' in text or "\\" in text else text.replace("'", '"')

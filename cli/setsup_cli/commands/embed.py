@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise, python_command, write_literal
+from setsup_cli.advice import advise, python_command
 from setsup_cli.embedding_files import FILES, write_embeddings
 from setsup_cli.encoders.options import (
     MODE,
@@ -24,6 +24,7 @@ from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Dev
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.source import check_root, open_source, read_source_options
+from setsup_cli.parsing.values import write_literal
 from setsup_cli.runs import check_device, describe_run, opened
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from setsup.checks import check_choice
 from setsup.errors import DataError, FactorError, near
 from setsup_cli.parsing.arguments import DEFAULT, Named
-from setsup_cli.parsing.values import is_readable, read_options
+from setsup_cli.parsing.values import is_readable, read_options, write_literal
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -76,8 +76,6 @@ def source_words(options: Named) -> list[str]:
 
 def open_call(options: Named) -> str:
     """The expression of Python that opens the same source."""
-    from setsup_cli.advice import write_literal
-
     source, kind, given = _asked(options)
     chosen = any(word.startswith(_KIND) for word in options.option or ())
     asked = {"root": options.root, "split": options.split, "kind": kind if chosen else None, **given}

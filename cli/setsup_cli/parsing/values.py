@@ -23,6 +23,7 @@ __all__ = [
     "is_sequence",
     "metavar",
     "read_options",
+    "write_literal",
     "write_options",
     "write_value",
 ]
@@ -101,6 +102,12 @@ def write_value(value: Any, separator: str = " ") -> str:
     if isinstance(value, tuple | list):
         return separator.join(write_value(one, separator) for one in value)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def write_literal(value: Any) -> str:
+    """A value of Python, in double quotes where that is possible, since the shell needs the single ones."""
+    text = repr(value)
+    return text if '"' in text or "\\" in text else text.replace("'", '"')
 
 
 # -- dataset options ---------------------------------------------------------------------------------------------------

@@ -26,12 +26,14 @@ RayGpus = Annotated[float, option("N", "GPUs per unit of work, such as 0.25.")]
 """The option ``--ray-gpus``."""
 
 
-def cluster(on: Literal["ray"] | None, address: str | None, gpus: float) -> "Ray | None":
+def cluster(on: str | None, address: str | None, gpus: float) -> "Ray | None":
     """The cluster that options name; None for this machine."""
     if on is None:
         if address is not None or gpus:
             raise SetsupError("--ray-address and --ray-gpus require --on ray")
         return None
+    if on != "ray":
+        raise SetsupError(f"--on must be ray, not {on!r}; without --on the command runs on this machine")
     need("--on ray needs", "ray")
     from setsup.jobs import Ray
 
