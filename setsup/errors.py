@@ -7,7 +7,8 @@ kind is a bug.
 import difflib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "RowError",
     "SamplerError",
     "SetsupError",
+    "about_file",
     "brief",
     "imported",
     "near",
@@ -138,6 +140,19 @@ class SamplerError(SetsupError):
 
 class EndlessError(SamplerError, TypeError):
     """An infinite sampler has no length; it is a TypeError too, as for all objects without a length."""
+
+
+@contextmanager
+def about_file(file: "str | os.PathLike[str]") -> Iterator[None]:
+    """Name the file at fault in errors about data that name none."""
+    try:
+        yield
+    except LibraryError:
+        raise
+    except DataError as error:
+        if error.file is None:
+            error.file = os.fspath(file)
+        raise
 
 
 def brief(value: object) -> str:

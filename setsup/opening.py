@@ -16,7 +16,7 @@ from setsup.datasets import Dataset, from_huggingface, load, names, open_images,
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.own.image_folder import ENDINGS
 from setsup.datasets.registry import check_options, find_opener, opener_options
-from setsup.errors import DataError, near
+from setsup.errors import DataError, about_file, near
 from setsup.files.expand_user import expanded
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
@@ -117,7 +117,8 @@ def open(
         raise DataError(f"{source} is {KINDS[kind]}, which needs no other files; leave out the root {root}")
     opener = _find_opener(source, kind)
     check_options(str(source), opener, options)
-    dataset: Dataset = opener(source, **options)
+    with about_file(source):
+        dataset: Dataset = opener(source, **options)
     if split is not None:
         dataset = open_split(dataset, split)
     return dataset if where is None else dataset.where(where)

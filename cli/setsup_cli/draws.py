@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import written
 from setsup_cli.places import free_place, holds_nothing_else
 
@@ -224,6 +224,11 @@ class Recorded:
 
 def read_draws(path: Path) -> Recorded:
     """Read a ``draws.jsonl``."""
+    with about_file(path):
+        return _read(path)
+
+
+def _read(path: Path) -> Recorded:
     try:
         found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as error:

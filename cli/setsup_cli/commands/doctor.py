@@ -43,9 +43,9 @@ def run(options: Options) -> int:
     checks = [_python(), *_required(), *_optional(), _display(), *_renderers(), _manifests(), *_cache()]
     if options.json:
         show_json([asdict(check) for check in checks])
-        advise_command(options, ["setsup", "sample", "--inactive", "wall_hue"])
     else:
         show_table(["what", "state", ""], [[check.name, check.state, check.detail] for check in checks])
+        advise_command(options, ["setsup", "sample", "--inactive", "wall_hue"])
     return 2 if any(check.state == "missing" for check in checks) else 0
 
 

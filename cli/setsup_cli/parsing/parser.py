@@ -150,6 +150,7 @@ def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
     The values of an unknown option are all words up to the next one, but a single word where no argument would be left.
     """
     words = [word for word in words if word not in ("-h", "--help")]
+    _check_words(subcommand, words)
     for most in (len(words), 1):
         known = list(words)
         while True:
