@@ -122,7 +122,7 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
     for word in words:
         option, equals, value = word.partition("=")
         if not (option and equals):
-            example = next(iter(describe_options(known)), "size=64,64")
+            example = next(iter(describe_options(known)), "size=64,64").partition("|")[0]
             raise DataError(f"--option takes NAME=VALUE, such as {example}, not {word!r}")
         if option not in known:
             there = ", ".join(describe_options(known)) or "none"
