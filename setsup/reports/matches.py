@@ -90,8 +90,46 @@ def match_sheet(
 ) -> Image.Image:
     r"""Lay out pairs of views in rows: matches visible in both views on the left, occluded ones on the right.
 
-    `tile` is the longer side of a view in pixels, 320 by default, and `scale` the factor of the resolution, as of
-    :func:`setsup.reports.contact_sheet`.
+    A line joins a pixel of view 1 to its place in view 2. Colours go round the middle of view 1, so that neighbours
+    look alike and crossing lines are told apart; many lines are finer, and let what is below them through.
+
+    Parameters
+    ----------
+    views : sequence of pairs of (height, width, channels) uint8
+        Grey, sRGB or sRGB with alpha; both views of a pair have one height.
+    pairs : sequence of PixelPairs, one a pair of views
+        What is joined.
+    captions : sequence of str, one a pair of views
+        Followed by the number of pixels of each status.
+    title : str
+        Title of the sheet; lines after ``\n`` are softer.
+    shown : int
+        Lines drawn of each status, chosen by a fixed key.
+    tile : int, optional
+        Longer side of a view in pixels, at scale 1; 320 by default, whatever the size of the views.
+    scale : int
+        Factor of the resolution, as of :func:`contact_sheet`.
+
+    Returns
+    -------
+    RGB image
+
+    Raises
+    ------
+    DataError
+        When an array is no image, two views differ in height, there are not as many pairs or captions as views, `tile`
+        is not from 8 to 4096, or `scale` not from 1 to 8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setsup.correspondence import PixelPairs
+    >>> corners = np.array([[2.0, 3.0], [40.0, 20.0]])
+    >>> found = PixelPairs(corners, corners + 4, np.zeros((2, 3)), np.zeros(2, int), np.array([0, 1]))
+    >>> view = np.zeros((48, 64, 3), np.uint8)
+    >>> match_sheet([(view, view)], [found], ["one pair"], tile=128).mode
+    'RGB'
+
     """
     check_arguments(match_sheet, locals(), DataError)
     check_measures(tile, scale)
@@ -99,11 +137,11 @@ def match_sheet(
         raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")
     drawn = []
     for (view1, view2), found in zip(views, pairs, strict=True):
-        parts = [found.select(found.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]
+        held = [found.select(found.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]
         drawn.append(
             [
                 matches_drawn(view1, view2, _some(part, shown), occluded=place > 0, tile=tile, scale=scale)
-                for place, part in enumerate(parts)
+                for place, part in enumerate(held)
             ]
         )
     width = max(-(-part.width // scale) for parts in drawn for part in parts)
@@ -157,7 +195,7 @@ def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colours: Reals, o
     fine = 4 if size < 2 else 2
     count = max(len(starts), 1)
     wide = 2.1 * size * float(np.clip((60 / count) ** 0.3, 0.5, 1.0)) * (0.75 if occluded else 1.0)
-    dark = 0.6 * size * float(np.clip((60 / count) ** 0.5, 0.25, 1.0))
+    dark = 0.75 * size * float(np.clip((60 / count) ** 0.5, 0.25, 1.0))
     opaque = round(255 * float(np.clip((120 / count) ** 0.35, 0.45, 1.0)))
     dot = 2.9 * size * float(np.clip((60 / count) ** 0.3, 0.5, 1.0))
     layer = Image.new("RGBA", (page.width * fine, page.height * fine))

@@ -39,6 +39,7 @@ _SHAPE = 1.5  # and of the images of a block
 _RAGGED = 0.75  # what a last row that is not full costs
 _NARROW = 300  # a caption in a narrower block breaks into many lines
 _NARROWEST = 220
+_TRIMMED = 0.02  # of an image that may be cropped without a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,5 +310,5 @@ def _draw_pictures(page: Page, block: _Block, left: int, top: int, boxes: Sequen
 
 
 def _is_cropped(picture: npt.NDArray[Any]) -> bool:
-    height, width = picture.shape[:2]
-    return shown_aspect(width, height) != width / height
+    height, width = int(picture.shape[0]), int(picture.shape[1])
+    return abs(shown_aspect(width, height) * height / width - 1) > _TRIMMED

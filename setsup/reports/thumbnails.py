@@ -57,7 +57,7 @@ def filled(pixels: npt.NDArray[Any], width: int, height: int) -> Image.Image:
     cover = (max(width, across), height) if across >= width else (width, max(height, down))
     found = _resized(image, cover)
     if found.size == (width, height):
-        return found
+        return found.copy() if found.readonly else found  # the caller's array may change later
     left, top = (found.width - width) // 2, (found.height - height) // 2
     return found.crop((left, top, left + width, top + height))
 
@@ -73,10 +73,12 @@ def _opened(pixels: npt.NDArray[Any]) -> Image.Image:
     image = Image.fromarray(np.ascontiguousarray(plane))
     if image.mode == "RGBA":
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _resized(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    if size == image.size:
+        return image
     if size[0] < image.width or size[1] < image.height:
         return image.resize(size, Image.Resampling.LANCZOS)
     times = min(size[0] // image.width, size[1] // image.height)

@@ -27,6 +27,7 @@ __all__ = ["orbit_names", "show"]
 _MEMBERS = 64
 _BLOCKS = 32
 _IMAGES = 512
+_FEW = 24  # images that are shown larger
 
 Images = list[npt.NDArray[Any]]
 
@@ -199,5 +200,6 @@ def _images(dataset: Dataset, rows: npt.NDArray[np.int64], tile: int | None) -> 
         raise DataError(f"{dataset.name} has no images to show; its modalities: {', '.join(dataset.modalities)}")
     if None not in dataset.modalities[name].shape:
         return list(dataset.fetch(rows.reshape(-1), [name])[name])
-    target = max(tile or 0, 128)
+    # in rows of one height, a wide image takes more pixels than in a cell
+    target = max(tile or 0, 128) * (2 if rows.size <= _FEW else 1)
     return [np.asarray(thumbnail(dataset.fetch(row, [name])[name], target)) for row in rows.reshape(-1)]
