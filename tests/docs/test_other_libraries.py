@@ -116,7 +116,9 @@ def small_benchmark(folder: Path) -> Any:
 @pytest.mark.filterwarnings("ignore")  # those of other libraries, about others still
 @pytest.mark.parametrize(("page", "library"), CASES, ids=[f"{page.stem}-{name}" for page, name in CASES])
 @pytest.mark.usefixtures("site")
-def test_code_of_another_library_runs(page: Path, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_another_library_runs(
+    page: Path, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     if library == "disent" and find_spec("torchvision") is None:
@@ -145,11 +147,13 @@ def parts_of_the_page(library: str, folder: Path) -> dict[str, Any]:
     text = (DOCS / "transforms.md").read_text(encoding="utf-8")
     section = text.partition("## Transforms of other libraries")[2].partition("\n## ")[0]
     first = "import setsup\nimport torch\nfrom itertools import islice\n"
-    first += "shapes = setsup.load('shapes3d-procedural')\nsets = setsup.SetSampler(shapes.factors, inactive=['wall_hue'], size=16, sets=2)\n"
+    first += "shapes = setsup.load('shapes3d-procedural')\n"
+    first += "sets = setsup.SetSampler(shapes.factors, inactive=['wall_hue'], size=16, sets=2)\n"
     (folder / "section.md").write_text(f"```python\n{first}```\n{section}", encoding="utf-8")
     return namespace(folder / "section.md", library, folder)
 
 
+@pytest.mark.long("documented pages and examples")
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_transforms_of_other_libraries_do_not_depend_on_workers_ranks_or_a_resume(name: str, tmp_path: Path) -> None:
     library = name.partition(",")[0]
@@ -183,7 +187,9 @@ def test_an_image_does_not_depend_on_the_number_of_sets(name: str, tmp_path: Pat
     pytest.importorskip(library, reason=f"{library} is not installed")
     transform = TRANSFORMS[name](parts_of_the_page(library, tmp_path))
     image = np.asarray(SHAPES.fetch(np.arange(8).reshape(2, 4))["image"])
-    of = np.asarray if library == "albumentations" else lambda found: torch.from_numpy(np.moveaxis(found, -1, -3).copy())
+    of = (
+        np.asarray if library == "albumentations" else lambda found: torch.from_numpy(np.moveaxis(found, -1, -3).copy())
+    )
     both = transform({"image": of(image), "indices": np.zeros((2, 4)), "step": 5})["image"]
     one = transform({"image": of(image[:1]), "indices": np.zeros((1, 4)), "step": 5})["image"]
     np.testing.assert_array_equal(np.asarray(both[:1]), np.asarray(one))
