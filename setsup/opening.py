@@ -4,17 +4,19 @@ A string is an address, else the name of a benchmark, else a path; a :class:`~pa
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from inspect import Parameter
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset, from_huggingface, load, names, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
-from setsup.datasets.own.image_folder import ENDINGS
+from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
+from setsup.datasets.own.image_archive import is_archive, is_image_archive
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, near
 from setsup.files.expand_user import expanded
@@ -28,7 +30,7 @@ KINDS: dict[SourceKind, str] = {
     "rendered": "a rendered dataset",
     "shards": "a set of shards",
     "table": "a table",
-    "images": "a folder of images",
+    "images": "a folder or archive of images",
     "huggingface": "a saved Hugging Face dataset",
 }
 """What each kind of source is called in messages."""
@@ -44,6 +46,7 @@ _MARKS: dict[str, SourceKind] = {
 
 _TABLES = (".csv", ".parquet", ".pq")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
+_SEARCHED = 20_000  # entries of all folders among which images are sought
 
 
 def open(
@@ -66,7 +69,7 @@ def open(
         - the name of a benchmark, one of :func:`setsup.names`;
         - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
         - a CSV or Parquet file;
-        - a folder of images, as :func:`setsup.datasets.open_images` takes it;
+        - a folder of images, or a zip or tar of one, as :func:`setsup.datasets.open_images` takes it;
         - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote.
 
         A string that is both a name and a path is the name: write ``"./mnist"`` or ``Path("mnist")`` for the path.
@@ -124,11 +127,11 @@ def open(
 
 
 def find_kind(source: Path | str) -> SourceKind:
-    """Decide what a source is, by its form and the names of files; none of them is read."""
+    """Decide what a source is, by its form and the names of files, also those in a zip or tar; none of them is read."""
     from setsup.shards.stores.opening import intended_address
 
     path = expanded(source)
-    if path.suffix.lower() == ".tar" and not path.is_dir():
+    if path.suffix.lower() == ".tar" and not path.exists():
         raise _one_tar(str(source))
     if isinstance(source, str):
         if "://" in source or intended_address(source) is not None:
@@ -137,6 +140,10 @@ def find_kind(source: Path | str) -> SourceKind:
             return "benchmark"
     if is_table(path):
         return "table"
+    if is_archive(path):
+        if is_image_archive(path, _MARKS):
+            return "images"
+        raise _one_tar(str(source))
     # a catalogue of shards that is no file is reported by what reads it
     found = {
         kind: mark
@@ -192,9 +199,17 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
 
 
 def _holds_images(folder: Path) -> bool:
-    """Whether there are images among the first files of a folder and of the folders within it."""
-    found = (islice(folder.glob(pattern), _LOOKED_AT) for pattern in ("*", "*/*", "*/*/*"))
-    return any(path.suffix.lower() in ENDINGS for path in chain.from_iterable(found))
+    """Whether there is an image among the first files of a folder and of the folders within it, those above first."""
+    waiting, left = deque([folder]), _SEARCHED
+    while waiting and left > 0:
+        with suppress(OSError), os.scandir(waiting.popleft()) as entries:
+            for entry in islice(entries, _LOOKED_AT):
+                left -= 1
+                if entry.name.lower().endswith(KNOWN_ENDINGS):
+                    return True
+                if entry.is_dir():
+                    waiting.append(Path(entry.path))
+    return False
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------

@@ -63,6 +63,8 @@ LIBRARIES = {
         Library("s3fs", "s3fs", ("shards",), "shards over s3://"),
         Library("ray", "ray", ("ray",), "--on ray"),
         Library("pandas", "pandas", ("pandas",), "tables from and to pandas"),
+        Library("pillow_heif", "pillow-heif", (), "images that end in .heic, .heif or .hif"),
+        Library("pillow_avif", "pillow-avif-plugin", (), "images that end in .avif, with a Pillow before 11.3"),
         Library("timm", "timm", (), "encoders of timm: --encoder timm:NAME"),
         Library("tensorboard", "tensorboard", (), "train --log tensorboard"),
         Library("wandb", "wandb", (), "train --log wandb"),

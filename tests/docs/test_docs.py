@@ -84,6 +84,10 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             Image.new("RGB", (48, 64), (red, 50 * place, 90)).save(tmp_path / name)
             lines.append(f"{name},{subject},{light},{38 + place / 2}")
     (tmp_path / "photos.csv").write_text("\n".join(lines) + "\n")
+    for folder, red in (("cats", 40), ("dogs", 200)):
+        (tmp_path / "pets" / folder).mkdir(parents=True)
+        for number in range(8):
+            Image.new("RGB", (72, 64), (red, 20 * number, 90)).save(tmp_path / "pets" / folder / f"{number}.jpg")
     for place in (tmp_path, tmp_path / "examples"):
         place.mkdir(exist_ok=True)
         (place / OWN.name).write_text(replaced(OWN.read_text(), FASTER))
