@@ -17,7 +17,7 @@ document.addEventListener("DOMContentLoaded", () => {
   };
 
   const asked = new URLSearchParams(location.search);
-  const words = made("input", { type: "search", name: "factor", placeholder: "azimuth, digit, mnist …", autocomplete: "off", value: asked.get("factor") ?? "" });
+  const words = made("input", { type: "search", name: "factor", placeholder: "azimuth, digit", autocomplete: "off", value: asked.get("factor") ?? "" });
   const list = made("datalist", { id: "factors" }, ...factors.map((name) => made("option", { value: name })));
   words.setAttribute("list", "factors");
   const selects = Object.entries(choices).map(([name, options]) => {

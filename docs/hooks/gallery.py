@@ -45,7 +45,7 @@ def card(manifest: Manifest) -> str:
         f"[{image(manifest.name)}]({page}){{ tabindex=-1 }}\n\n"
         f"{source}\n{{ .origin }}\n\n"
         f"[`{manifest.name}`]({page})\n{{ .name }}\n\n"
-        f"{manifest.title}<br>{amount(manifest)}<br>{manifest.licence.name[:1].upper()}{manifest.licence.name[1:]}\n\n"
+        f"{manifest.title}<br>{amount(manifest)}<br>Licence: {manifest.licence.name}\n\n"
         f"{_factors(manifest)}\n{{ .factors }}\n\n</article>"
     )
 

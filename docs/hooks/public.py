@@ -22,7 +22,7 @@ def names() -> str:
             rows.append('| `__version__` | Version of the installed package, such as `"0.1.0"`. |')
             continue
         value = getattr(setsup, name)
-        place = next((link for link, found in documented.get(name, ()) if locate(found) is value), None)
+        place = next((link for link, found in documented.get(name.lower(), ()) if locate(found) is value), None)
         if place is None:
             missing.append(f"setsup.{name}")
             place = f"#setsup.{name}"
@@ -31,11 +31,11 @@ def names() -> str:
 
 
 def _documented() -> dict[str, list[tuple[str, str]]]:
-    """Links and paths of what the other pages document, by the last part of the name."""
+    """Links and paths of what the other pages document, by the last part of the name in lower case: `loader` is the class `Loader`."""
     found = dict[str, list[tuple[str, str]]]()
     for page in sorted(API.glob("*.md")):
         for path in _ENTRY.findall(page.read_text(encoding="utf-8")):
-            found.setdefault(path.rpartition(".")[2], []).append((f"{page.name}#{path}", path))
+            found.setdefault(path.rpartition(".")[2].lower(), []).append((f"{page.name}#{path}", path))
     return found
 
 
