@@ -59,10 +59,10 @@ def ranked(entries: list[dict[str, Any]], words: str) -> list[str]:
     counts = [Counter(_words(entry["text"])) for entry in entries]
     titles = [_words(entry["title"]) for entry in entries]
     mean = sum(counter.total() for counter in counts) / len(counts)
-    rare = {
-        term: math.log(1 + len(entries) / (1 + sum(term in c or term in t for c, t in zip(counts, titles, strict=True))))
-        for term in terms
-    }
+    rare = {}
+    for term in terms:
+        holding = sum(term in counter or term in title for counter, title in zip(counts, titles, strict=True))
+        rare[term] = math.log(1 + len(entries) / (1 + holding))
     scores = dict[str, float]()
     for entry, counter, title in zip(entries, counts, titles, strict=True):
         scale = 1.2 * (0.25 + 0.75 * counter.total() / mean)

@@ -31,7 +31,7 @@ def names() -> str:
 
 
 def _documented() -> dict[str, list[tuple[str, str]]]:
-    """Links and paths of what the other pages document, by the last part of the name in lower case: `loader` is the class `Loader`."""
+    """Links and paths of what the other pages document, by the end of its name in lower case: `loader` is a `Loader`."""
     found = dict[str, list[tuple[str, str]]]()
     for page in sorted(API.glob("*.md")):
         for path in _ENTRY.findall(page.read_text(encoding="utf-8")):

@@ -28,7 +28,6 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OWN = ROOT / "examples" / "a_method_of_your_own.py"
 TRIPLETS = ROOT / "tests" / "experiments" / "sketches" / "orbit_triplets.py"
 PLAN = ROOT / "examples" / "plan_shards.py"  # tests/docs/test_planning.py runs it
-HOOKS = ROOT / "docs" / "hooks"
 END = "\x1e"
 LONG = pytest.mark.long("documented pages and examples")
 
@@ -206,17 +205,6 @@ def test_first_weights_of_layers_that_take_no_generator_follow_the_seed() -> Non
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.fixture
-def hooks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Import what the build of the site imports, and forget it again."""
-    before = set(sys.modules)
-    monkeypatch.syspath_prepend(str(HOOKS))
-    yield
-    for name in set(sys.modules) - before:
-        if str(HOOKS) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-
-
 @pytest.mark.usefixtures("hooks")
 def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None:
     import cards
@@ -232,7 +220,9 @@ def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None
         for part in filter(None, wanted):
             assert part.lower() in page.lower(), f"{name}: {part}"
         assert f"]({name}.md)" in shown
-        assert (ROOT / "docs" / "images" / "datasets" / f"{name}.webp").is_file(), f"docs/hooks/illustrations.py: {name}"
+        assert (ROOT / "docs" / "images" / "datasets" / f"{name}.webp").is_file(), (
+            f"docs/hooks/illustrations.py: {name}"
+        )
 
 
 @pytest.mark.usefixtures("hooks")
