@@ -152,7 +152,7 @@ def test_console_blocks_hold_known_commands() -> None:
     for page in PAGES:
         for _, lines, _ in fenced(page.read_text(), "console"):
             for line in lines:
-                assert re.match(r"\$ (setsup|make) ", line), f"{page_name(page)}: {line}"
+                assert re.match(r"\$ (setsup|make|pip|python|conda|uv|git|cd|apt) ", line), f"{page_name(page)}: {line}"
 
 
 def test_the_commands_of_the_readme_run(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,7 +220,9 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("hooks")
 def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None:
     import cards
+    import gallery
 
+    shown = gallery.gallery()
     assert {*cards.names(), "table"} == set(manifest_names())
     for name in cards.names():
         manifest, page = load_manifest(name), cards.page(name)
@@ -229,7 +231,8 @@ def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None
             wanted += [file.path, file.sha256, f"{file.size:,}" if file.size else None]
         for part in filter(None, wanted):
             assert part.lower() in page.lower(), f"{name}: {part}"
-        assert f"]({name}.md)" in cards.index()
+        assert f"]({name}.md)" in shown
+        assert (ROOT / "docs" / "images" / "datasets" / f"{name}.webp").is_file(), f"docs/hooks/illustrations.py: {name}"
 
 
 @pytest.mark.usefixtures("hooks")
