@@ -232,7 +232,9 @@ def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None
         for part in filter(None, wanted):
             assert part.lower() in page.lower(), f"{name}: {part}"
         assert f"]({name}.md)" in shown
-        assert (ROOT / "docs" / "images" / "datasets" / f"{name}.webp").is_file(), f"docs/hooks/illustrations.py: {name}"
+        assert (ROOT / "docs" / "images" / "datasets" / f"{name}.webp").is_file(), (
+            f"docs/hooks/illustrations.py: {name}"
+        )
 
 
 @pytest.mark.usefixtures("hooks")
