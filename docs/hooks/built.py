@@ -60,9 +60,7 @@ def ranked(entries: list[dict[str, Any]], words: str) -> list[str]:
     titles = [_words(entry["title"]) for entry in entries]
     mean = sum(counter.total() for counter in counts) / len(counts)
     rare = {
-        term: math.log(
-            1 + len(entries) / (1 + sum(term in c or term in t for c, t in zip(counts, titles, strict=True)))
-        )
+        term: math.log(1 + len(entries) / (1 + sum(term in c or term in t for c, t in zip(counts, titles, strict=True))))
         for term in terms
     }
     scores = dict[str, float]()
