@@ -20,8 +20,8 @@ WANTED = {
     "torchvision": ("install", "transforms", "datasets/own", "coming-from/torchvision"),
     "albumentations": ("transforms",),
     "resume": ("loading", "trainers", "experiments/index", "concepts"),
-    "checkpoint": ("trainers", "loading", "experiments/index"),
-    "DDP": ("trainers", "loading"),
+    "checkpoint": ("trainers", "experiments/index"),
+    "DDP": ("trainers",),
     "wandb": ("experiments/index", "trainers"),
     "CUDA": ("install", "loading"),
     "Windows": ("install",),
@@ -74,7 +74,7 @@ def ranked(entries: list[dict[str, Any]], words: str) -> list[str]:
         else:
             page = entry["location"].partition("#")[0].removesuffix(".html")
             if page != "changelog":
-                scores[page] = max(score, scores.get(page, 0.0))
+                scores[page] = max(score * entry.get("boost", 1), scores.get(page, 0.0))
     return sorted(scores, key=lambda page: -scores[page])
 
 
