@@ -200,7 +200,7 @@ def _checksums(file: ManifestFile) -> str:
         "sha256 of the content": file.unpacked_sha256,
         "md5 of the content": file.unpacked_md5,
     }
-    return "<br>".join(f"{name} `{digest}`" for name, digest in known.items() if digest)
+    return "<br>".join(f"{name} `{digest}`{{ .digest }}" for name, digest in known.items() if digest)
 
 
 def _licence(manifest: Manifest) -> str:

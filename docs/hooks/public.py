@@ -2,8 +2,8 @@
 
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
-from pydoc import locate
 
 import docstrings
 
@@ -22,7 +22,7 @@ def names() -> str:
             rows.append('| `__version__` | Version of the installed package, such as `"0.1.0"`. |')
             continue
         value = getattr(setsup, name)
-        place = next((link for link, found in documented.get(name.lower(), ()) if locate(found) is value), None)
+        place = next((link for link, found in documented.get(name.lower(), ()) if _value(found) is value), None)
         if place is None:
             missing.append(f"setsup.{name}")
             place = f"#setsup.{name}"
@@ -31,12 +31,21 @@ def names() -> str:
 
 
 def _documented() -> dict[str, list[tuple[str, str]]]:
-    """Links and paths of what the other pages document, by the end of its name in lower case: `loader` is a `Loader`."""
+    """Links and paths of what the other pages document, by their last words in lower case: `loader` is a `Loader`."""
     found = dict[str, list[tuple[str, str]]]()
     for page in sorted(API.glob("*.md")):
         for path in _ENTRY.findall(page.read_text(encoding="utf-8")):
             found.setdefault(path.rpartition(".")[2].lower(), []).append((f"{page.name}#{path}", path))
     return found
+
+
+def _value(path: str) -> object:
+    """What has a path. A package may have a name that hides its module: `setsup.loading.loader` is a class, too."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(module), name, None)
+    except ModuleNotFoundError:  # a method of a class
+        return None
 
 
 def _first_line(value: object) -> str:
