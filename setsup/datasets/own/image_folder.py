@@ -21,6 +21,7 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["open_images"]
 
+_NOT_HIDDEN = "(?:[^/.][^/]*/)*[^/.][^/]*"
 _log = logging.getLogger("setsup")
 
 
@@ -51,7 +52,8 @@ def open_images(
     The whole path below the folder must match. In an archive where all files lie in one folder, that is the path below
     it, unless the pattern begins with its name. The ending may be left out, or be ``.*``; ``.jpg`` stands for ``.JPG``
     too. Texts are as short as they can be, from the left: ``{a}_{b}`` takes ``x_y_z`` as ``x`` and ``y_z``, and a
-    warning says so, since the pattern can be read in another way.
+    warning says so, since the pattern can be read in another way. Hidden files and folders, whose names begin with a
+    dot, are left out.
 
     The folder is listed each time while it has fewer than 10,000 files; the list of more, or of an archive, is kept in
     the cache folder until the time of any folder within, or the archive's time or size, changes. Rows are in the order
@@ -109,8 +111,8 @@ def open_images(
     members = open_members(path, relist=relist)
     if parsed is not None:
         members = _below_top(members, parsed)
-    places, _ = members.matching(f"(?s:.*){ending_pattern()}")
-    _report_plugins(members, path, found=len(places))
+    places, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
+    _report_left_out(members, path, found=len(places))
     names = members.names if len(places) == len(members) else members.names.take(places)
     columns: dict[str, Any]
     if parsed is None:
@@ -141,19 +143,27 @@ def _name(path: Path) -> str:
     return path.stem or str(path)
 
 
-def _report_plugins(members: MemberIndex, path: Path, found: int) -> None:
-    """Say what is left out since Pillow cannot decode it; an error where nothing is left."""
+def _report_left_out(members: MemberIndex, path: Path, found: int) -> None:
+    """Say which images are left out, as hidden or since Pillow cannot decode them; an error where none are left."""
+    if found == len(members) > 0:
+        return
+    label = shown(str(path))
+    if not len(members):
+        raise DataError(f"{label} is empty: it holds no files")
     missing = missing_plugins(members.names)
+    hidden = len(members.matching(f"(?s:.*){ending_pattern()}")[0]) - found
     if found:
         if missing:
-            _log.warning("%s: %s; left out", shown(str(path)), missing)
+            _log.warning("%s: %s; left out", label, missing)
+        if hidden:
+            _log.info(
+                "%s: %s hidden images are left out, in files or folders that begin with a dot", label, f"{hidden:,}"
+            )
         return
-    if not len(members):
-        raise DataError(f"{shown(str(path))} is empty: it holds no files")
-    raise DataError(
-        f"{shown(str(path))} holds no images: "
-        + (missing or f"files that end in {', '.join(image_endings())}, among its {len(members):,} files")
-    )
+    among = f"files that end in {', '.join(image_endings())}, among its {len(members):,} files"
+    if hidden:
+        among = f"all {hidden:,} are hidden, in files or folders that begin with a dot"
+    raise DataError(f"{label} holds no images: {missing or among}")
 
 
 def _one_folder(path: Path, example: str) -> DataError:

@@ -27,6 +27,7 @@ __all__ = ["PathPattern", "suggest_pattern"]
 
 _TOKEN = re.compile(r"(?P<braces>\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<brace>[{}])|(?P<any>\*+)|(?P<text>[^{}*]+)")
 _SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
+_LONGEST = 1000
 _REST = ("...", "**", "…")
 _NUMBERS = {
     "d": "[+-]?[0-9]+",
@@ -72,6 +73,8 @@ class PathPattern:
         """Parse a pattern; DataError where it is none."""
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"a pattern is a path with fields, such as '{{class}}/...', not {brief(text)}")
+        if len(text) > _LONGEST:
+            raise DataError(f"a pattern has at most {_LONGEST:,} characters, and {brief(text)} has {len(text):,}")
         *folders, name = text.removeprefix("./").split("/")
         _check_segments(text, [*folders, name])
         name, ending = _split_ending(name)
@@ -202,8 +205,8 @@ def _field(text: str, field: str, types: dict[str, str]) -> _Token:
         better = re.sub(r"\W+", "_", name).strip("_")
         instead = f": {{{better}{colon}{kind}}}" if better.isidentifier() else ""
         raise DataError(
-            f"the pattern {text!r}: {name!r} cannot be the name of a factor; use letters, digits and _, and begin with a "
-            f"letter{instead}"
+            f"the pattern {text!r}: {name!r} cannot be the name of a factor; use letters, digits and _, and begin with "
+            f"a letter{instead}"
         )
     if name in types:
         raise DataError(f"the pattern {text!r} has two fields {name!r}; give the second another name, or none: {{}}")
