@@ -140,7 +140,34 @@ class FactorTable(FactorColumns):
 
     @classmethod
     def from_csv(cls, path: str | Path, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:
-        """Table from a CSV file with a header line."""
+        r"""Table from a CSV file with a header line, or from JSON lines (``.jsonl``, ``.ndjson``).
+
+        Fields are separated by commas, semicolons, tabs or bars, by whichever divides the first lines evenly; between
+        all but commas, the comma of a number is decimal. Text is UTF-8 or UTF-16, and may be compressed by gzip.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        factors : sequence of Factor
+            Factors that are known, with their levels; others are inferred.
+        kinds : mapping of str to Kind, optional
+            Kinds that are known while levels are not; nominal takes strings as they are written.
+
+        Raises
+        ------
+        DataError
+            When the file cannot be read, is a spreadsheet, could be separated in two ways, or a column mixes types.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "poses.csv")
+        >>> _ = path.write_text("subject;yaw\nann;0,5\nbob;-1,25\n")
+        >>> FactorTable.from_csv(path).row(1)
+        {'subject': 'bob', 'yaw': -1.25}
+
+        """
         return cls._of(frames.from_csv(check_path(path, "a CSV file", FactorError), factors, kinds))
 
     @classmethod

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
@@ -202,6 +203,32 @@ class TestItsFile:
         found = setsup("eval", self.RUN, "--preset", mine)
         assert (found.code, "CHANGED" in found.out) == (0, False)
         assert setsup("eval", self.RUN, "--preset", mine, "--json").json[0]["file_changed"] is None
+
+
+@pytest.mark.long("trainings")
+def test_a_preset_is_trained_on_a_table(setsup: Run, tmp_path: Path) -> None:
+    rows = []
+    for row in range(24):
+        Image.new("RGB", (40 + row % 3, 32), (9 * row, 100, 50)).save(tmp_path / f"{row}.png")
+        rows.append(f"{row}.png;s{row % 3};{20 + row / 8}".replace(".", ",").replace(",png", ".png"))
+    (tmp_path / "photos.csv").write_text("\n".join(["which;subject;age", *rows]))
+    words = ["train", "abc/fig3a", "--smoke", "--data.name", "photos.csv", "--sampler.inactive", "subject"]
+    words += ["--image", "which", "--kinds", "age=nominal", "--option", "size=64,64", "--steps", "2"]
+    printed = setsup(*words, "--print-config")
+    assert printed.code == 0
+    found = setsup(*words)
+    assert found.code == 0
+    assert "data.options image=which kinds=age=nominal size=64,64" in found.out
+    run = Path("runs/abc/fig3a-smoke/seed-0")
+    embedded = setsup("embed", run, "--json").json
+    assert embedded["rows"] == 24
+    age = FactorTable.from_parquet(embedded["files"]["factors"])["age"]
+    assert (age.kind, age.levels[:2]) == ("nominal", ("20,0", "20,125"))
+    (tmp_path / "again.yaml").write_text(printed.out)
+    again = setsup("train", "--config", "again.yaml")
+    assert (again.code, "is finished" in again.out) == (0, True)
+    found = setsup("train", "abc/fig3a", "--smoke", "--image", "which")
+    assert (found.code, "--image goes with a table" in found.err) == (2, True)
 
 
 @pytest.mark.long("trainings")

@@ -73,7 +73,12 @@ def describe(asked: Asked) -> Iterator[str]:
 
 def shown(key: str, value: Any) -> str:
     """A value of a setting, as the command line takes it."""
-    return write_value(write_options(dict(value)) if key == "data.options" else value)
+    if key != "data.options":
+        return write_value(value)
+    options = dict(value)
+    if "kinds" in options:
+        options["kinds"] = tuple(f"{name}={kind}" for name, kind in options["kinds"])
+    return write_value(write_options(options))
 
 
 def _devices(config: "RunConfig") -> str:

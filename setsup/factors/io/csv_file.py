@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,16 +80,18 @@ class CsvFile:
 
         rows, last = 0, None
         with _explain_errors(self.path):
-            reader = pa_csv.open_csv(
-                self.path if self.text.plain else self.text.open(),
-                pa_csv.ReadOptions(use_threads=False, block_size=BLOCK, skip_rows=self.lines, column_names=self.header),
-                pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-                pa_csv.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string()), include_columns=self.names),
+            source: AbstractContextManager[Any] = nullcontext(self.path) if self.text.plain else self.text.open()
+            read = pa_csv.ReadOptions(
+                use_threads=False, block_size=BLOCK, skip_rows=self.lines, column_names=self.header
             )
-            for batch in reader:
-                rows += batch.num_rows
-                last = batch if batch.num_rows else last
-                yield batch
+            parse = pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+            types = dict.fromkeys(self.names, pa.string())
+            convert = pa_csv.ConvertOptions(column_types=types, include_columns=self.names)
+            with source as file, pa_csv.open_csv(file, read, parse, convert) as reader:
+                for batch in reader:
+                    rows += batch.num_rows
+                    last = batch if batch.num_rows else last
+                    yield batch
         if last is None:
             raise _without_rows(self.path)
         if self.text.quotes % 2 and any(

@@ -102,8 +102,8 @@ class TextFile:
 
 
 def _open(path: Path) -> BinaryIO:
-    with path.open("rb") as file:
-        packed = file.read(2) == _GZIP
+    with path.open("rb") as raw:
+        packed = raw.read(2) == _GZIP
     file: BinaryIO = cast(BinaryIO, gzip.open(path, "rb")) if packed else path.open("rb")
     mark = file.read(2)
     file.seek(0)
