@@ -16,7 +16,7 @@ from setsup.checks import check_arguments
 from setsup.datasets import Dataset, from_huggingface, load, names, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
-from setsup.datasets.own.image_archive import is_archive, is_image_archive
+from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, is_archive, is_image_archive
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, near
 from setsup.files.expand_user import expanded
@@ -131,10 +131,10 @@ def find_kind(source: Path | str) -> SourceKind:
     from setsup.shards.stores.opening import intended_address
 
     path = expanded(source)
-    if path.suffix.lower() == ".tar" and not path.exists():
-        raise _one_tar(str(source))
     if isinstance(source, str):
         if "://" in source or intended_address(source) is not None:
+            if path.suffix.lower() == ".tar":
+                raise _one_tar(source)
             return "shards"
         if source in names():
             return "benchmark"
@@ -233,7 +233,7 @@ def _unknown(source: Path | str) -> DataError:
             "the folder as the root"
         )
     close = list(_neighbours(str(source)))
-    if isinstance(source, Path) or "/" in source or os.path.exists(path):
+    if isinstance(source, Path) or "/" in source or os.path.exists(path) or path.name.lower().endswith(ARCHIVE_ENDINGS):
         others = "; give a folder, a CSV or Parquet file, or the name of a dataset (`setsup datasets` lists them)"
         if os.path.exists(path):
             return DataError(f"{source} is a file, but not CSV or Parquet{others}")
