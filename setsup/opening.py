@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from setsup.checks import check_arguments
-from setsup.datasets import Dataset, from_huggingface, load, names, open_images, open_table
+from setsup.datasets import Dataset, from_huggingface, load, names, open_arrays, open_hub, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
+from setsup.datasets.own.huggingface.hub import is_hub_address, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, is_archive, is_image_archive
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, near
+from setsup.factors.io.text_file import SHEETS, TABLES, ending
 from setsup.files.expand_user import expanded
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
 
-SourceKind = Literal["benchmark", "rendered", "shards", "table", "images", "huggingface"]
+SourceKind = Literal["benchmark", "rendered", "shards", "table", "images", "arrays", "huggingface", "hub"]
 
 KINDS: dict[SourceKind, str] = {
     "benchmark": "a benchmark",
@@ -31,7 +33,9 @@ KINDS: dict[SourceKind, str] = {
     "shards": "a set of shards",
     "table": "a table",
     "images": "a folder or archive of images",
+    "arrays": "a file of arrays",
     "huggingface": "a saved Hugging Face dataset",
+    "hub": "a dataset of the Hugging Face Hub",
 }
 """What each kind of source is called in messages."""
 
@@ -44,7 +48,8 @@ _MARKS: dict[str, SourceKind] = {
 }
 """Files by which the content of a folder is recognized."""
 
-_TABLES = (".csv", ".parquet", ".pq")
+_PARQUET = (".parquet", ".pq")
+_ARRAYS = (".npz", ".npy")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
 _SEARCHED = 20_000  # entries of all folders among which images are sought
 
@@ -58,7 +63,7 @@ def open(
     kind: SourceKind | None = None,
     **options: Any,
 ) -> Dataset:
-    r"""Open a dataset, whatever holds it; nothing is ever downloaded.
+    r"""Open a dataset, whatever holds it; nothing is downloaded, but what ``hf:owner/name`` names.
 
     Parameters
     ----------
@@ -68,9 +73,12 @@ def open(
         - the address of shards: ``"s3://bucket/shapes"``;
         - the name of a benchmark, one of :func:`setsup.names`;
         - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
-        - a CSV or Parquet file;
+        - a table in a CSV, Parquet or JSON lines file, as :func:`setsup.open_table` takes it;
         - a folder of images, or a zip or tar of one, as :func:`setsup.datasets.open_images` takes it;
-        - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote.
+        - an ``.npz`` file, or a ``.npy`` with ``factors=``, as :func:`setsup.datasets.open_arrays` takes them;
+        - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote;
+        - ``"hf:owner/name"``, ``"hf:owner/name@revision"`` or ``"hf:owner/name/config"``: a dataset of the Hugging
+          Face Hub, as :func:`setsup.datasets.open_hub` takes it.
 
         A string that is both a name and a path is the name: write ``"./mnist"`` or ``Path("mnist")`` for the path.
     root : Path or str, optional
@@ -80,11 +88,12 @@ def open(
     where : str, optional
         Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
         renumbered.
-    kind : {"benchmark", "rendered", "shards", "table", "images", "huggingface"}, optional
+    kind : {"benchmark", "rendered", "shards", "table", "images", "arrays", "huggingface", "hub"}, optional
         What the source is, where that is not to be found out.
     **options
         Options of what opens the source: those of a benchmark, of :func:`setsup.open_shards`,
-        :func:`setsup.open_table`, :func:`setsup.datasets.open_images` or :func:`setsup.from_huggingface`.
+        :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_arrays`,
+        :func:`setsup.datasets.open_hub` or :func:`setsup.from_huggingface`.
 
     Returns
     -------
@@ -132,6 +141,8 @@ def find_kind(source: Path | str) -> SourceKind:
 
     path = expanded(source)
     if isinstance(source, str):
+        if is_hub_address(source):
+            return "hub"
         if "://" in source or intended_address(source) is not None:
             if path.suffix.lower() == ".tar":
                 raise _one_tar(source)
@@ -140,6 +151,8 @@ def find_kind(source: Path | str) -> SourceKind:
             return "benchmark"
     if is_table(path):
         return "table"
+    if path.suffix.lower() in _ARRAYS and not path.is_dir():
+        return "arrays"
     if is_archive(path):
         if is_image_archive(path, _MARKS):
             return "images"
@@ -164,8 +177,10 @@ def find_kind(source: Path | str) -> SourceKind:
 
 
 def is_table(path: Path | str) -> bool:
-    """Whether a path has the ending of a CSV or Parquet file, and is no folder."""
-    return Path(path).suffix.lower() in _TABLES and not os.path.isdir(path)
+    """Whether a path has the ending of a table, or of a spreadsheet, and is no folder."""
+    path = Path(path)
+    known = ending(path) in (*TABLES, *SHEETS) or path.suffix.lower() in _PARQUET
+    return known and not os.path.isdir(path)
 
 
 def options_of(source: Path | str, kind: SourceKind | None = None) -> dict[str, Parameter]:
@@ -195,7 +210,9 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         return open_table
     if kind == "images":
         return open_images
-    return from_huggingface
+    if kind == "arrays":
+        return open_arrays
+    return open_hub if kind == "hub" else from_huggingface
 
 
 def _holds_images(folder: Path) -> bool:
@@ -234,9 +251,11 @@ def _unknown(source: Path | str) -> DataError:
         )
     close = list(_neighbours(str(source)))
     if isinstance(source, Path) or "/" in source or os.path.exists(path) or path.name.lower().endswith(ARCHIVE_ENDINGS):
-        others = "; give a folder, a CSV or Parquet file, or the name of a dataset (`setsup datasets` lists them)"
+        others = "; give a folder, a table such as photos.csv, or the name of a dataset (`setsup datasets` lists them)"
+        if isinstance(source, str) and may_be_on_hub(source) and not os.path.exists(path) and not close:
+            others += f", or hf:{source} for a dataset of the Hugging Face Hub"
         if os.path.exists(path):
-            return DataError(f"{source} is a file, but not CSV or Parquet{others}")
+            return DataError(f"{source} is a file, but no table{others}")
         return DataError(f"{source} does not exist{near(source, close) if close else others}")
     return DataError(f"there is no dataset {source!r}{near(source, [*close, *names()])} (`setsup datasets` lists them)")
 

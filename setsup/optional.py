@@ -83,8 +83,8 @@ def installed(module: str) -> bool:
 
 
 def extra_command(*extras: str) -> str:
-    """Command that installs extras of setsup."""
-    return f"pip install -c constraints.txt -e '.[{','.join(extras)}]' in setsup's folder"
+    """Command that installs extras of setsup; what is installed already, such as a torch with CUDA, is kept."""
+    return f"pip install '.[{','.join(extras)}]' in setsup's folder"
 
 
 def command(modules: Iterable[str]) -> str:

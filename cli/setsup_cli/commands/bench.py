@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import SamplerError
 from setsup.progress import progress
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Named, option
+from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.source import card_command, check_factors, open_source
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _DRAWS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(Named):
+class Options(Source):
     """Options of the subcommand."""
 
     inactive: Annotated[tuple[str, ...] | None, option("FACTOR ...", "Factors that are fixed within each set.")] = None

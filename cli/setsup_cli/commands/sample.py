@@ -29,7 +29,7 @@ _SETS_SHOWN = 16
 _PLACES = ("dataset", "table", "root", "index", "relist", "option")
 """Options with the location of the data, which a replay is given again."""
 
-_RECORDED = ("benchmark", "table", "images")
+_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub")
 """Kinds of sources whose options are recorded for replays."""
 
 
@@ -118,12 +118,13 @@ def run(options: Options) -> int:
     folder = expanded(options.out)
     need_writable(folder / "sheet.png")
     drawn = _draw(options) if options.replay is None else _replay(options, expanded(options.replay))
+    from setsup.reports import show
     from setsup_cli.draws import header, lines, write_files
-    from setsup_cli.sheets import draw_sheet
 
     # the sheet first: when an image cannot be read, no file is written
-    sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
+    sheet = show(drawn.dataset, drawn.draws, drawn.sampler, steps=_STEPS_SHOWN)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
+    head |= _hint(drawn, folder)
     paths = write_files(folder, head, drawn.draws, sheet)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
@@ -140,7 +141,8 @@ class _Drawn:
     """Draws and where they come from.
 
     ``table`` has how a user's table was read, ``split`` the part of the dataset, and ``opened`` the options of the
-    dataset as words, None for a path: these are kept for replays. Each of the ``notes`` is a line for the user.
+    dataset as words, None for a path: these are kept for replays. Each of the ``notes`` is a line for the user, and
+    ``opening`` has the options by which the dataset was opened.
     """
 
     dataset: "Dataset"
@@ -150,6 +152,7 @@ class _Drawn:
     split: str | None
     opened: dict[str, str | None]
     notes: list[str]
+    opening: Source
 
 
 def _draw(options: Options) -> _Drawn:
@@ -178,7 +181,20 @@ def _draw(options: Options) -> _Drawn:
         opened.update((name, value) for name, _, value in (word.partition("=") for word in words))
         opened.pop("relist", None)
         opened |= dict.fromkeys(opened.keys() & path_options(source, of))
-    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, opened, notes)
+    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, opened, notes, options)
+
+
+def _hint(drawn: _Drawn, folder: Path) -> dict[str, Any]:
+    """Where the data lie, for replays on this machine; nothing for a benchmark, which has a name."""
+    from setsup_cli.hints import source_hint
+
+    source, of = find_source(drawn.opening)
+    if of == "benchmark":
+        return {}
+    words = dict(word.split("=", 1) for word in drawn.opening.option or ())
+    others = {name: words[name] for name, value in drawn.opened.items() if value is None and name in words}
+    others |= {"index": drawn.opening.index} if drawn.opening.index is not None else {}
+    return {"source": source_hint(source, of, folder, others)}
 
 
 def _given(options: Options) -> dict[str, Any]:
@@ -196,33 +212,44 @@ def _replay(options: Options, path: Path) -> _Drawn:
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)
-    recorded.check_source(source, of)
+    if not named and recorded.has_source:
+        place, chosen = recorded.find_source()
+        source, of = place, chosen
+        options = replace(options, index=options.index or recorded.find_index())
+        if of == "table":
+            options = replace(options, table=Path(place))
+        else:
+            options = replace(options, dataset=place)
+    else:
+        recorded.check_source(source, of)
     table, split = recorded.table, recorded.head.get("split")
-    if not named:
+    if source is None:
         options = replace(options, dataset=recorded.head["dataset"])
     if of is None or of in _RECORDED:  # other sources were written with the options
         options = replace(options, option=tuple(recorded.opening(options.option or ())))
+    if not named and of not in (None, "table"):  # not to be found out again: a folder may hold several
+        options = replace(options, option=(*(options.option or ()), f"kind={of}"))
     if table is not None and of in ("table", "images"):
         kinds = tuple(f"{name}={kind}" for name, kind in table["kinds"].items())
         options = replace(options, image=table["image"], kinds=kinds)
-    dataset = open_source(replace(options, split=split))
+    options = replace(options, split=split)
+    dataset = open_source(options)
     sampler = recorded.sampler(dataset)
     draws = recorded.draws(sampler)
     notes = [f"the same draws as {path}"] if recorded.steps else []
-    return _Drawn(dataset, sampler, draws, table, split, recorded.opened, notes)
+    return _Drawn(dataset, sampler, draws, table, split, recorded.opened, notes, options)
 
 
 def _words(drawn: _Drawn) -> "list[list[SetWords]]":
     """What is fixed and what varies in each set of the first steps."""
-    from setsup.reports import describe, describe_triplets
+    from setsup.reports import describe, describe_triplets, orbit_names
     from setsup.samplers import TripletSampler
-    from setsup_cli.sheets import orbit
 
     table, found = drawn.dataset.factors, []
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
         if isinstance(drawn.sampler, TripletSampler):
-            found.append(describe_triplets(table, draw, orbit(drawn.sampler), _SETS_SHOWN))
+            found.append(describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN))
         else:
             found.append(describe(table, draw, _SETS_SHOWN))
     return found

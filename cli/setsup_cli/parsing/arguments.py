@@ -20,6 +20,8 @@ __all__ = [
     "Dataset",
     "DatasetOptions",
     "Device",
+    "Image",
+    "Kinds",
     "MaybeDataset",
     "Named",
     "Root",
@@ -58,8 +60,8 @@ MaybeDataset = Annotated[
     str | None,
     option(
         "[DATASET]",
-        "A name of `setsup datasets`; a CSV or Parquet file; a folder, zip or tar of images; a folder of `setsup "
-        "render` or of a Hugging Face dataset; or a folder or address of shards.",
+        "A name of `setsup datasets`; a CSV, Parquet or JSON lines file; a folder, zip or tar of images; a folder of "
+        "`setsup render` or of a Hugging Face dataset; or a folder or address of shards.",
         DEFAULT,
         completer=_names,
     ),
@@ -74,6 +76,15 @@ Index = Annotated[
 DatasetOptions = Annotated[
     tuple[str, ...] | None,
     option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1."),
+]
+Image = Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")]
+Kinds = Annotated[
+    tuple[str, ...] | None,
+    option(
+        "NAME=KIND ...",
+        "Kinds of the factors of a table or of images, in place of inferred ones: nominal, ordinal, cyclic, "
+        "continuous; ordinal:low,mid,high gives the order of levels.",
+    ),
 ]
 Pattern = Annotated[
     str | None,
@@ -116,14 +127,10 @@ class Source(Named):
 
     table: Annotated[
         Path | None,
-        option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
-    ] = None
-    image: Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")] = None
-    kinds: Annotated[
-        tuple[str, ...] | None,
         option(
-            "NAME=KIND ...",
-            "Kinds of the factors of a table or of images, in place of inferred ones: nominal, ordinal, cyclic, "
-            "continuous; ordinal:low,mid,high gives the order of levels.",
+            "FILE",
+            "CSV, Parquet or JSON lines file in place of a name: a column of image paths, and columns of factors.",
         ),
     ] = None
+    image: Image = None
+    kinds: Kinds = None

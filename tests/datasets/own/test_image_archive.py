@@ -90,7 +90,7 @@ def test_archives_that_cannot_be_read_in_place(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=f"^{absent} does not exist"):
             setsup.open(absent)
     (tmp_path / "notes.md").write_text("# notes")
-    with pytest.raises(DataError, match=r"notes\.md is a file, but not CSV or Parquet"):
+    with pytest.raises(DataError, match=r"notes\.md is a file, but no table"):
         setsup.open(tmp_path / "notes.md")
 
 
