@@ -80,7 +80,7 @@ def _print_attributes(card: Mapping[str, Any]) -> None:
         words = card["options"]
         first = words[0].partition("=")[0]
         say_prose(
-            f'options: {", ".join(words)}; as in setsup.open("{card["source"]}", {first}=...), or --option {words[0]}'
+            f'options: {", ".join(words)}; as in setsup.open("{card["source"]}", {first}=...), or --option {words[0].partition("|")[0]}'
         )
 
 
