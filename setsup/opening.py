@@ -17,7 +17,7 @@ from setsup.datasets import Dataset, from_huggingface, load, names, open_arrays,
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.own.huggingface.hub import is_hub_address, may_be_on_hub
-from setsup.datasets.own.image_archive import is_archive, is_image_archive
+from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, is_archive, is_image_archive
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, about_file, near
 from setsup.factors.io.text_file import SHEETS, TABLES, ending
@@ -141,12 +141,12 @@ def find_kind(source: Path | str) -> SourceKind:
     from setsup.shards.stores.opening import intended_address
 
     path = expanded(source)
-    if path.suffix.lower() == ".tar" and not path.exists():
-        raise _one_tar(str(source))
     if isinstance(source, str):
         if is_hub_address(source):
             return "hub"
         if "://" in source or intended_address(source) is not None:
+            if path.suffix.lower() == ".tar":
+                raise _one_tar(source)
             return "shards"
         if source in names():
             return "benchmark"
@@ -251,7 +251,7 @@ def _unknown(source: Path | str) -> DataError:
             "the folder as the root"
         )
     close = list(_neighbours(str(source)))
-    if isinstance(source, Path) or "/" in source or os.path.exists(path):
+    if isinstance(source, Path) or "/" in source or os.path.exists(path) or path.name.lower().endswith(ARCHIVE_ENDINGS):
         others = "; give a folder, a table such as photos.csv, or the name of a dataset (`setsup datasets` lists them)"
         if isinstance(source, str) and may_be_on_hub(source) and not os.path.exists(path) and not close:
             others += f", or hf:{source} for a dataset of the Hugging Face Hub"

@@ -51,7 +51,8 @@ def test_draws_are_repeated_by_their_file(setsup: Run, faces: Path) -> None:
     for number, source in enumerate(("faces", "faces.zip", "faces.tar")):
         again = setsup("sample", source, "--replay", recorded, "--relist", "--out", f"again-{number}", "--json").json
         assert (again["draws"], again["fingerprint"]) == (first["draws"], first["fingerprint"])
-    # the repetition can be repeated
+    # the file says where the images lie, and the repetition can be repeated
+    assert setsup("sample", "--replay", recorded, "--out", "again-3", "--json").json["draws"] == first["draws"]
     assert setsup("sample", "faces", "--replay", "again-0/draws.jsonl", "--json").json["draws"] == first["draws"]
     refused = setsup("sample", "faces", "--replay", recorded, "--pattern", PATTERN)
     assert (refused.code, refused.out) == (2, "")

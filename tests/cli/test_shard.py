@@ -433,6 +433,8 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused(setsup: Run, tmp_path: Path, words: list[str], said: list[str]) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "data-00000.tar").touch()
     refused(setsup("shard", *words), *said)
     assert not (tmp_path / "x").exists()
     assert not list(tmp_path.glob("*.lock"))

@@ -74,7 +74,7 @@ def replaced(text: str, words: dict[str, str]) -> str:
 
 @pytest.fixture
 def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folder with the photos.csv and the method of one's own of which the pages speak; it trains but few steps here."""
+    """Folder with the photos.csv, the faces and the method of one's own of which the pages speak; it trains briefly."""
     lights = ("left", "right", "front", "left", "right")
     lines = ["image,subject,light,age"]
     for subject, red in (("ann", 40), ("bob", 120), ("cem", 200)):
@@ -82,6 +82,13 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             name = f"{subject}_{place}.png"
             Image.new("RGB", (48, 64), (red, 50 * place, 90)).save(tmp_path / name)
             lines.append(f"{name},{subject},{light},{38 + place / 2}")
+        (tmp_path / "faces" / subject).mkdir(parents=True)
+        for place, light in enumerate(("left", "right")):
+            for yaw in (-30, 5, 100):
+                Image.new("RGB", (48, 64), (red, 90 * place, yaw + 50)).save(
+                    tmp_path / "faces" / subject / f"{light}_{yaw}.jpg"
+                )
+    shutil.make_archive(str(tmp_path / "faces"), "zip", tmp_path, "faces")
     (tmp_path / "photos.csv").write_text("\n".join(lines) + "\n")
     for folder, red in (("cats", 40), ("dogs", 200)):
         (tmp_path / "pets" / folder).mkdir(parents=True)

@@ -13,9 +13,11 @@ from setsup.files import open_members
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.listing import find_matches
 
-__all__ = ["holds_samples", "is_archive", "is_image_archive"]
+__all__ = ["ARCHIVE_ENDINGS", "holds_samples", "is_archive", "is_image_archive"]
 
-_ENDINGS = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar")
+ARCHIVE_ENDINGS = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar")
+"""Endings of archives, also of those that cannot be read file by file."""
+
 _KEY = r"(?s)^(?P<key>(?:.*/)?[^/.]+)[.][^/]*$"
 
 
@@ -23,7 +25,7 @@ def is_archive(path: Path) -> bool:
     """Whether a file has the ending or the content of an archive, perhaps one that cannot be read file by file."""
     if not path.is_file():
         return False
-    if path.name.lower().endswith(_ENDINGS):
+    if path.name.lower().endswith(ARCHIVE_ENDINGS):
         return True
     try:
         return archive_kind(path) != "folder"

@@ -86,8 +86,11 @@ def test_archives_that_cannot_be_read_in_place(tmp_path: Path) -> None:
     (tmp_path / "cut.zip").write_bytes(whole[:-30])
     with pytest.raises(DataError, match=r"cut\.zip is cut off"):
         setsup.open(tmp_path / "cut.zip")
+    for absent in ("absent.tar", "absent.zip"):
+        with pytest.raises(DataError, match=f"^{absent} does not exist"):
+            setsup.open(absent)
     (tmp_path / "notes.md").write_text("# notes")
-    with pytest.raises(DataError, match=r"notes\.md is a file, but not CSV or Parquet"):
+    with pytest.raises(DataError, match=r"notes\.md is a file, but no table"):
         setsup.open(tmp_path / "notes.md")
 
 
