@@ -76,7 +76,7 @@ def replaced(text: str, words: dict[str, str]) -> str:
 
 @pytest.fixture
 def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folder with the photos.csv, the faces.npz and the method of one's own of which the pages speak; it trains but few steps here."""
+    """Folder with the files and the method of one's own of which the pages speak; it trains but few steps here."""
     lights = ("left", "right", "front", "left", "right")
     lines = ["image,subject,light,age"]
     for subject, red in (("ann", 40), ("bob", 120), ("cem", 200)):
