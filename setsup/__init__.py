@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from setsup.loading.loader import loader
     from setsup.opening import open as open
     from setsup.rendered.dataset import RenderedDataset
+    from setsup.reports.display.dataset_sheet import show
     from setsup.samplers import (
         DomainSampler,
         Draw,
@@ -63,6 +64,7 @@ __all__ = [
     "names",
     "open_shards",
     "open_table",
+    "show",
     "to_huggingface",
     "write_shards",
 ]
@@ -89,6 +91,7 @@ if not TYPE_CHECKING:
             "loading.loader": ("loader",),
             "opening": ("open",),  # not in __all__: a star import would hide Python's own
             "rendered.dataset": ("RenderedDataset",),
+            "reports.display.dataset_sheet": ("show",),
             "samplers": (
                 "DomainSampler",
                 "Draw",

@@ -1,27 +1,30 @@
-"""Files of draws: ``draws.jsonl`` for replays, ``draws.npz`` for programs, ``sheet.png`` for people.
+"""Files of draws: ``draws.jsonl`` for replays, ``draws.npz`` for programs, ``sheet.png`` (PDF, SVG) for people.
 
 The first line of ``draws.jsonl`` is a header: version, dataset, fingerprint of its factor table, and the sampler as
-plain data. Each line after it is one step. Nothing in it depends on where the data lie, so that a replay works on
-another machine.
+plain data. Each line after it is one step. Nothing in it depends on where the data lie but ``source``, a hint by which
+a replay finds a user's own data by itself: their path, absolute and relative to the file. Whatever it leads to, and
+whatever is given in its place on another machine, must have the factors that the header's fingerprint is of.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import written
+from setsup_cli.hints import check_hint, find_place
+from setsup_cli.places import free_place, holds_nothing_else
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
     from setsup.datasets import Dataset
     from setsup.opening import SourceKind
+    from setsup.reports import Sheet
     from setsup.samplers import Draw, Sampler
 
 __all__ = ["Recorded", "header", "lines", "read_draws", "write_files"]
@@ -56,21 +59,65 @@ def header(
     return found if table is None else {**found, "table": dict(table)}
 
 
-def write_files(folder: Path, head: Mapping[str, Any], draws: "Draw", sheet: "Image") -> dict[str, Path]:
-    """Write draws and their contact sheet: all files whole, or none of them."""
-    paths = {"jsonl": folder / "draws.jsonl", "npz": folder / "draws.npz", "sheet": folder / "sheet.png"}
+def write_files(
+    asked: Path, head: Mapping[str, Any], draws: "Draw", sheet: "Sheet", format: str = "png", *, force: bool = False
+) -> dict[str, Path]:
+    """Write draws and their contact sheet: all files whole, or none of them.
+
+    Unless `force`, a folder that has other files of draws is left as it is, and a numbered one is written.
+    """
     arrays: dict[str, Any] = {"indices": draws.indices}
     arrays |= {f"inactive_{name}": codes for name, codes in draws.inactive.items()}
     arrays |= {"mask": draws.mask} if draws.mask is not None else {}
     arrays |= {"canonical": draws.canonical} if draws.canonical is not None else {}
+    picture = sheet.encode(format)
+
+    def is_free(folder: Path) -> bool:
+        paths = _paths(folder, format)
+        return (
+            holds_nothing_else(paths["sheet"], picture)
+            and _has_no_others(paths["jsonl"], head, draws)
+            and _has_no_other_arrays(paths["npz"], arrays)
+        )
+
+    paths = _paths(asked if force else free_place(asked, is_free), format)
     with ExitStack() as stack:
         parts = {name: stack.enter_context(written(path)) for name, path in paths.items()}
         with parts["jsonl"].open("w", encoding="utf-8") as file:
             for line in (head, *lines(draws)):
                 file.write(json.dumps(line, allow_nan=False) + "\n")
         np.savez(parts["npz"], allow_pickle=False, **arrays)
-        sheet.save(parts["sheet"], format="PNG", compress_level=7)  # 5 % larger than level 9, in a tenth of its time
+        parts["sheet"].write_bytes(picture)
     return paths
+
+
+def _paths(folder: Path, format: str) -> dict[str, Path]:
+    return {"jsonl": folder / "draws.jsonl", "npz": folder / "draws.npz", "sheet": folder / f"sheet.{format}"}
+
+
+def _has_no_others(path: Path, head: Mapping[str, Any], draws: "Draw") -> bool:
+    """Whether a ``draws.jsonl`` is missing, or has these draws."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            wanted = (json.dumps(line, allow_nan=False) + "\n" for line in (head, *lines(draws)))
+            return all(found == line for found, line in zip_longest(file, wanted))
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False
+
+
+def _has_no_other_arrays(path: Path, arrays: Mapping[str, Any]) -> bool:
+    """Whether a ``draws.npz`` is missing, or has these arrays."""
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            return set(found) == set(arrays) and all(
+                np.array_equal(found[name], array, equal_nan=array.dtype.kind == "f") for name, array in arrays.items()
+            )
+    except FileNotFoundError:
+        return True
+    except Exception:  # not a file of numpy's, or a damaged one: zipfile and numpy raise many kinds
+        return False
 
 
 def lines(draws: "Draw") -> Iterator[dict[str, Any]]:
@@ -117,6 +164,32 @@ class Recorded:
         """Options that the dataset was opened with, as words; None for a path."""
         return dict(self.head.get("options", {}))
 
+    @property
+    def has_source(self) -> bool:
+        """Whether the file says where the data lay; those of benchmarks, and old ones, do not."""
+        return "source" in self.head
+
+    def find_source(self) -> "tuple[str, SourceKind]":
+        """Path or address of the data, where they still are, and their kind."""
+        hint: dict[str, Any] = self.head["source"]
+        found = find_place(hint, self.path.absolute().parent)
+        if found is None:
+            places = " and ".join(str(hint[key]) for key in ("path", "relative") if key in hint)
+            where = "--table FILE" if hint["kind"] == "table" else "`setsup sample FOLDER --replay …`"
+            raise DataError(
+                f"{self.path} holds draws of {self.head['dataset']}, which is no longer at {places}; say where it "
+                f"lies: {where}"
+            )
+        return found, hint["kind"]
+
+    def find_index(self) -> str | None:
+        """Index of shards, where one was given and still is there."""
+        return self._find_option("index")
+
+    def _find_option(self, name: str) -> str | None:
+        hint = self.head.get("source", {}).get("options", {}).get(name)
+        return None if hint is None else find_place(hint, self.path.absolute().parent)
+
     def opening(self, given: Sequence[str]) -> list[str]:
         """Words of ``--option`` that open the dataset again."""
         named: dict[str, str] = {}
@@ -127,6 +200,8 @@ class Recorded:
             named[name] = word
         words = []
         for name, value in self.opened.items():
+            if value is None and name not in named and (place := self._find_option(name)) is not None:
+                named[name] = f"{name}={place}"
             if value is None and name not in named:
                 raise DataError(f"{self.path} was drawn with --option {name}=…, a path: give it again")
             words.append(named.pop(name) if value is None else f"{name}={value}")
@@ -179,6 +254,11 @@ class Recorded:
 
 def read_draws(path: Path) -> Recorded:
     """Read a ``draws.jsonl``."""
+    with about_file(path):
+        return _read(path)
+
+
+def _read(path: Path) -> Recorded:
     try:
         found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as error:
@@ -205,6 +285,8 @@ def read_draws(path: Path) -> Recorded:
     opened = head.get("options", {})
     if not isinstance(opened, dict) or not all(isinstance(value, str | None) for value in opened.values()):
         raise DataError(f"{path}, line 1: expected a text for each of the options, not {opened!r}")
+    if "source" in head:
+        check_hint(path, head["source"])
     if head["format"] != _FORMAT:
         raise DataError(
             f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"

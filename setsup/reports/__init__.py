@@ -1,5 +1,7 @@
 """Images and words for people: contact sheets, charts, and draws described in words and units."""
 
+from setsup.reports.display.dataset_sheet import orbit_names, show
+from setsup.reports.display.saving import Sheet
 from setsup.reports.grid import image_grid
 from setsup.reports.matches import match_sheet, matches_drawn
 from setsup.reports.panels import bar_panels
@@ -11,6 +13,7 @@ from setsup.reports.words import SetWords, Variation, describe, describe_triplet
 
 __all__ = [
     "SetWords",
+    "Sheet",
     "Variation",
     "bar_panels",
     "bars",
@@ -22,8 +25,10 @@ __all__ = [
     "image_scatter",
     "match_sheet",
     "matches_drawn",
+    "orbit_names",
     "scatter",
     "scatter_panels",
+    "show",
     "triplet_sheet",
     "value_words",
 ]

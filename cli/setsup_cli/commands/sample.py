@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise, python_command, sampler_call
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.sampling import build_sampler, check_factor_lists, choose_sampler, fill_defaults
-from setsup_cli.parsing.source import assignments, card_command, find_source, open_source
+from setsup_cli.parsing.source import assignments, card_command, find_source, open_call, open_source
+from setsup_cli.places import Force, moved
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -26,10 +28,15 @@ printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
-_PLACES = ("dataset", "table", "root", "index", "option")
+_PLACES = ("dataset", "table", "root", "index", "relist", "option")
 """Options with the location of the data, which a replay is given again."""
 
-_RECORDED = ("benchmark", "table")
+_OUTPUT = ("replay", "out", "force", "format", "tile", "title", "json", "quiet", "verbose")
+"""Options that a replay has besides."""
+
+_TILES = (8, 1024)
+
+_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub")
 """Kinds of sources whose options are recorded for replays."""
 
 
@@ -65,7 +72,7 @@ class Options(Source):
     ] = None
     sets: Annotated[int | None, option("N", "Sets per step.", "2 sets, 32 triplets; up to 4 domains, 8 orbits")] = None
     seed: Annotated[int, option("N", "Random seed.")] = 0
-    steps: Annotated[int, option("N", "Number of steps, from step 0 on.")] = 1
+    steps: Annotated[int, option("N", "Number of steps, from step 0 on.", alias="-n")] = 1
     where: Annotated[
         str | None, option("EXPRESSION", "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".")
     ] = None
@@ -106,9 +113,15 @@ class Options(Source):
         Path | None,
         option("DRAWS.JSONL", "Repeat the draws that this file records, and verify that they are the same."),
     ] = None
-    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.")] = Path(
+    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.", alias="-o")] = Path(
         "setsup-samples"
     )
+    force: Force = False
+    format: Annotated[Literal["png", "pdf", "svg"], option("png|pdf|svg", "Format of the sheet.")] = "png"
+    tile: Annotated[
+        int | None, option("PIXELS", "Longer side of a thumbnail, 8 to 1,024.", "128 of few images, else 64")
+    ] = None
+    title: Annotated[str | None, option("TEXT", "Heading of the sheet.", "dataset, sets and seed")] = None
 
 
 def run(options: Options) -> int:
@@ -116,22 +129,29 @@ def run(options: Options) -> int:
     if options.steps < 1:
         raise SamplerError(f"--steps must be 1 or more, not {options.steps}")
     folder = expanded(options.out)
-    need_writable(folder / "sheet.png")
+    if options.tile is not None and not _TILES[0] <= options.tile <= _TILES[1]:
+        raise SamplerError(f"--tile must be {_TILES[0]} to {_TILES[1]:,}, not {options.tile}")
+    need_writable(folder / f"sheet.{options.format}")
     drawn = _draw(options) if options.replay is None else _replay(options, expanded(options.replay))
+    from setsup.reports import show
     from setsup_cli.draws import header, lines, write_files
-    from setsup_cli.sheets import draw_sheet
 
     # the sheet first: when an image cannot be read, no file is written
-    sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
+    sheet = show(drawn.dataset, drawn.draws, drawn.sampler, steps=_STEPS_SHOWN, title=options.title, tile=options.tile)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
-    paths = write_files(folder, head, drawn.draws, sheet)
+    head |= _hint(drawn, folder)
+    paths = write_files(folder, head, drawn.draws, sheet, options.format, force=options.force)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
         words = [[asdict(found) for found in step] for step in _words(drawn)]
         report = drawn.sampler.report().to_dict()
         show_json({**head, "draws": list(lines(drawn.draws)), "words": words, "report": report, "files": files})
     else:
+        drawn.notes.extend(moved(folder, paths["sheet"].parent))
         _print(drawn, paths)
+        opened = f"dataset = {open_call(drawn.opening)}"
+        sampler = f"sampler = {sampler_call(drawn.sampler, 'dataset.factors')}"
+        advise(options, python_command("import setsup", opened, sampler, "draw = sampler[0]"))
     return 0
 
 
@@ -140,7 +160,8 @@ class _Drawn:
     """Draws and where they come from.
 
     ``table`` has how a user's table was read, ``split`` the part of the dataset, and ``opened`` the options of the
-    dataset as words, None for a path: these are kept for replays. Each of the ``notes`` is a line for the user.
+    dataset as words, None for a path: these are kept for replays. Each of the ``notes`` is a line for the user, and
+    ``opening`` has the options by which the dataset was opened.
     """
 
     dataset: "Dataset"
@@ -150,6 +171,7 @@ class _Drawn:
     split: str | None
     opened: dict[str, str | None]
     notes: list[str]
+    opening: Source
 
 
 def _draw(options: Options) -> _Drawn:
@@ -168,15 +190,30 @@ def _draw(options: Options) -> _Drawn:
     given, notes = fill_defaults(kind, given, dataset.factors, card, own=of != "benchmark")
     sampler = build_sampler(kind, given, dataset.factors, card)
     table: dict[str, Any] | None = None
-    if of == "table":
+    if of == "table" or (of == "images" and options.kinds):
         table = {"image": options.image, "kinds": assignments(options.kinds or (), "--kinds", "kind")}
     opened: dict[str, str | None] = {}
-    if options.option and of in _RECORDED:
+    if of in _RECORDED:
         from setsup.opening import path_options
 
-        opened.update((name, value) for name, _, value in (word.partition("=") for word in options.option))
+        words = [*(options.option or ()), *([f"pattern={options.pattern}"] if options.pattern else [])]
+        opened.update((name, value) for name, _, value in (word.partition("=") for word in words))
+        opened.pop("relist", None)
         opened |= dict.fromkeys(opened.keys() & path_options(source, of))
-    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, opened, notes)
+    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, opened, notes, options)
+
+
+def _hint(drawn: _Drawn, folder: Path) -> dict[str, Any]:
+    """Where the data lie, for replays on this machine; nothing for a benchmark, which has a name."""
+    from setsup_cli.hints import source_hint
+
+    source, of = find_source(drawn.opening)
+    if of == "benchmark":
+        return {}
+    words = dict(word.split("=", 1) for word in drawn.opening.option or ())
+    others = {name: words[name] for name, value in drawn.opened.items() if value is None and name in words}
+    others |= {"index": drawn.opening.index} if drawn.opening.index is not None else {}
+    return {"source": source_hint(source, of, folder, others)}
 
 
 def _given(options: Options) -> dict[str, Any]:
@@ -189,38 +226,49 @@ def _replay(options: Options, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
     for name in _given(options):
-        if name not in (*_PLACES, "replay", "out", "json", "quiet"):
+        if name not in (*_PLACES, *_OUTPUT):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{name}")
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)
-    recorded.check_source(source, of)
+    if not named and recorded.has_source:
+        place, chosen = recorded.find_source()
+        source, of = place, chosen
+        options = replace(options, index=options.index or recorded.find_index())
+        if of == "table":
+            options = replace(options, table=Path(place))
+        else:
+            options = replace(options, dataset=place)
+    else:
+        recorded.check_source(source, of)
     table, split = recorded.table, recorded.head.get("split")
-    if not named:
+    if source is None:
         options = replace(options, dataset=recorded.head["dataset"])
     if of is None or of in _RECORDED:  # other sources were written with the options
         options = replace(options, option=tuple(recorded.opening(options.option or ())))
-    if table is not None and of == "table":
+    if not named and of not in (None, "table"):  # not to be found out again: a folder may hold several
+        options = replace(options, option=(*(options.option or ()), f"kind={of}"))
+    if table is not None and of in ("table", "images"):
         kinds = tuple(f"{name}={kind}" for name, kind in table["kinds"].items())
         options = replace(options, image=table["image"], kinds=kinds)
-    dataset = open_source(replace(options, split=split))
+    options = replace(options, split=split)
+    dataset = open_source(options)
     sampler = recorded.sampler(dataset)
     draws = recorded.draws(sampler)
     notes = [f"the same draws as {path}"] if recorded.steps else []
-    return _Drawn(dataset, sampler, draws, table, split, recorded.opened, notes)
+    return _Drawn(dataset, sampler, draws, table, split, recorded.opened, notes, options)
 
 
 def _words(drawn: _Drawn) -> "list[list[SetWords]]":
     """What is fixed and what varies in each set of the first steps."""
-    from setsup.reports import describe, describe_triplets
+    from setsup.reports import describe, describe_triplets, orbit_names
     from setsup.samplers import TripletSampler
-    from setsup_cli.sheets import orbit
 
     table, found = drawn.dataset.factors, []
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
         if isinstance(drawn.sampler, TripletSampler):
-            found.append(describe_triplets(table, draw, orbit(drawn.sampler), _SETS_SHOWN))
+            found.append(describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN))
         else:
             found.append(describe(table, draw, _SETS_SHOWN))
     return found

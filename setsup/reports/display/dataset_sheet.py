@@ -1,0 +1,205 @@
+"""Contact sheets of draws and rows of a dataset."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_integer, check_string
+from setsup.datasets import Dataset
+from setsup.errors import DataError
+from setsup.reports.display.saving import Sheet
+from setsup.reports.display.shown import Shown, find_shown
+from setsup.reports.lettering import legible
+from setsup.reports.page import check_measures
+from setsup.reports.sheet import contact_page
+from setsup.reports.thumbnails import thumbnail
+from setsup.reports.triplets import triplet_page
+from setsup.reports.words import SetWords, describe
+from setsup.samplers.draw import Draw
+from setsup.samplers.sampler import Sampler
+
+if TYPE_CHECKING:
+    from setsup.reports.page import Page
+
+__all__ = ["orbit_names", "show"]
+
+_MEMBERS = 64
+_BLOCKS = 32
+_IMAGES = 512
+_FEW = 24  # images that are shown larger
+
+Images = list[npt.NDArray[Any]]
+
+
+def show(
+    dataset: Dataset,
+    draws: Draw | npt.ArrayLike | None = None,
+    sampler: Sampler | None = None,
+    *,
+    steps: int = 4,
+    title: str | None = None,
+    tile: int | None = None,
+) -> Sheet:
+    """Show the images of draws or rows as a contact sheet, as ``setsup sample`` does.
+
+    Each set is a block of images; its caption says which factors are fixed and over how many levels the others vary.
+    Of large draws the first sets and the first 64 images of each set are shown, and how many more there are is said.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Whose images are shown: those of its first modality of images.
+    draws : Draw or integer array, optional
+        A draw, such as ``sampler[0]``; a block of draws, such as ``sampler.block(0, 4)``; or row numbers of the shape
+        (n,), (sets, size) or (steps, sets, size). By default 24 rows from all over the dataset, the same each time.
+    sampler : Sampler, optional
+        Where the draws come from: captions then have its nouns, tolerance, seed and ``where``, and triplets are shown
+        as triplets. Needed where its table has factors that the dataset does not have.
+    steps : int
+        Steps of a block that are shown at most, as long as they have few sets.
+    title : str, optional
+        Replaces the heading; empty for none.
+    tile : int, optional
+        Pixels of the longer side of a thumbnail; 128 for up to 24 images, else 64.
+
+    Returns
+    -------
+    Sheet
+        An image that displays itself in notebooks; ``save`` writes it as PNG, PDF or SVG.
+
+    Raises
+    ------
+    RowError
+        When a row number is out of range.
+    DataError
+        When the dataset has no images, an image cannot be read, or the draw is one of another table.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=6, seed=0)
+    >>> setsup.show(shapes, sets[0], sets).image.mode
+    'RGB'
+
+    """
+    if not isinstance(dataset, Dataset):
+        raise DataError(f"the dataset of show must be a dataset, as setsup.load opens, not a {type(dataset).__name__}")
+    steps = check_integer(steps, "steps of show", DataError, 1)
+    check_measures(tile, 1)
+    if title is not None:
+        check_string(title, "title of show", DataError)
+    if sampler is not None:
+        if not isinstance(sampler, Sampler):
+            raise DataError(f"the sampler of show must be a sampler, not a {type(sampler).__name__}")
+        if len(sampler.table) != len(dataset):
+            raise DataError(
+                f"the sampler draws from {len(sampler.table):,} rows, but {dataset.name} has {len(dataset):,}: show "
+                "the dataset that it was made for"
+            )
+    shown = find_shown(dataset, draws, sampler)
+    if sampler is not None and shown.noun == "triplet":
+        return Sheet(_triplets(shown, sampler, title, tile))
+    return Sheet(_blocks(shown, steps, title, tile))
+
+
+def orbit_names(sampler: Sampler) -> list[str]:
+    """Factors that anchor and positive of a triplet share.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> orbit_names(setsup.TripletSampler(shapes.factors, "shape", triplets=2))
+    ['shape']
+
+    """
+    named = sampler.arguments["orbit"]
+    return [named] if isinstance(named, str) else list(named)
+
+
+def _triplets(shown: Shown, sampler: Sampler, title: str | None, tile: int | None) -> "Page":
+    rows = shown.draws.indices[0]
+    explained = f"positive: same {', '.join(orbit_names(sampler))}; negative: another"
+    first = rows[:_MEMBERS]
+    images = _images(shown.dataset, first, tile)
+    more = f"\n… and {len(rows) - len(first):,} more triplets" if len(rows) > len(first) else ""
+    heading = f"{_heading(shown, 1)}\n{explained}" if title is None else title
+    return triplet_page(
+        [images[start : start + 3] for start in range(0, first.size, 3)], f"{heading}{more}".strip(), tile=tile
+    )
+
+
+def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "Page":
+    draws = shown.draws
+    total, sets, size = draws.indices.shape
+    most = min(sets, _BLOCKS, max(8, _IMAGES // min(size, _MEMBERS)))
+    steps = max(1, min(total, steps, 8 // sets))
+    heading = _heading(shown, steps) if title is None else title
+    if sets > most:
+        heading += f"\nthe first {most} of {sets:,} {shown.noun}s"
+    blocks = [(step, number) for step in range(steps) for number in range(most)]
+    words = {step: describe(shown.table, draws.at(step), most) for step in range(steps)}
+    chosen = tuple(np.array(blocks).T)
+    first = draws.indices[chosen][:, :_MEMBERS]
+    images = _images(shown.dataset, first, tile)
+    return contact_page(
+        [images[start : start + first.shape[1]] for start in range(0, first.size, first.shape[1])],
+        [_caption(shown, words[step][number], step, number, steps) for step, number in blocks],
+        heading.strip(),
+        None if draws.mask is None else draws.mask[chosen],
+        None if draws.canonical is None else _images(shown.dataset, draws.canonical[chosen], tile),
+        [words[step][number].members for step, number in blocks],
+        limit=_MEMBERS,
+        tile=tile,
+    )
+
+
+def _caption(shown: Shown, found: SetWords, step: int, number: int, steps: int) -> str:
+    label = shown.rows or f"{shown.noun} {number}"
+    if steps > 1:
+        label = f"{shown.counter} {step}, {label}"
+    fixed = _join(found.held_words(shown.table, shown.argument("tolerance"), legible))
+    size = shown.draws.indices.shape[-1]
+    if shown.bare and size == 1:
+        return f"{label}\n{fixed}"
+    if found.held or not shown.bare:
+        label += f" · {'equal' if shown.bare else 'fixed'}: {fixed}"
+    short = f" · {found.members:,} of {size:,} positions" if found.members < size else ""
+    return f"{label}{short}\nvaries: {_join(found.varying_words(shown.table))}"
+
+
+def _join(words: str) -> str:
+    """Keep each value with its name and unit on one line."""
+    return ", ".join(item.replace(" ", "\u00a0") for item in words.split(", "))
+
+
+def _heading(shown: Shown, steps: int) -> str:
+    name, noun = shown.dataset.name, shown.noun
+    if shown.rows:
+        return name
+    total, sets, size = shown.draws.indices.shape
+    what = f"{sets:,} {noun}{'s' * (sets > 1)}" + (f" of {size:,}" if noun != "triplet" else "")
+    counter = shown.counter
+    which = f"{counter} 0" if steps == 1 else f"{counter}s 0 to {steps - 1}"
+    which += f" of {total:,}" if steps < total else ""
+    seed, where = shown.argument("seed"), shown.argument("where")
+    parts = [
+        f"seed {seed}" if seed is not None else "",
+        which if not shown.single else "",
+        f"where {where}" if where else "",
+    ]
+    return "\n".join(line for line in (f"{name}: {what}", ", ".join(filter(None, parts))) if line)
+
+
+def _images(dataset: Dataset, rows: npt.NDArray[np.int64], tile: int | None) -> Images:
+    """Fetch the images of rows, flat; images of several sizes one by one, as thumbnails."""
+    name = next((name for name, kind in dataset.modalities.items() if kind.color), None)
+    if name is None:
+        raise DataError(f"{dataset.name} has no images to show; its modalities: {', '.join(dataset.modalities)}")
+    if None not in dataset.modalities[name].shape:
+        return list(dataset.fetch(rows.reshape(-1), [name])[name])
+    # in rows of one height, a wide image takes more pixels than in a cell
+    target = max(tile or 0, 128) * (2 if rows.size <= _FEW else 1)
+    return [np.asarray(thumbnail(dataset.fetch(row, [name])[name], target)) for row in rows.reshape(-1)]
