@@ -78,9 +78,9 @@ def _print_attributes(card: Mapping[str, Any]) -> None:
         say_prose(f"also has: {', '.join(card['beside'])}; see {card['module']}")
     if card.get("options"):
         words = card["options"]
-        first = words[0].partition("=")[0]
+        first, example = words[0].partition("=")[0], words[0].partition("|")[0]
         say_prose(
-            f'options: {", ".join(words)}; as in setsup.open("{card["source"]}", {first}=...), or --option {words[0].partition("|")[0]}'
+            f'options: {", ".join(words)}; as in setsup.open("{card["source"]}", {first}=...), or --option {example}'
         )
 
 
