@@ -31,8 +31,8 @@ $(STAMPS)/core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/all: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "installing setsup with all its extras into $(VENV)"
-	@$(PIP) install --constraint constraints.txt --editable ".[all]"
+	@echo "installing setsup with all its extras, and what its tests need, into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --editable ".[all,docs,dev]"
 	@mkdir -p $(STAMPS) && touch $(STAMPS)/core $@
 
 sample: $(STAMPS)/core

@@ -1,6 +1,6 @@
 """A method of your own: half of a set finds its other half.
 
-setsup train a_method_of_your_own.py. Needs: pip install -e ".[torch,train]".
+setsup train a_method_of_your_own.py. Needs: pip install ".[torch,train]".
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Train with Hugging Face accelerate, on one process or several, and resume with another number of them.
 
-Needs: pip install -e ".[train]". Run it twice: accelerate launch --cpu --num-processes 2 examples/accelerate_loop.py
+Needs: pip install ".[train]". Run it twice: accelerate launch --cpu --num-processes 2 examples/accelerate_loop.py
 checkpoint, then alone.
 """
 

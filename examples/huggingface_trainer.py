@@ -1,6 +1,6 @@
 """Train with Hugging Face's Trainer, and resume from a checkpoint at the very draw.
 
-Needs: pip install -e ".[train]". Checkpoints go to a temporary folder, or to one that is named:
+Needs: pip install ".[train]". Checkpoints go to a temporary folder, or to one that is named:
 python examples/huggingface_trainer.py runs
 """
 

@@ -1,6 +1,6 @@
 """Train with Lightning, stop, and resume from a checkpoint at the very draw.
 
-Needs: pip install -e ".[train]".
+Needs: pip install ".[train]".
 """
 
 import tempfile

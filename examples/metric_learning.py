@@ -1,6 +1,6 @@
 """Metric learning: losses of pytorch-metric-learning on batches with equally many images of every domain.
 
-Needs: pip install -e ".[torch]" pytorch-metric-learning.
+Needs: pip install ".[torch]" pytorch-metric-learning.
 """
 
 import torch

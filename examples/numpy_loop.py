@@ -1,6 +1,6 @@
 """Train with JAX, or with numpy alone: a linear probe that tells the wall's hue from pixels; torch is not needed.
 
-Needs: pip install setsup; and jax, if you want it: without it, numpy does the same.
+Needs: pip install .; and jax, if you want it: without it, numpy does the same.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Single-pixel contrast on rooms that setsup makes up: two views, and which pixel of the one is which of the other.
 
-Needs: pip install -e ".[torch,render]".
+Needs: pip install ".[torch,render]".
 """
 
 import torch

@@ -1,7 +1,7 @@
 """What a large set of shards costs: requests, bytes, seconds and cache, as formulas and as a simulation has them.
 
 The simulation draws with setsup's samplers, joins ranges as a store's reader does, and lets a simple queue stand for
-the store. Change PLAN to what you have. Needs: pip install setsup.
+the store. Change PLAN to what you have. Needs: pip install .
 """
 
 import heapq

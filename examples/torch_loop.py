@@ -1,6 +1,6 @@
 """Train with plain torch: a linear probe that tells the wall's hue from pixels.
 
-Needs: pip install -e ".[torch]".
+Needs: pip install ".[torch]".
 """
 
 import torch

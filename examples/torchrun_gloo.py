@@ -1,6 +1,6 @@
 """Train on several processes, and resume with another number of them.
 
-Needs: pip install -e ".[torch]". Name a file for its checkpoint, and run it twice, the second time without torchrun:
+Needs: pip install ".[torch]". Name a file for its checkpoint, and run it twice, the second time without torchrun:
 torchrun --nproc-per-node 2 examples/torchrun_gloo.py checkpoint.pt
 """
 

@@ -1,6 +1,6 @@
 """Write a set of shards, open it where it lies, and train from it: sets by factor, at random, by range reads.
 
-Needs: pip install -e ".[torch]"; for addresses of stores also the extra shards.
+Needs: pip install ".[torch]"; for addresses of stores also the extra shards.
 """
 
 import tempfile

@@ -10,9 +10,12 @@ from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.datasets.concatenation import concat
+    from setsup.datasets.own.arrays.memory import from_arrays
+    from setsup.datasets.own.frame import from_pandas
     from setsup.datasets.own.huggingface.dataset import from_huggingface
     from setsup.datasets.own.huggingface.writer import to_huggingface
     from setsup.datasets.own.table import open_table
+    from setsup.datasets.own.torch.wrapping import from_torch
     from setsup.datasets.registry import load, names
     from setsup.errors import SetsupError
     from setsup.factors.factor import Factor, Kind
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from setsup.loading.loader import loader
     from setsup.opening import open as open
     from setsup.rendered.dataset import RenderedDataset
-    from setsup.reports.dataset_sheet import show
+    from setsup.reports.display.dataset_sheet import show
     from setsup.samplers import (
         DomainSampler,
         Draw,
@@ -51,7 +54,10 @@ __all__ = [
     "TripletSampler",
     "__version__",
     "concat",
+    "from_arrays",
     "from_huggingface",
+    "from_pandas",
+    "from_torch",
     "index_shards",
     "load",
     "loader",
@@ -72,9 +78,12 @@ if not TYPE_CHECKING:
         __name__,
         {
             "datasets.concatenation": ("concat",),
+            "datasets.own.arrays.memory": ("from_arrays",),
+            "datasets.own.frame": ("from_pandas",),
             "datasets.own.huggingface.dataset": ("from_huggingface",),
             "datasets.own.huggingface.writer": ("to_huggingface",),
             "datasets.own.table": ("open_table",),
+            "datasets.own.torch.wrapping": ("from_torch",),
             "datasets.registry": ("load", "names"),
             "errors": ("SetsupError",),
             "factors.factor": ("Factor", "Kind"),
@@ -82,7 +91,7 @@ if not TYPE_CHECKING:
             "loading.loader": ("loader",),
             "opening": ("open",),  # not in __all__: a star import would hide Python's own
             "rendered.dataset": ("RenderedDataset",),
-            "reports.dataset_sheet": ("show",),
+            "reports.display.dataset_sheet": ("show",),
             "samplers": (
                 "DomainSampler",
                 "Draw",

@@ -287,7 +287,9 @@ _PLAIN: dict[type, tuple[str, Test]] = {
 
 def _is_array(hint: Any, inner: tuple[Any, ...]) -> bool:
     """Whether an annotation is ``npt.NDArray`` or ``npt.ArrayLike``."""
-    parts = (get_origin(hint) or hint, *inner)
+    origin = get_origin(hint)
+    # from Python 3.12 on, ArrayLike is an alias, which a sequence of arrays has inside: only unions are looked into
+    parts = (origin or hint, *(inner if origin in (Union, UnionType) else ()))
     return any(getattr(part, "__module__", "").startswith(("numpy._typing", "numpy._core")) for part in parts) or (
         getattr(parts[0], "__name__", "") == "ndarray"
     )

@@ -4,32 +4,38 @@ A string is an address, else the name of a benchmark, else a path; a :class:`~pa
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from inspect import Parameter
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from setsup.checks import check_arguments
-from setsup.datasets import Dataset, from_huggingface, load, names, open_images, open_table
+from setsup.datasets import Dataset, from_huggingface, load, names, open_arrays, open_hub, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
-from setsup.datasets.own.image_folder import ENDINGS
+from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
+from setsup.datasets.own.huggingface.hub import is_hub_address, may_be_on_hub
+from setsup.datasets.own.image_archive import is_archive, is_image_archive
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, about_file, near
+from setsup.factors.io.text_file import SHEETS, TABLES, ending
 from setsup.files.expand_user import expanded
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
 
-SourceKind = Literal["benchmark", "rendered", "shards", "table", "images", "huggingface"]
+SourceKind = Literal["benchmark", "rendered", "shards", "table", "images", "arrays", "huggingface", "hub"]
 
 KINDS: dict[SourceKind, str] = {
     "benchmark": "a benchmark",
     "rendered": "a rendered dataset",
     "shards": "a set of shards",
     "table": "a table",
-    "images": "a folder of images",
+    "images": "a folder or archive of images",
+    "arrays": "a file of arrays",
     "huggingface": "a saved Hugging Face dataset",
+    "hub": "a dataset of the Hugging Face Hub",
 }
 """What each kind of source is called in messages."""
 
@@ -42,8 +48,10 @@ _MARKS: dict[str, SourceKind] = {
 }
 """Files by which the content of a folder is recognized."""
 
-_TABLES = (".csv", ".parquet", ".pq")
+_PARQUET = (".parquet", ".pq")
+_ARRAYS = (".npz", ".npy")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
+_SEARCHED = 20_000  # entries of all folders among which images are sought
 
 
 def open(
@@ -55,7 +63,7 @@ def open(
     kind: SourceKind | None = None,
     **options: Any,
 ) -> Dataset:
-    r"""Open a dataset, whatever holds it; nothing is ever downloaded.
+    r"""Open a dataset, whatever holds it; nothing is downloaded, but what ``hf:owner/name`` names.
 
     Parameters
     ----------
@@ -65,9 +73,12 @@ def open(
         - the address of shards: ``"s3://bucket/shapes"``;
         - the name of a benchmark, one of :func:`setsup.names`;
         - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
-        - a CSV or Parquet file;
-        - a folder of images, as :func:`setsup.datasets.open_images` takes it;
-        - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote.
+        - a table in a CSV, Parquet or JSON lines file, as :func:`setsup.open_table` takes it;
+        - a folder of images, or a zip or tar of one, as :func:`setsup.datasets.open_images` takes it;
+        - an ``.npz`` file, or a ``.npy`` with ``factors=``, as :func:`setsup.datasets.open_arrays` takes them;
+        - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote;
+        - ``"hf:owner/name"``, ``"hf:owner/name@revision"`` or ``"hf:owner/name/config"``: a dataset of the Hugging
+          Face Hub, as :func:`setsup.datasets.open_hub` takes it.
 
         A string that is both a name and a path is the name: write ``"./mnist"`` or ``Path("mnist")`` for the path.
     root : Path or str, optional
@@ -77,11 +88,12 @@ def open(
     where : str, optional
         Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
         renumbered.
-    kind : {"benchmark", "rendered", "shards", "table", "images", "huggingface"}, optional
+    kind : {"benchmark", "rendered", "shards", "table", "images", "arrays", "huggingface", "hub"}, optional
         What the source is, where that is not to be found out.
     **options
         Options of what opens the source: those of a benchmark, of :func:`setsup.open_shards`,
-        :func:`setsup.open_table`, :func:`setsup.datasets.open_images` or :func:`setsup.from_huggingface`.
+        :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_arrays`,
+        :func:`setsup.datasets.open_hub` or :func:`setsup.from_huggingface`.
 
     Returns
     -------
@@ -125,19 +137,27 @@ def open(
 
 
 def find_kind(source: Path | str) -> SourceKind:
-    """Decide what a source is, by its form and the names of files; none of them is read."""
+    """Decide what a source is, by its form and the names of files, also those in a zip or tar; none of them is read."""
     from setsup.shards.stores.opening import intended_address
 
     path = expanded(source)
-    if path.suffix.lower() == ".tar" and not path.is_dir():
+    if path.suffix.lower() == ".tar" and not path.exists():
         raise _one_tar(str(source))
     if isinstance(source, str):
+        if is_hub_address(source):
+            return "hub"
         if "://" in source or intended_address(source) is not None:
             return "shards"
         if source in names():
             return "benchmark"
     if is_table(path):
         return "table"
+    if path.suffix.lower() in _ARRAYS and not path.is_dir():
+        return "arrays"
+    if is_archive(path):
+        if is_image_archive(path, _MARKS):
+            return "images"
+        raise _one_tar(str(source))
     # a catalogue of shards that is no file is reported by what reads it
     found = {
         kind: mark
@@ -158,8 +178,10 @@ def find_kind(source: Path | str) -> SourceKind:
 
 
 def is_table(path: Path | str) -> bool:
-    """Whether a path has the ending of a CSV or Parquet file, and is no folder."""
-    return Path(path).suffix.lower() in _TABLES and not os.path.isdir(path)
+    """Whether a path has the ending of a table, or of a spreadsheet, and is no folder."""
+    path = Path(path)
+    known = ending(path) in (*TABLES, *SHEETS) or path.suffix.lower() in _PARQUET
+    return known and not os.path.isdir(path)
 
 
 def options_of(source: Path | str, kind: SourceKind | None = None) -> dict[str, Parameter]:
@@ -189,13 +211,23 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         return open_table
     if kind == "images":
         return open_images
-    return from_huggingface
+    if kind == "arrays":
+        return open_arrays
+    return open_hub if kind == "hub" else from_huggingface
 
 
 def _holds_images(folder: Path) -> bool:
-    """Whether there are images among the first files of a folder and of the folders within it."""
-    found = (islice(folder.glob(pattern), _LOOKED_AT) for pattern in ("*", "*/*", "*/*/*"))
-    return any(path.suffix.lower() in ENDINGS for path in chain.from_iterable(found))
+    """Whether there is an image among the first files of a folder and of the folders within it, those above first."""
+    waiting, left = deque([folder]), _SEARCHED
+    while waiting and left > 0:
+        with suppress(OSError), os.scandir(waiting.popleft()) as entries:
+            for entry in islice(entries, _LOOKED_AT):
+                left -= 1
+                if entry.name.lower().endswith(KNOWN_ENDINGS):
+                    return True
+                if entry.is_dir():
+                    waiting.append(Path(entry.path))
+    return False
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------
@@ -220,9 +252,11 @@ def _unknown(source: Path | str) -> DataError:
         )
     close = list(_neighbours(str(source)))
     if isinstance(source, Path) or "/" in source or os.path.exists(path):
-        others = "; give a folder, a CSV or Parquet file, or the name of a dataset (`setsup datasets` lists them)"
+        others = "; give a folder, a table such as photos.csv, or the name of a dataset (`setsup datasets` lists them)"
+        if isinstance(source, str) and may_be_on_hub(source) and not os.path.exists(path) and not close:
+            others += f", or hf:{source} for a dataset of the Hugging Face Hub"
         if os.path.exists(path):
-            return DataError(f"{source} is a file, but not CSV or Parquet{others}")
+            return DataError(f"{source} is a file, but no table{others}")
         return DataError(f"{source} does not exist{near(source, close) if close else others}")
     return DataError(f"there is no dataset {source!r}{near(source, [*close, *names()])} (`setsup datasets` lists them)")
 

@@ -63,6 +63,8 @@ LIBRARIES = {
         Library("s3fs", "s3fs", ("shards",), "shards over s3://"),
         Library("ray", "ray", ("ray",), "--on ray"),
         Library("pandas", "pandas", ("pandas",), "tables from and to pandas"),
+        Library("pillow_heif", "pillow-heif", (), "images that end in .heic, .heif or .hif"),
+        Library("pillow_avif", "pillow-avif-plugin", (), "images that end in .avif, with a Pillow before 11.3"),
         Library("timm", "timm", (), "encoders of timm: --encoder timm:NAME"),
         Library("tensorboard", "tensorboard", (), "train --log tensorboard"),
         Library("wandb", "wandb", (), "train --log wandb"),
@@ -81,8 +83,8 @@ def installed(module: str) -> bool:
 
 
 def extra_command(*extras: str) -> str:
-    """Command that installs extras of setsup."""
-    return f"pip install -c constraints.txt -e '.[{','.join(extras)}]' in setsup's folder"
+    """Command that installs extras of setsup; what is installed already, such as a torch with CUDA, is kept."""
+    return f"pip install '.[{','.join(extras)}]' in setsup's folder"
 
 
 def command(modules: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: a bar on a terminal, elsewhere one line per minute through logging."""
+"""Progress of long work: a bar on a terminal or in a notebook, elsewhere one line per minute through logging."""
 
 import logging
 import os
@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from setsup.html import text
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
@@ -35,12 +38,20 @@ def progress(
 ) -> Iterator[Advance]:
     """Show the progress of long work, its speed and the time left.
 
-    On a terminal (not a dumb one) this is a bar, which disappears when the work ends; work within that has no bar of
-    its own. Elsewhere one line per minute is logged at INFO, and rich is not imported; work of less than a minute logs
-    nothing. A level above INFO of the logger ``setsup``, as ``-q`` sets it, silences both.
+    On a terminal (not a dumb one) and in a notebook this is a bar, which disappears when the work ends; work within
+    that has no bar of its own on a terminal. Elsewhere one line per minute is logged at INFO, and rich is not imported;
+    work of less than a minute logs nothing. A level above INFO of the logger ``setsup``, as ``-q`` sets it, silences
+    all of them.
     """
     if logging.getLogger("setsup").level > logging.INFO:
         yield _silent
+        return
+    if _in_notebook():
+        bar = _NotebookBar(total, what, unit, note)
+        try:
+            yield bar
+        finally:
+            bar.clear()
         return
     if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield _Lines(total, what, unit, note)
@@ -71,6 +82,16 @@ def _silent(n: int = 1, /) -> None:
     """Show nothing."""
 
 
+def _in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook; its workers, and IPython on a terminal, are not."""
+    if "ipykernel" not in sys.modules or "IPython" not in sys.modules:
+        return False
+    from multiprocessing import parent_process
+
+    shell = sys.modules["IPython"].get_ipython()
+    return getattr(shell, "kernel", None) is not None and parent_process() is None
+
+
 class _Lines:
     """Logs progress once a minute."""
 
@@ -83,11 +104,17 @@ class _Lines:
         with self._lock:
             self._done += n
             now = time.perf_counter()
-            if now - self._said < _EVERY:
+            if now - self._said < self._pause():
                 return
             self._said = now
+        self._say(now - self._started)
+
+    def _pause(self) -> float:
+        return _EVERY
+
+    def _say(self, seconds: float) -> None:
         if _LOG.isEnabledFor(logging.INFO):
-            _LOG.info("%s: %s", self._what, ", ".join(self._parts(now - self._started)))
+            _LOG.info("%s: %s", self._what, ", ".join(self._parts(seconds)))
 
     def _parts(self, seconds: float) -> Iterator[str]:
         done, unit, rate = float(self._done), self._unit, self._done / seconds
@@ -101,6 +128,31 @@ class _Lines:
             yield said
         if total is not None and 0 < done <= total:
             yield f"{timedelta(seconds=round((total - done) / rate))} left"
+
+
+class _NotebookBar(_Lines):
+    """Shows progress in the output of a cell, from half a second on: plain HTML, which needs no widgets."""
+
+    _handle: Any = None
+
+    def _pause(self) -> float:
+        return _GLANCE
+
+    def _say(self, seconds: float) -> None:
+        said = f"{self._what}: {', '.join(self._parts(seconds))}"
+        share = "" if self._total is None else f' value="{self._done}" max="{self._total}"'
+        self._show({"text/plain": said, "text/html": f"<progress{share}></progress> {text(said, 200)}"})
+
+    def _show(self, content: dict[str, str]) -> None:
+        if self._handle is not None:
+            self._handle.update(content, raw=True)
+            return
+        self._handle = import_module("IPython.display").display(content, raw=True, display_id=True)
+
+    def clear(self) -> None:
+        """Leave nothing of the bar."""
+        if self._handle is not None:
+            self._show({"text/plain": "", "text/html": ""})
 
 
 def _columns(unit: str) -> "list[ProgressColumn]":

@@ -17,16 +17,17 @@ References
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Rows, Words
-from setsup.checks import check_string, is_integer
+from setsup.checks import check_integer, check_string, is_integer
 from setsup.errors import SamplerError, brief
 
-__all__ = ["below", "below_few", "fold", "leading", "mix", "permute", "spread", "stream_key", "uniform"]
+__all__ = ["below", "below_few", "fold", "leading", "mix", "permute", "seeds", "spread", "stream_key", "uniform"]
 
 
 _MASK = (1 << 64) - 1
@@ -103,6 +104,53 @@ def fold(key: int | Words, word: int | npt.NDArray[Any]) -> Words:
     if isinstance(key, int) and isinstance(word, int):
         return np.array(_fold_int(key, word), dtype=np.uint64)
     return mix(key, spread(word))
+
+
+def seeds(seed: int, stream: str, step: int, shape: Sequence[int]) -> Words:
+    """One seed for each image of a step, for random generators of other libraries.
+
+    That of position p in set s is ``fold(fold(fold(stream_key(seed, stream), step), s), p)``: a function of these five
+    alone, the same on every platform, rank and worker, and after a resume. Seeds of different images of one set are
+    different, and so are those of one position in different steps or sets; all others are independent and uniform on
+    0 … 2⁶⁴ − 1.
+
+    Parameters
+    ----------
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two transforms with one seed draw the same numbers unless their streams differ.
+    step : int
+        Number of the draw, ``batch["step"]``.
+    shape : sequence of int
+        Axes to number, such as (sets, size) of ``batch["indices"].shape``; (sets,) gives one seed per set, and () one
+        per step.
+
+    Returns
+    -------
+    uint64 array of that shape
+
+    Raises
+    ------
+    SamplerError
+        If the seed, the step or a length is out of range, or the stream is no string.
+
+    Examples
+    --------
+    >>> found = seeds(0, "flips", step=17, shape=(2, 4))
+    >>> found.shape, found.dtype
+    ((2, 4), dtype('uint64'))
+    >>> generator = np.random.default_rng(int(found[1, 3]))
+    >>> bool(found[1, 3] == seeds(0, "flips", step=17, shape=(8, 8))[1, 3])
+    True
+
+    """
+    found = fold(stream_key(seed, stream), check_integer(step, "the step", SamplerError, 0, _MASK))
+    if not isinstance(shape, Sequence) or isinstance(shape, str):
+        raise SamplerError(f"the shape must be a sequence of lengths, such as (sets, size), not {brief(shape)}")
+    for length in shape:
+        found = fold(found[..., None], np.arange(check_integer(length, "a length", SamplerError), dtype=np.uint64))
+    return found
 
 
 def spread(word: int | npt.NDArray[Any]) -> Any:

@@ -273,7 +273,10 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         setsup.open,
         lambda: {"source": "shapes3d-procedural", "root": None, "split": None, "where": None, "kind": None},
     ),
-    "open_images": (datasets.open_images, lambda: {"folder": "no", "size": None}),
+    "open_images": (
+        datasets.open_images,
+        lambda: {"folder": "no", "pattern": None, "size": None, "relist": False, "kinds": None},
+    ),
     "open_table": (
         setsup.open_table,
         lambda: {"path": "no.csv", "image": None, "factors": (), "kinds": None, "size": None},
@@ -637,7 +640,10 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         lambda: {"queries": U, "keys": V, "similarity": "l2sq", "temperature": 1.0, "key_mask": None},
     ),
     # reports
-    "bars": (reports.bars, lambda: {"groups": {"a": {"b": (1.0, 0.1)}}, "unit": "", "ceilings": None, "title": ""}),
+    "bars": (
+        reports.bars,
+        lambda: {"groups": {"a": {"b": (1.0, 0.1)}}, "unit": "", "ceilings": None, "references": None, "title": ""},
+    ),
     "curves": (
         reports.curves,
         lambda: {
@@ -661,6 +667,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "sizes": None,
             "limit": 4,
             "width": 200,
+            "tile": None,
+            "scale": 1,
         },
     ),
     "image_grid": (
@@ -671,6 +679,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "column_labels": ["a", "b"],
             "title": "",
             "queries": None,
+            "tile": None,
+            "scale": 1,
         },
     ),
     "scatter": (
@@ -690,7 +700,14 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     ),
     "triplet_sheet": (
         reports.triplet_sheet,
-        lambda: {"images": np.zeros((2, 3, 8, 8, 3), np.uint8), "title": "", "limit": 4, "width": 200},
+        lambda: {
+            "images": np.zeros((2, 3, 8, 8, 3), np.uint8),
+            "title": "",
+            "limit": 4,
+            "width": 200,
+            "tile": None,
+            "scale": 1,
+        },
     ),
     "describe": (reports.describe, lambda: {"table": table(), "draw": sampler()[0], "most": None}),
     "describe_triplets": (

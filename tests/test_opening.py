@@ -3,7 +3,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError, FactorError
-from setsup.opening import KINDS, find_kind, options_of, path_options
+from setsup.opening import KINDS, SourceKind, find_kind, options_of, path_options
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.folder import open_rendered
 from setsup.rendered.writing import render
@@ -41,9 +41,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
         Image.new("L", (4, 3), 40 * row).save(folder / f"{row}.png")
     lines = [f"{row}.png,{'ab'[row % 2]},{['train', 'test'][row // 3]}" for row in range(ROWS)]
     (folder / "photos.csv").write_text("\n".join(["image,subject,split", *lines]) + "\n")
-    shutil.copy(folder / "photos.csv", folder / "photos.txt")
+    shutil.copy(folder / "photos.csv", folder / "photos.xyz")
     return {path.stem: path for path in (*folder.glob("[m-z]*/"), folder / "photos.csv")} | {
-        "text": folder / "photos.txt"
+        "text": folder / "photos.xyz"
     }
 
 
@@ -152,7 +152,7 @@ def test_an_address_comes_before_a_path(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_kind_overrides(sources: Mapping[str, Path]) -> None:
     same(setsup.open(sources["text"], kind="table"), setsup.open(sources["photos"]))
-    with pytest.raises(DataError, match=r"photos\.txt is a file, but not CSV or Parquet; "):
+    with pytest.raises(DataError, match=r"photos\.xyz is a file, but no table; "):
         setsup.open(sources["text"])
     with pytest.raises(DataError, match=r"photos\.csv is not the name of a benchmark"):
         setsup.open(sources["photos"], kind="benchmark")
@@ -248,8 +248,8 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         "none": r"none is a folder, but holds no rendered dataset \(rendered.json\), no shards \(shards.json\), no Hug",
         "romos": "there is no dataset 'romos'; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",
-        "absent/x": "absent/x does not exist; give a folder, a CSV or Parquet file, or the name of a dataset",
-        "absent.csv": "absent.csv is not there; a CSV or Parquet file was expected",
+        "absent/x": "absent/x does not exist; give a folder, a table such as photos.csv, or the name of a dataset",
+        "absent.csv": "absent.csv is not there; a CSV, Parquet or JSON lines file was expected",
         "mnits": "there is no dataset 'mnits'; did you mean 'mnist'",
         "~nobody-of-that-name/x": "no home folder of '~nobody-of-that-name' is known here",
     }.items():
@@ -268,4 +268,4 @@ def test_a_star_import_keeps_the_open_of_python() -> None:
     assert "open" not in setsup.__all__
     assert "open" in dir(setsup)
     assert inspect.signature(setsup.open).parameters["kind"].default is None
-    assert set(KINDS) == {"benchmark", "rendered", "shards", "table", "images", "huggingface"}
+    assert tuple(KINDS) == get_args(SourceKind)

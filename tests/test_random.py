@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from setsup.errors import SamplerError
-from setsup.random import below, fold, leading, mix, permute, spread, stream_key, uniform
+from setsup.random import below, fold, leading, mix, permute, seeds, spread, stream_key, uniform
 
 WORD = 2**64
 RARE = 1e-5  # every statistic below is a fixed number, for its seed is; so none of them can flicker
@@ -103,6 +103,62 @@ def test_a_seed_out_of_range_is_refused(seed):
 def test_a_stream_must_be_text(stream):
     with pytest.raises(SamplerError, match="stream must be a string"):
         stream_key(0, stream)
+
+
+# -- seeds -----------------------------------------------------------------------------------------------------------
+
+
+def test_seeds_are_those_of_every_version_and_platform():
+    assert seeds(0, "Augment", 0, (2, 3)).tolist() == [
+        [1536085226124801977, 2059024951279621575, 2183338553095557296],
+        [9554828778795072917, 4355150762808419415, 14031348990971761250],
+    ]
+    assert seeds(2**64 - 1, "größe", 2**40, (1, 1)).tolist() == [[13962753912401163991]]
+    assert int(seeds(5, "x", 11, ())) == 16248685756435892833
+
+
+@given(
+    seed=st.integers(0, WORD - 1),
+    stream=st.text(st.characters(codec="utf-8"), max_size=8),
+    step=st.integers(0, WORD - 1),
+    shape=st.lists(st.integers(0, 4), max_size=3),
+)
+def test_seeds_fold_the_step_and_then_every_axis(seed, stream, step, shape):
+    found = seeds(seed, stream, step, shape)
+    assert found.dtype == np.uint64
+    assert found.shape == tuple(shape)
+    for place in np.ndindex(*shape):
+        expected = int.from_bytes(hashlib.blake2b(stream.encode(), digest_size=8).digest(), "little")
+        for word in (seed, step, *place):
+            expected = reference_fold(expected, word)
+        assert int(found[place]) == expected
+
+
+def test_seeds_are_even_and_do_not_depend_on_the_number_of_sets_and_positions():
+    few, many = (seeds(3, "s", np.int64(9), shape) for shape in ((2, 5), (200, 100)))
+    assert (few == many[:2, :5]).all()
+    assert len(np.unique(many)) == many.size
+    assert stats.kstest(uniform(many).ravel(), "uniform").pvalue > RARE
+    # torch's generator for CPUs and numpy's old one take the lower half only
+    assert stats.kstest((many & np.uint64(2**32 - 1)).ravel() / 2**32, "uniform").pvalue > RARE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ((-1, "x", 0, (1,)), "seed must be an integer"),
+        ((0, 3, 0, (1,)), "stream must be a string"),
+        ((0, "x", -1, (1,)), "step must be an integer from 0"),
+        ((0, "x", 1.5, (1,)), "step must be an integer"),
+        ((0, "x", None, (1,)), "step must be an integer"),
+        ((0, "x", 0, (1, -1)), "length must be an integer from 0"),
+        ((0, "x", 0, 4), r"sequence of lengths, such as \(sets, size\), not 4"),
+        ((0, "x", 0, "44"), "sequence of lengths"),
+    ],
+)
+def test_seeds_refuse_what_is_no_key(arguments, match):
+    with pytest.raises(SamplerError, match=match):
+        seeds(*arguments)
 
 
 # -- bits ------------------------------------------------------------------------------------------------------------

@@ -78,10 +78,9 @@ def _print_attributes(card: Mapping[str, Any]) -> None:
         say_prose(f"also has: {', '.join(card['beside'])}; see {card['module']}")
     if card.get("options"):
         words = card["options"]
-        first, example = words[0].partition("=")[0], words[0].partition("|")[0]
-        say_prose(
-            f'options: {", ".join(words)}; as in setsup.open("{card["source"]}", {first}=...), or --option {example}'
-        )
+        first = words[0].partition("=")[0]
+        opened = f'setsup.open("{card["source"]}", {first}=...)'
+        say_prose(f"options: {', '.join(words)}; as in {opened}, or --option {words[0].partition('|')[0]}")
 
 
 def _split_words(split: Mapping[str, Any], levels: Mapping[str, Any]) -> str:

@@ -1,8 +1,9 @@
 """Files of draws: ``draws.jsonl`` for replays, ``draws.npz`` for programs, ``sheet.png`` (PDF, SVG) for people.
 
 The first line of ``draws.jsonl`` is a header: version, dataset, fingerprint of its factor table, and the sampler as
-plain data. Each line after it is one step. Nothing in it depends on where the data lie, so that a replay works on
-another machine.
+plain data. Each line after it is one step. Nothing in it depends on where the data lie but ``source``, a hint by which
+a replay finds a user's own data by itself: their path, absolute and relative to the file. Whatever it leads to, and
+whatever is given in its place on another machine, must have the factors that the header's fingerprint is of.
 """
 
 import json
@@ -17,6 +18,7 @@ import numpy as np
 
 from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import written
+from setsup_cli.hints import check_hint, find_place
 from setsup_cli.places import free_place, holds_nothing_else
 
 if TYPE_CHECKING:
@@ -162,6 +164,32 @@ class Recorded:
         """Options that the dataset was opened with, as words; None for a path."""
         return dict(self.head.get("options", {}))
 
+    @property
+    def has_source(self) -> bool:
+        """Whether the file says where the data lay; those of benchmarks, and old ones, do not."""
+        return "source" in self.head
+
+    def find_source(self) -> "tuple[str, SourceKind]":
+        """Path or address of the data, where they still are, and their kind."""
+        hint: dict[str, Any] = self.head["source"]
+        found = find_place(hint, self.path.absolute().parent)
+        if found is None:
+            places = " and ".join(str(hint[key]) for key in ("path", "relative") if key in hint)
+            where = "--table FILE" if hint["kind"] == "table" else "`setsup sample FOLDER --replay …`"
+            raise DataError(
+                f"{self.path} holds draws of {self.head['dataset']}, which is no longer at {places}; say where it "
+                f"lies: {where}"
+            )
+        return found, hint["kind"]
+
+    def find_index(self) -> str | None:
+        """Index of shards, where one was given and still is there."""
+        return self._find_option("index")
+
+    def _find_option(self, name: str) -> str | None:
+        hint = self.head.get("source", {}).get("options", {}).get(name)
+        return None if hint is None else find_place(hint, self.path.absolute().parent)
+
     def opening(self, given: Sequence[str]) -> list[str]:
         """Words of ``--option`` that open the dataset again."""
         named: dict[str, str] = {}
@@ -172,6 +200,8 @@ class Recorded:
             named[name] = word
         words = []
         for name, value in self.opened.items():
+            if value is None and name not in named and (place := self._find_option(name)) is not None:
+                named[name] = f"{name}={place}"
             if value is None and name not in named:
                 raise DataError(f"{self.path} was drawn with --option {name}=…, a path: give it again")
             words.append(named.pop(name) if value is None else f"{name}={value}")
@@ -255,6 +285,8 @@ def _read(path: Path) -> Recorded:
     opened = head.get("options", {})
     if not isinstance(opened, dict) or not all(isinstance(value, str | None) for value in opened.values()):
         raise DataError(f"{path}, line 1: expected a text for each of the options, not {opened!r}")
+    if "source" in head:
+        check_hint(path, head["source"])
     if head["format"] != _FORMAT:
         raise DataError(
             f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"

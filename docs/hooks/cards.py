@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import gallery
+
 from setsup.files import (
     Manifest,
     ManifestFactor,
@@ -13,7 +15,6 @@ from setsup.files import (
     readable_size,
 )
 
-_OWN = "table"  # stands for the user's own files and has a page by hand
 _LEVELS = 16
 _ALTERNATIVES = 4
 _API = Path(__file__).resolve().parents[1] / "api" / "benchmarks.md"
@@ -21,26 +22,7 @@ _API = Path(__file__).resolve().parents[1] / "api" / "benchmarks.md"
 
 def names() -> list[str]:
     """Datasets that get a page."""
-    return [name for name in manifest_names() if name != _OWN]
-
-
-def index() -> str:
-    """Table of all datasets."""
-    rows = [
-        "| name | what it is | samples | factors | to fetch | licence |",
-        "|---|---|--:|---|--:|---|",
-    ]
-    for name in manifest_names():
-        manifest = load_manifest(name)
-        page = "own.md" if name == _OWN else f"{name}.md"
-        factors = ", ".join(f"`{factor.name}`" for factor in manifest.factors) or "yours"
-        samples = f"{manifest.samples:,}" if manifest.samples is not None else "as the files"
-        samples = "yours" if name == _OWN else samples
-        size = (readable_size(manifest.size) if manifest.size else "not stated") if manifest.files else "nothing"
-        rows.append(
-            f"| [`{name}`]({page}) | {manifest.title} | {samples} | {factors} | {size} | {manifest.licence.name} |"
-        )
-    return "\n".join(rows)
+    return [name for name in manifest_names() if name != gallery.OWN]
 
 
 def page(name: str) -> str:
@@ -106,7 +88,7 @@ def _modalities(manifest: Manifest) -> list[str]:
 
 def _picture(manifest: Manifest) -> list[str]:
     if manifest.files or manifest.samples is None:
-        return []
+        return [gallery.figure(manifest.name)]
     return [f"![Rows of {manifest.name}](../pictures/{manifest.name}.png){{ .sheet }}"]
 
 
@@ -218,7 +200,7 @@ def _checksums(file: ManifestFile) -> str:
         "sha256 of the content": file.unpacked_sha256,
         "md5 of the content": file.unpacked_md5,
     }
-    return "<br>".join(f"{name} `{digest}`" for name, digest in known.items() if digest)
+    return "<br>".join(f"{name} `{digest}`{{ .digest }}" for name, digest in known.items() if digest)
 
 
 def _licence(manifest: Manifest) -> str:

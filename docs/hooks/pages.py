@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import cards
+import extras
 import figures
+import gallery
 import listings
 import pictures
 import planning
 import presets
+import public
 import subcommands
 from mkdocs.structure.files import File, Files
 
@@ -21,10 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCKS: dict[str, Callable[[str], str]] = {
     "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
     "claims": presets.claims,
-    "datasets": lambda words: cards.index(),
+    "datasets": lambda words: gallery.gallery(),
     "dependencies": lambda words: figures.dependencies(ROOT / "pyproject.toml", words),
+    "extras": lambda words: extras.table(),
     "help": subcommands.help_text,
     "include": lambda words: _included(ROOT / words),
+    "names": lambda words: public.names(),
     "output": subcommands.output,
     "part": lambda words: listings.part(ROOT / words.split()[0], words.split()[1]),
     "planned": planning.table,
@@ -37,11 +42,10 @@ _MARK = re.compile(r"^<!-- setsup: (\w+) ?(.*?) -->$", re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
-    """List a page for every manifest, behind the index of the datasets."""
-    for entry in config.nav:
-        for title, pages in entry.items():
-            if title == "Datasets":
-                pages[1:1] = [{name: f"datasets/{name}.md"} for name in cards.names()]
+    """List a page for every manifest."""
+    datasets = next(entry["Datasets"] for entry in config.nav if "Datasets" in entry)
+    benchmarks = next(entry for entry in datasets if isinstance(entry, dict) and "Benchmarks" in entry)
+    benchmarks["Benchmarks"] = [{name: f"datasets/{name}.md"} for name in cards.names()]
     return config
 
 

@@ -3,26 +3,40 @@
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.concatenation import Concat, concat
 from setsup.datasets.dataset import Dataset, Modality, Selection, fetch_request, gather, of_row
+from setsup.datasets.own.arrays.dataset import ArrayDataset
+from setsup.datasets.own.arrays.files import open_arrays
+from setsup.datasets.own.arrays.memory import from_arrays
+from setsup.datasets.own.frame import from_pandas
 from setsup.datasets.own.huggingface.dataset import HuggingFaceDataset, from_huggingface
+from setsup.datasets.own.huggingface.hub import open_hub
 from setsup.datasets.own.huggingface.writer import to_huggingface
 from setsup.datasets.own.image_folder import open_images
 from setsup.datasets.own.table import open_table
+from setsup.datasets.own.torch.dataset import ItemDataset
+from setsup.datasets.own.torch.wrapping import from_torch
 from setsup.datasets.registry import load, names
 
 __all__ = [
+    "ArrayDataset",
     "BaseDataset",
     "Concat",
     "Dataset",
     "HuggingFaceDataset",
+    "ItemDataset",
     "Modality",
     "Selection",
     "concat",
     "fetch_request",
+    "from_arrays",
     "from_huggingface",
+    "from_pandas",
+    "from_torch",
     "gather",
     "load",
     "names",
     "of_row",
+    "open_arrays",
+    "open_hub",
     "open_images",
     "open_table",
     "to_huggingface",

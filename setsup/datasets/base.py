@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Rows
 from setsup.datasets.dataset import Dataset, check_out, fetch_request
+from setsup.datasets.display import dataset_html
+from setsup.html import never_raises
 
 __all__ = ["Array", "BaseDataset", "Rows"]
 
@@ -29,6 +31,8 @@ class BaseDataset(Dataset):
     ----------
     computes : bool
         Whether rows are decoded or rendered, so that a loader uses worker processes.
+    previews : bool
+        Whether notebooks show a few images with the dataset: not where one takes seconds, or comes over a network.
 
     Examples
     --------
@@ -46,6 +50,7 @@ class BaseDataset(Dataset):
     """
 
     computes: bool = False
+    previews: bool = True
     _source: Path | None = None
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
@@ -84,6 +89,11 @@ class BaseDataset(Dataset):
         """Show the class, the name or where the files are, and the number of rows."""
         what = self.name if self._source is None else str(self._source)
         return f"{type(self).__name__}({what!r}, {len(self):,} rows)"
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show the factors and a few images in a notebook."""
+        return dataset_html(self, self.previews)
 
 
 def _flat(array: Array, rows: Rows, dtype: str) -> Array | None:

@@ -42,6 +42,7 @@ class Concat(BaseDataset):
         self.factors = concat_tables([dataset.factors for dataset in self.datasets], parts)
         self.name = " + ".join(dataset.name for dataset in self.datasets)
         self.computes = any(getattr(dataset, "computes", False) for dataset in self.datasets)
+        self.previews = all(getattr(dataset, "previews", True) for dataset in self.datasets)
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *(len(dataset) for dataset in self.datasets)])
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:

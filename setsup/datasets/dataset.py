@@ -6,8 +6,7 @@ Images are uint8 (height, width, channels), row 0 at the top, with 1 (grey), 2 (
 alpha) channels as their modality declares.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -15,63 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.checks import check_arguments, check_mapping, check_string, check_strings
-from setsup.errors import DataError, RowError, brief, near
+from setsup.checks import check_arguments, check_instance, check_mapping, check_strings
+from setsup.datasets.display import dataset_html
+from setsup.datasets.modality import Modality
+from setsup.errors import DataError, RowError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
+from setsup.html import never_raises
 
 __all__ = ["Dataset", "Modality", "Selection", "check_out", "fetch_request", "gather", "of_row"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, slots=True)
-class Modality:
-    """One kind of array that a dataset fetches, described for a single row.
-
-    Parameters
-    ----------
-    shape : tuple of int or None
-        Shape of one row's array; None for a length that differs between rows.
-    dtype : str
-        Name that numpy knows: ``"uint8"``, ``"float32"``.
-    unit : str
-        ``"m"``, ``"rad"`` or nothing.
-    color : str
-        ``"srgb"``, ``"grey"``, ``"red-green"`` for images of two channels; empty for arrays that are not images.
-
-    Raises
-    ------
-    DataError
-        When numpy knows no such dtype, or a length is not positive.
-
-    Examples
-    --------
-    >>> Modality((64, 64, 3), "uint8", color="srgb").shape
-    (64, 64, 3)
-
-    """
-
-    shape: tuple[int | None, ...]
-    dtype: str
-    unit: str = ""
-    color: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the description and normalize it, so that equal modalities compare equal."""
-        if not isinstance(self.shape, Sequence) or isinstance(self.shape, str | bytes):
-            raise DataError(f"the shape of a modality must be a tuple, not {brief(self.shape)}")
-        check_string(self.unit, "the unit of a modality", DataError)
-        check_string(self.color, "the colour of a modality", DataError)
-        shape = tuple(self.shape)
-        if not all(size is None or (isinstance(size, int | np.integer) and size > 0) for size in shape):
-            raise DataError(f"the shape of a modality must hold positive integers or None, not {shape}")
-        object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in shape))
-        try:
-            object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
-        except (TypeError, ValueError):
-            raise DataError(f"a modality's dtype must be a name that numpy knows, not {brief(self.dtype)}") from None
 
 
 @runtime_checkable
@@ -79,10 +33,10 @@ class Dataset(Protocol):
     """Factors of every sample, and arrays of any samples.
 
     Any class with these members is a dataset. A class that derives from this one inherits ``where``, ``select``,
-    ``rename`` and ``len``; one that derives from :class:`BaseDataset` writes a single method instead of ``fetch`` and
-    ``fetch_into``. Several threads may call ``fetch`` and ``fetch_into`` at once, so shared state (an open file, a
-    cache) needs a lock. So may forked processes and those that received the dataset by pickle: each process opens its
-    files on first use.
+    ``rename``, ``with_factors`` and ``len``; one that derives from :class:`BaseDataset` writes a single method instead
+    of ``fetch`` and ``fetch_into``. Several threads may call ``fetch`` and ``fetch_into`` at once, so shared state (an
+    open file, a cache) needs a lock. So may forked processes and those that received the dataset by pickle: each
+    process opens its files on first use.
 
     Attributes
     ----------
@@ -187,7 +141,35 @@ class Dataset(Protocol):
             New names by old ones: ``{"age (years)": "age"}``.
 
         """
-        return Selection(self, np.arange(len(self)), self.factors.rename(names))
+        return self.with_factors(self.factors.rename(names))
+
+    def with_factors(self, table: FactorTable) -> "Selection":
+        """Exchange the factor table, as for one with derived factors: a split, bins, joined columns, new names.
+
+        Samplers over the table, and a loader, then take this dataset: ``setsup.loader(dataset.with_factors(table),
+        sampler)``.
+
+        Parameters
+        ----------
+        table : FactorTable
+            Table of the same rows in the same order.
+
+        Raises
+        ------
+        DataError
+            When the table has another number of rows.
+
+        Examples
+        --------
+        >>> import setsup
+        >>> shapes = setsup.load("shapes3d-procedural")
+        >>> table = setsup.factors.split(shapes.factors, {"train": 0.7, "test": 0.3}, seed=0)
+        >>> parted = shapes.with_factors(table)
+        >>> parted.where("split == 'train'").factors.names[-1], parted.fetch([5, 7])["image"].shape
+        ('split', (2, 64, 64, 3))
+
+        """
+        return Selection(self, None, check_instance(table, FactorTable, "the table of a dataset", DataError))
 
 
 class Selection(Dataset):
@@ -200,8 +182,8 @@ class Selection(Dataset):
     ----------
     source : Dataset
         The dataset to select from.
-    rows : (n,) integer array
-        Row numbers of the source, in any order; they may repeat.
+    rows : (n,) integer array, optional
+        Row numbers of the source, in any order; they may repeat. None for all rows.
     factors : FactorTable, optional
         Table of these rows to use instead of the source's, such as one with another split.
 
@@ -209,8 +191,6 @@ class Selection(Dataset):
     ----------
     source : Dataset
         The dataset that the rows are read from, never itself a selection.
-    rows : (n,) int64
-        Number of each row in ``source``.
 
     Raises
     ------
@@ -219,31 +199,45 @@ class Selection(Dataset):
 
     """
 
-    def __init__(self, source: Dataset, rows: npt.ArrayLike, factors: FactorTable | None = None) -> None:
+    def __init__(self, source: Dataset, rows: npt.ArrayLike | None, factors: FactorTable | None = None) -> None:
         check_arguments(Selection.__init__, locals(), DataError)
-        index = check_rows(rows, len(source))
-        if index.ndim != 1:
+        index = None if rows is None else check_rows(rows, len(source))
+        if index is not None and index.ndim != 1:
             raise RowError(f"rows to select must have one axis, not the shape {index.shape}")
-        if factors is not None and len(factors) != len(index):
-            raise DataError(f"the table of a selection of {len(index):,} rows has {len(factors):,}")
+        count = len(source) if index is None else len(index)
+        if factors is not None and len(factors) != count:
+            raise DataError(
+                f"the table has {len(factors):,} rows, but {source.name} {count:,}; give a table of the same rows, in "
+                "the same order"
+            )
         self.name = source.name
-        self.factors = source.factors.select(index) if factors is None else factors
+        self.factors = _table(source, index) if factors is None else factors
         self.modalities = source.modalities
         self.computes: bool = getattr(source, "computes", False)
         self.source: Dataset = source.source if isinstance(source, Selection) else source
-        self.rows: npt.NDArray[np.int64] = source.rows[index] if isinstance(source, Selection) else index.copy()
-        self.rows.flags.writeable = False
+        # None for all rows of the source: a grid of any size is then kept, and sent to workers, in a few bytes
+        self._index = _chain(source, index)
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Number of each row in ``source``, (n,) int64, read-only."""
+        if self._index is not None:
+            return self._index
+        return _read_only(np.arange(len(self), dtype=np.int64))
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
         """Arrays of the given rows; see :meth:`Dataset.fetch`."""
         index, names = fetch_request(self, indices, modalities)
-        return self.source.fetch(self.rows[index], names)
+        return self.source.fetch(self._origin(index), names)
 
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
         """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
         index, _ = fetch_request(self, indices, tuple(check_mapping(out, "out", DataError)))
         check_out(self, out, index)
-        self.source.fetch_into(self.rows[index], out)
+        self.source.fetch_into(self._origin(index), out)
+
+    def _origin(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return rows if self._index is None else self._index[rows]
 
     def __getattr__(self, name: str) -> Any:
         """Get an attribute of the source; methods of rows take the rows of this selection."""
@@ -255,7 +249,7 @@ class Selection(Dataset):
 
         @wraps(found)
         def renumbered(row: npt.ArrayLike, *rest: Any, **options: Any) -> Any:
-            rows = self.rows[check_rows(row, len(self))]
+            rows = self._origin(check_rows(row, len(self)))
             return found(int(rows) if rows.ndim == 0 else rows, *rest, **options)
 
         return renumbered
@@ -263,6 +257,27 @@ class Selection(Dataset):
     def __repr__(self) -> str:
         """Show the source and the number of rows."""
         return f"Selection({self.source!r}, {len(self):,} rows)"
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show the factors and a few images of these rows in a notebook."""
+        return dataset_html(self, getattr(self.source, "previews", True))
+
+
+def _table(source: Dataset, index: npt.NDArray[np.int64] | None) -> FactorTable:
+    return source.factors if index is None else source.factors.select(index)
+
+
+def _chain(source: Dataset, index: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
+    """Rows of the dataset that is no selection itself; None for all of them."""
+    if isinstance(source, Selection) and source._index is not None:
+        return source._index if index is None else _read_only(source._index[index])
+    return None if index is None else _read_only(index.copy())
+
+
+def _read_only(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    rows.flags.writeable = False
+    return rows
 
 
 def of_row(method: F) -> F:

@@ -3,7 +3,7 @@
 Convention
 ----------
 Arrays are uint8 (height, width, channels) as a person sees the image: the orientation that a camera noted in a JPEG
-is applied.
+or AVIF is applied.
 
 Notes
 -----
@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.formats.image_formats import pillow_formats
 from setsup.datasets.formats.jpeg import Frame, jpeg_frame, jpeg_pixels, turned
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
 from setsup.datasets.formats.source import Source, source_content
@@ -48,10 +49,9 @@ _log = logging.getLogger("setsup")
 S = TypeVar("S")
 T = TypeVar("T")
 
-# bitmaps only: Pillow hands EPS to another program, and some old formats have decoders that nobody looks after
-_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "JPEG2000")
 _MOST_PIXELS = 80_000_000
 _ORIENTATION = 0x0112
+_NOTING = ("JPEG", "MPO", "AVIF")  # formats in which cameras note how they were turned
 _MODES = {
     **dict.fromkeys(("1", "L"), 1),
     **dict.fromkeys(("P", "RGB", "CMYK", "YCbCr"), 3),
@@ -166,7 +166,7 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(source if isinstance(source, Path) else io.BytesIO(source), formats=_FORMATS) as image:
+        with Image.open(source if isinstance(source, Path) else io.BytesIO(source), formats=pillow_formats()) as image:
             _check(image.width, image.height, label)
             if image.mode not in _MODES:
                 raise DataError(
@@ -176,7 +176,7 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     except DataError:
         raise
     except UnidentifiedImageError as error:
-        known = ", ".join(_FORMATS)
+        known = ", ".join(pillow_formats())
         raise DataError(f"{label} is not a readable image; supported formats: {known}; replace or remove it") from error
     except Exception as error:
         # Pillow's readers raise whatever they stumble over in a damaged file, a struct.error as well as a TypeError
@@ -292,8 +292,8 @@ def _header(image: "Image.Image") -> Header:
 
 
 def _orientation(image: "Image.Image") -> int:
-    """1 for upright, 5 and more for what lies on its side. Only JPEG: elsewhere it is rare, and may need decoding."""
-    found: Any = image.getexif().get(_ORIENTATION, 1) if image.format in ("JPEG", "MPO") else 1
+    """1 for upright, 5 and more for what lies on its side; 1 for formats where that is rare, and may need decoding."""
+    found: Any = image.getexif().get(_ORIENTATION, 1) if image.format in _NOTING else 1
     return found if isinstance(found, int) and 1 <= found <= 8 else 1
 
 

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["Data", "shared_modalities"]
 
 
+_WRITTEN = ("rendered", "shards")
+"""Kinds of sources that were written with their options."""
+
+
 @dataclass(frozen=True, slots=True)
 class Data:
     """The dataset that a preset trains on.
@@ -27,8 +31,8 @@ class Data:
     where : str, optional
         Expression over the factors: other rows are left out, and the remaining ones are renumbered.
     options : tuple of (str, value)
-        Options of the benchmark's own ``open``, such as ``(("size", (64, 64)),)``; not for the substitute, nor for
-        folders and shards, which were written with them.
+        Options of what opens the dataset, such as ``(("size", (64, 64)),)``, and for a table ``("kinds", (("age",
+        "continuous"),))``; not for the substitute, nor for rendered datasets and shards, which were written with them.
     modalities : tuple of str, optional
         Names of the arrays that batches have, such as ``("image", "depth")``; all of the dataset by default.
 
@@ -70,7 +74,9 @@ class Data:
             found = opening.open(self.substitute, None, split or self.split, self.where)
         else:
             kind = opening.find_kind(self.name)
-            options = dict(self.options) if kind == "benchmark" else {}
+            options = {} if kind in _WRITTEN else dict(self.options)
+            if isinstance(options.get("kinds"), tuple | list):  # as a run's settings keep a mapping
+                options["kinds"] = dict(options["kinds"])
             found = opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
         if self.where is not None and not len(found):
             raise DataError(f"no row of {found.name} satisfies {self.where!r}: give another --data.where")

@@ -16,6 +16,7 @@ from setsup.experiments.data import Data, shared_modalities
 from setsup.experiments.origin import find_training_rows
 from setsup.experiments.parts import PartStore, check_part, computed_items
 from setsup.factors import FactorTable
+from setsup.html import block, never_raises, table
 from setsup.samplers import EpochSampler
 
 if TYPE_CHECKING:  # presets are listed without torch
@@ -86,6 +87,16 @@ class TrainedRun:
     store: PartStore | None = None
     _embedded: dict[Any, tuple["Dataset", Reals]] = field(default_factory=dict, repr=False)
     _opened: dict[Any, "Dataset"] = field(default_factory=dict, repr=False)
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show where the run comes from in a notebook; nothing is opened."""
+        numbers = sum(weights.numel() for weights in self.method.parameters())
+        rows = [("method", f"{type(self.method).__name__}, {numbers:,} parameters"), ("seed", str(self.seed))]
+        if self.data is not None:
+            rows.append(("dataset", f"{self.data.name}{', its substitute' if self.substitute else ''}"))
+        rows += [("folder", str(self.folder)), ("device", f"{self.device}, {self.precision}")]
+        return block(f"TrainedRun {self.name}", table((), rows))
 
     @cached_property
     def dataset(self) -> "Dataset":

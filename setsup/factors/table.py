@@ -17,10 +17,14 @@ from setsup.factors.groups import Groups
 from setsup.factors.io import arrow, frames, huggingface, infer
 from setsup.factors.join import join
 from setsup.factors.where import evaluate
+from setsup.html import block, counted, never_raises, table
 
 __all__ = ["FactorTable"]
 
 Kinds = Mapping[str, Kind | str]
+
+_SHOWN = 24  # factors in a notebook
+_LEVELS = 6  # and levels of each
 
 
 class FactorTable(FactorColumns):
@@ -69,6 +73,14 @@ class FactorTable(FactorColumns):
         if table.fingerprint != fingerprint:
             raise DataError(f"{path} is no longer the table that was sent here; open it again where it came from")
         return table
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show the factors with their first levels in a notebook."""
+        rows = [_words(factor) for factor in self.factors[:_SHOWN]]
+        heads = ("factor", "kind", "levels", "values")
+        title = f"{counted(len(self), 'row')}{' as a grid' * self.is_grid}, {counted(len(self.factors), 'factor')}"
+        return block(title, table(heads, rows, len(self.factors) - _SHOWN, "factors"))
 
     # -- rows, groups and more factors -----------------------------------------------------------------------------
 
@@ -166,3 +178,14 @@ class FactorTable(FactorColumns):
     def to_huggingface(self) -> Any:
         """Give a ``datasets.Dataset`` with class-label and value features."""
         return huggingface.to_huggingface(self)
+
+
+def _words(factor: Factor) -> tuple[str, str, str, str]:
+    """Name, kind, number of levels and first levels of a factor."""
+    kind = str(factor.kind) if factor.role == "variation" else f"{factor.kind}, {factor.role}"
+    kind += f", within {factor.within}" if factor.within else ""
+    if factor.levels is None:
+        return factor.name, kind, "", f"numbers, {factor.unit}" if factor.unit else "numbers"
+    shown = [f"{one:.4g}" if isinstance(one, float) else str(one)[:40] for one in factor.levels[:_LEVELS]]
+    more = ", …" if len(factor) > _LEVELS else ""
+    return factor.name, kind, f"{len(factor):,}", f"{', '.join(shown)}{more}{f' {factor.unit}' if factor.unit else ''}"

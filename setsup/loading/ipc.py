@@ -64,7 +64,7 @@ def pack(thing: Any) -> Parts:
 
     body = BytesIO()
     _Pickler(body, protocol=5, buffer_callback=inside).dump(thing)
-    parts = [body.getbuffer(), *large]
+    parts = [memoryview(body.getvalue()), *large]  # no copy, and no export that a BytesIO in a cycle could not free
     head = struct.pack(f"<{1 + len(parts)}Q", len(parts), *(part.nbytes for part in parts))
     return [memoryview(head), *parts]
 

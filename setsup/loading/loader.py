@@ -96,7 +96,8 @@ class Loader:
         if not dataset.factors.has_fingerprint(sampler.table.fingerprint):
             raise SamplerError(
                 f"the sampler was made for another table (fingerprint {sampler.table.fingerprint}) than that of "
-                f"{dataset.name} ({dataset.factors.fingerprint}): make it from dataset.factors"
+                f"{dataset.name} ({dataset.factors.fingerprint}): make it from dataset.factors, or load "
+                "dataset.with_factors(table)"
             )
         share = sampler.shard(rank, world, start)  # checks the three, and makes them Python integers
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, share.rank, share.world

@@ -89,6 +89,7 @@ class RenderedDataset(BaseDataset):
     """
 
     computes = True
+    previews = False  # the first image may start a renderer and load meshes
 
     def __init__(
         self,

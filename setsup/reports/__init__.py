@@ -1,12 +1,12 @@
 """Images and words for people: contact sheets, charts, and draws described in words and units."""
 
-from setsup.reports.dataset_sheet import orbit_names, show
+from setsup.reports.display.dataset_sheet import orbit_names, show
+from setsup.reports.display.saving import Sheet
 from setsup.reports.grid import image_grid
 from setsup.reports.matches import match_sheet, matches_drawn
 from setsup.reports.panels import bar_panels
 from setsup.reports.plots import bars, curves
 from setsup.reports.points import image_scatter, scatter, scatter_panels
-from setsup.reports.saving import Sheet
 from setsup.reports.sheet import contact_sheet
 from setsup.reports.triplets import triplet_sheet
 from setsup.reports.words import SetWords, Variation, describe, describe_triplets, value_words

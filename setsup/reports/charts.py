@@ -6,28 +6,52 @@ the user's own style has a say in how a chart looks.
 
 import textwrap
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
 from setsup.errors import need
-from setsup.reports.lettering import plain
+from setsup.files import written
+from setsup.reports.lettering import font, plain, typeset
 from setsup.reports.page import INK, SOFT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["canvas", "drawn", "few_ticks", "legend", "letters", "number", "shorten", "style_axes"]
+__all__ = ["canvas", "drawn", "families", "few_ticks", "legend", "letters", "number", "shorten", "style_axes"]
 
 DOTS = 140  # an inch
 TITLE, LABEL, TICK = 11.0, 9.5, 8.5  # points of 1/72 inch
-_FAMILY = "DejaVu Sans"  # comes with matplotlib
+_FALLBACK = "DejaVu Sans"  # comes with matplotlib, and has the letters that the font of sheets lacks
 EDGE = "#9aa5b1"
 _GRID = "#e6eaee"
 _LONGEST = 32  # letters of a name in a legend
 _ENTRIES = 24  # below each other
+
+
+@cache
+def families() -> tuple[str, ...]:
+    """Names of the charts' fonts, in the order in which they are asked for a letter: first that of all sheets.
+
+    Pillow holds its font in memory, and matplotlib reads fonts from files: it is written to matplotlib's cache.
+    """
+    from matplotlib import get_cachedir
+    from matplotlib.font_manager import fontManager
+
+    family = font(12).getname()[0]
+    data = getattr(font(12), "font_bytes", None)
+    if not family or not data:
+        return (_FALLBACK,)
+    path = Path(get_cachedir()) / f"setsup-{family.lower()}-{len(data)}.ttf"
+    if not path.is_file():
+        with written(path) as part:
+            part.write_bytes(data)
+    fontManager.addfont(str(path))
+    return family, _FALLBACK
 
 
 def canvas(width: float, height: float, title: str) -> "Figure":
@@ -60,7 +84,7 @@ def style_axes(axes: "Axes", x_label: str, y_label: str, grid: str = "") -> None
         "width": 0.8,
         "direction": "out",
     }
-    axes.tick_params(which="major", **ticks, pad=3, labelfontfamily=_FAMILY, top=False, right=False)
+    axes.tick_params(which="major", **ticks, pad=3, labelfontfamily=list(families()), top=False, right=False)
     axes.set_axisbelow(True)
     axes.grid(False)
     if grid:
@@ -108,7 +132,7 @@ def drawn(figure: "Figure") -> Image.Image:
 
     for text in figure.findobj(Text):
         # names are written as they are: $ begins no formula
-        text.set(fontfamily=_FAMILY, fontweight="normal", fontstyle="normal", parse_math=False, usetex=False)
+        text.set(fontfamily=list(families()), fontweight="normal", fontstyle="normal", parse_math=False, usetex=False)
     on: Any = figure.canvas
     on.draw()
     return Image.fromarray(np.asarray(on.buffer_rgba())).convert("RGB")
@@ -126,11 +150,11 @@ def shorten(text: str, most: int = _LONGEST) -> str:
 
 
 def letters(text: str) -> str:
-    """Spell a text with the letters of the charts' font."""
+    """Spell a text with the letters of the charts' fonts, its numbers as sheets have them."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    known = get_font(findfont(FontProperties(family=_FAMILY))).get_charmap()
-    spelled = (letter if ord(letter) in known else _latin(letter) for letter in text)
+    known = get_font(findfont(FontProperties(family=_FALLBACK))).get_charmap()
+    spelled = (letter if ord(letter) in known else _latin(letter) for letter in typeset(text))
     return "".join(spelled)
 
 

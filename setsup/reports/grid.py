@@ -9,8 +9,19 @@ from PIL import Image
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError
-from setsup.reports.lettering import Lines, Style, text_width, wrap_text
-from setsup.reports.page import INK, MARGIN, PADDING, SKIP, SOFT, Page, cell_for, lines_height
+from setsup.reports.lettering import Style, text_width, wrap_text
+from setsup.reports.page import (
+    INK,
+    MARGIN,
+    PADDING,
+    SKIP,
+    SOFT,
+    Page,
+    Tracks,
+    cell_for,
+    check_measures,
+    lines_height,
+)
 
 __all__ = ["check_picture", "image_grid", "rows_of_images"]
 
@@ -26,6 +37,8 @@ def image_grid(
     title: str = "",
     *,
     queries: Sequence[npt.NDArray[Any]] | npt.NDArray[Any] | None = None,
+    tile: int | None = None,
+    scale: int = 1,
 ) -> Image.Image:
     r"""Lay images out in rows and columns with names.
 
@@ -35,7 +48,8 @@ def image_grid(
     Parameters
     ----------
     images : (rows, columns, height, width, channels) uint8, or nested sequences of (height, width, channels) uint8
-        Grey, sRGB or sRGB with alpha; images may differ in size. None leaves a place grey.
+        Grey, sRGB or sRGB with alpha; images may differ in size, and columns and rows are as wide and as high as
+        their largest. None leaves a place grey.
     row_labels : sequence of str, one a row, or none
         Written in front of the rows.
     column_labels : sequence of str, one a column, or none
@@ -44,6 +58,10 @@ def image_grid(
         Title of the sheet; lines after ``\n`` are softer.
     queries : (rows, height, width, channels) uint8, optional
         An image a row that is shown framed in front of it.
+    tile : int, optional
+        Longer side of a thumbnail in pixels, at scale 1. Without it, a few images are shown larger than many.
+    scale : int
+        Factor of the resolution, as of :func:`contact_sheet`.
 
     Returns
     -------
@@ -52,7 +70,8 @@ def image_grid(
     Raises
     ------
     DataError
-        When an array is no image, rows differ in length, or there are not as many labels or queries.
+        When an array is no image, rows differ in length, there are not as many labels or queries, `tile` is not from 8
+        to 4096, or `scale` not from 1 to 8.
 
     Examples
     --------
@@ -63,33 +82,44 @@ def image_grid(
 
     """
     check_arguments(image_grid, locals(), DataError)
+    check_measures(tile, scale)
     rows = rows_of_images(images)
     framed = None if queries is None else list(queries)
     columns = _check_columns(rows, row_labels, column_labels, framed)
     shown = [image for row in (framed or [], *rows) for image in row if image is not None]
     for number, image in enumerate(shown):
         check_picture(image, f"image {number} of the grid")
-    cell = cell_for(shown)
+    cell = cell_for(shown, tile)
+    tracks = Tracks.around(cell, rows)
+    if framed:
+        first = Tracks.around(cell, [[query] for query in framed])
+        tracks = Tracks(cell, tracks.widths, list(map(max, tracks.heights, first.heights)))
+        first = Tracks(cell, first.widths, tracks.heights)
     names = [wrap_text(label, _WIDEST, _NAMES, _LINES) for label in row_labels]
-    heads = [wrap_text(label, cell.width, _NAMES, _LINES) for label in column_labels]
+    heads = [
+        wrap_text(label, width, _NAMES, _LINES) for label, width in zip(column_labels, tracks.widths, strict=False)
+    ]
     front = max((text_width(text, size) + PADDING for lines in names for text, (size, _) in lines), default=0)
-    first = front + (cell.width + PADDING if framed else 0)
+    indent = front + (first.width + PADDING if framed else 0)
     head = max((lines_height(lines) + SKIP for lines in heads), default=0)
-    card, height = 2 * PADDING + first + cell.span(columns), 2 * PADDING + head + cell.rise(len(rows))
-    page = Page(card + 2 * MARGIN, height, title, cell)
+    card, height = 2 * PADDING + indent + tracks.width, 2 * PADDING + head + tracks.height
+    page = Page(card + 2 * MARGIN, height, title, cell, scale)
     page.card(MARGIN, page.top, card, height)
     left, top = MARGIN + PADDING, page.top + PADDING + head
     for column, lines in enumerate(heads):
-        _write_head(page, left + first + cell.corner(0, column)[0], top - SKIP, lines)
+        x = left + indent + tracks.place(0, column).left
+        # the last line stands next to the images
+        page.write(x, top - SKIP - lines_height(lines), lines, centred=tracks.widths[column])
     for number, row in enumerate(rows):
-        y = top + cell.corner(number, 0)[1]
         if names:
-            page.write(left, y + (cell.height - lines_height(names[number])) // 2, names[number])
+            place = tracks.place(number, 0)
+            page.write(left, top + place.top + (place.height - lines_height(names[number])) // 2, names[number])
         if framed:
-            page.frame(left + front, y)
-            page.place(framed[number], left + front, y)
+            box = first.middle(framed[number], number, 0).moved(left + front, top)
+            page.frame(box.left, box.top, (box.width, box.height))
+            page.fill(framed[number], box)
         for column, image in enumerate(row):
-            page.place(image, left + first + cell.corner(0, column)[0], y)
+            page.fill(image, tracks.middle(image, number, column).moved(left + indent, top))
     return page.image
 
 
@@ -112,14 +142,6 @@ def check_picture(image: Any, name: str) -> None:
             f"{name} must be (height, width, 1, 3 or 4) uint8, not {shape} {dtype}; "
             "a network's batch has other numbers, and channels first"
         )
-
-
-def _write_head(page: Page, left: int, bottom: int, lines: Lines) -> None:
-    """Write lines in the middle of a column, the last of them next to the images."""
-    top = bottom - lines_height(lines)
-    for text, style in lines:
-        indent = (page.cell.width - text_width(text, style[0])) // 2
-        top = page.write(left + indent, top, [(text, style)])
 
 
 def _check_columns(

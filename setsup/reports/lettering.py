@@ -1,11 +1,12 @@
 """Text on images: Pillow's own font, a font of the system for letters it lacks, lines broken to a width."""
 
 import itertools
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from PIL import ImageDraw, ImageFont
+from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 __all__ = [
     "Lines",
@@ -17,6 +18,7 @@ __all__ = [
     "line_height",
     "plain",
     "text_width",
+    "typeset",
     "wrap_text",
 ]
 
@@ -28,11 +30,14 @@ Lines = list[tuple[str, Style]]
 
 # the font that comes with Pillow has ASCII and a few signs more
 _SIGNS = str.maketrans(
-    {"×": "x", "−": "-", "–": "-", "—": "-", "≤": "<=", "≥": ">=", "→": "->", "µ": "u"}
-    | {"‘": "'", "’": "'", "“": '"', "”": '"'}
+    {"×": "x", "–": "-", "—": "-", "≤": "<=", "≥": ">=", "→": "->", "µ": "u"} | {"‘": "'", "’": "'", "“": '"', "”": '"'}
 )
 _LETTERS = {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "œ": "oe", "đ": "d", "ı": "i", "ß": "ss"}
-_KNOWN = frozenset("…·°±")
+_KNOWN = frozenset("…·°±−")
+_MINUS = "−"  # drawn as the bar of the plus sign, so that it looks the same everywhere
+
+_NEGATIVE = re.compile(r"(?<![^\s(\[{=<>≤≥≈±,;:/×])-(?=\.?\d)|(?<=\d[eE])-(?=\d)")
+_DEGREES = re.compile(r"(?<=\d)[ \u00a0](?:deg|degrees)\b|(?<=\()(?:deg|degrees)(?=\))")
 
 # common fonts of Linux, macOS and Windows; Pillow knows in which folders each system keeps them
 _FONTS = (
@@ -54,6 +59,11 @@ def font(size: int) -> ImageFont.FreeTypeFont:
 def line_height(size: int) -> int:
     """Pixels from one line of text to the next."""
     return round(size * 1.4)
+
+
+def typeset(text: str) -> str:
+    """Write numbers as they are printed: a minus sign before them instead of a hyphen, and ° for degrees."""
+    return _DEGREES.sub("°", _NEGATIVE.sub(_MINUS, text))
 
 
 def plain(text: str) -> str:
@@ -101,9 +111,30 @@ def _open(name: str, size: int) -> ImageFont.FreeTypeFont | None:
 
 
 def _runs(text: str, size: int) -> Iterator[tuple[str, ImageFont.FreeTypeFont]]:
-    """Parts of a spelled text, each with its font."""
-    for name, letters in itertools.groupby(text, lambda letter: None if _own(letter) else _system_font(letter)):
-        yield "".join(letters), (_open(name, size) if name else None) or font(size)
+    """Parts of a spelled text, each with its font; a minus sign is a part of its own."""
+    for name, letters in itertools.groupby(text, _face_name):
+        face = (_open(name, size) if name else None) or font(size)
+        if name == _MINUS:
+            yield from ((_MINUS, face) for _ in letters)
+        else:
+            yield "".join(letters), face
+
+
+def _face_name(letter: str) -> str | None:
+    if letter == _MINUS:
+        return _MINUS
+    return None if _own(letter) else _system_font(letter)
+
+
+@lru_cache(maxsize=8)
+def _minus(size: int) -> tuple[Image.Image, int, int]:
+    """The bar of the plus sign, and where it begins, to the right of and above the place on the line."""
+    left, top, right, bottom = map(int, font(size).getbbox("+", anchor="ls"))
+    mask = Image.new("L", (right - left, bottom - top))
+    ImageDraw.Draw(mask).text((-left, -top), "+", fill=255, font=font(size), anchor="ls")
+    # what is as dark beside the upright stroke as within it belongs to the bar
+    beside = mask.crop((mask.width // 4, 0, mask.width // 4 + 1, mask.height)).resize(mask.size)
+    return ImageChops.darker(mask, beside), left, top
 
 
 def draw_text(draw: ImageDraw.ImageDraw, left: int, top: int, text: str, style: Style) -> None:
@@ -111,19 +142,27 @@ def draw_text(draw: ImageDraw.ImageDraw, left: int, top: int, text: str, style: 
     size, colour = style
     x, line = float(left), top + font(size).getmetrics()[0]
     for part, face in _runs(text, size):
-        draw.text((x, line), part, fill=colour, font=face, anchor="ls")
-        x += face.getlength(part)
+        if part == _MINUS:
+            bar, right, up = _minus(size)
+            draw.bitmap((round(x) + right, line + up), bar, fill=colour)
+        else:
+            draw.text((x, line), part, fill=colour, font=face, anchor="ls")
+        x += _length(part, face)
 
 
 def text_width(text: str, size: int) -> int:
     """Pixels a line of text takes."""
-    return int(sum(face.getlength(part) for part, face in _runs(text, size)) + 0.999)
+    return int(sum(_length(part, face) for part, face in _runs(text, size)) + 0.999)
+
+
+def _length(part: str, face: ImageFont.FreeTypeFont) -> float:
+    return face.getlength("+" if part == _MINUS else part)
 
 
 def wrap_text(text: str, width: int, styles: tuple[Style, Style], most: int = 4) -> Lines:
-    """Break a text into lines that fit."""
+    """Break a text into lines that fit, its numbers as :func:`typeset` writes them."""
     lines: Lines = []
-    for number, paragraph in enumerate(text.split("\n")):
+    for number, paragraph in enumerate(typeset(text).split("\n")):
         style = styles[min(number, 1)]
         lines += [(line, style) for line in _broken(paragraph, width, style[0], most)]
     return lines

@@ -1,6 +1,5 @@
 """Sheets of matches: lines between the pixels of two views that show the same point, occluded ones apart."""
 
-import colorsys
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,55 +7,75 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments
 from setsup.correspondence import PixelPairs, Status
 from setsup.errors import DataError
 from setsup.random import fold, permute
-from setsup.reports.lettering import fit_text
-from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, NOTES, PADDING, SKIP, Cell, Page, lines_height
-from setsup.reports.thumbnails import thumbnail
+from setsup.reports.lettering import fit_text, wrap_text
+from setsup.reports.page import (
+    CAPTIONS,
+    GUTTER,
+    MARGIN,
+    NOTES,
+    PADDING,
+    SKIP,
+    Cell,
+    Page,
+    check_measures,
+    lines_height,
+)
+from setsup.reports.palette import cyclic_colours
+from setsup.reports.thumbnails import filled
 
 __all__ = ["match_sheet", "matches_drawn"]
 
-_SIDE = 320  # pixels of the longer side of a view, at least: smaller images are enlarged
-_FINE = 3  # lines are drawn so many times larger, for smooth edges
+_SIDE = 320  # pixels of the longer side of a view
 _SPACE = 8  # pixels between the two views
-_PAPER = 255
+_KEY = 38  # pixels of a line in a legend
+_RING = 16  # and of the circle of colours
+_DARK = (16, 20, 24)
+_LEGEND = "view 1 on the left, view 2 on the right; colours: the direction of a pixel from the centre of view 1"
 
 
 def matches_drawn(
-    view1: npt.NDArray[np.uint8], view2: npt.NDArray[np.uint8], pairs: PixelPairs, *, occluded: bool = False
+    view1: npt.NDArray[np.uint8],
+    view2: npt.NDArray[np.uint8],
+    pairs: PixelPairs,
+    *,
+    occluded: bool = False,
+    tile: int | None = None,
+    scale: int = 1,
 ) -> Image.Image:
     """Draw two views side by side, and a line from each pixel of the first to its place in the second.
 
-    Colours go round the middle of view 1, so that neighbours look alike and crossing lines are told apart.
+    Colours go round the middle of view 1, so that neighbours look alike and crossing lines are told apart. Many lines
+    are thinner and let what is below them through.
 
-    `view1, view2` (h, w, 3) or (h, w, 4) uint8.
+    `view1, view2` (h, w, 3) or (h, w, 4) uint8. `tile` is the longer side of a view in pixels, 320 by default, and
+    `scale` the factor of the resolution.
     """
     check_arguments(matches_drawn, locals(), DataError)
+    check_measures(tile, scale)
     for view in (view1, view2):
         if np.ndim(view) != 3 or np.asarray(view).dtype != np.uint8:
             raise DataError(f"a view is an image (height, width, channels) uint8, not {np.shape(view)}")
-    pictures = [np.asarray(thumbnail(view, max(view.shape[:2])).convert("RGB")) for view in (view1, view2)]
-    if pictures[0].shape[0] != pictures[1].shape[0]:
-        raise DataError(
-            f"two views must be of one height, not {pictures[0].shape[0]} and {pictures[1].shape[0]} pixels"
-        )
-    height, width = pictures[0].shape[:2]
-    times = max(1, round(_SIDE / max(height, width)))
-    page = np.full((height * times, (width + pictures[1].shape[1]) * times + _SPACE, 3), _PAPER, np.uint8)
-    page[:, : width * times] = _enlarge(pictures[0], times)
-    page[:, width * times + _SPACE :] = _enlarge(pictures[1], times)
-    image = Image.fromarray(page).resize((page.shape[1] * _FINE, page.shape[0] * _FINE), Image.Resampling.NEAREST)
-    draw = ImageDraw.Draw(image)
-    middle = np.array([(width - 1) / 2, (height - 1) / 2])
-    for one, two in zip(pairs.points1, pairs.points2, strict=True):
-        start = (one + 0.5) * times * _FINE
-        end = ((two + 0.5) * times + [width * times + _SPACE, 0]) * _FINE
-        angle = np.arctan2(*(one - middle)[::-1]) / (2 * np.pi)
-        color = tuple(int(255 * part) for part in colorsys.hsv_to_rgb(angle % 1.0, 0.85, 1.0))
-        _line(draw, start, end, color, occluded)
-    return image.resize((page.shape[1], page.shape[0]), Image.Resampling.BOX)
+    (height, width), (height2, width2) = view1.shape[:2], view2.shape[:2]
+    if height != height2:
+        raise DataError(f"two views must be of one height, not {height} and {height2} pixels")
+    side = tile or _SIDE
+    times = side * scale / max(height, width, width2)
+    high, *wide = (max(1, round(size * times)) for size in (height, width, width2))
+    second = wide[0] + _SPACE * scale
+    page = Image.new("RGB", (second + wide[1], high), "white")
+    page.paste(filled(view1, wide[0], high), (0, 0))
+    page.paste(filled(view2, wide[1], high), (second, 0))
+    starts = (pairs.points1 + 0.5) * times
+    ends = (pairs.points2 + 0.5) * times + [second, 0]
+    away = pairs.points1 - np.array([(width - 1) / 2, (height - 1) / 2])
+    colours = cyclic_colours(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
+    _draw_lines(page, starts, ends, colours, occluded, scale * float(np.clip(side / _SIDE, 0.5, 2.5)))
+    return page
 
 
 def match_sheet(
@@ -66,40 +85,95 @@ def match_sheet(
     title: str = "",
     *,
     shown: int = 24,
+    tile: int | None = None,
+    scale: int = 1,
 ) -> Image.Image:
-    r"""Lay out pairs of views in rows: matches visible in both views on the left, occluded ones on the right."""
+    r"""Lay out pairs of views in rows: matches visible in both views on the left, occluded ones on the right.
+
+    A line joins a pixel of view 1 to its place in view 2. Colours go round the middle of view 1, so that neighbours
+    look alike and crossing lines are told apart; many lines are finer, and let what is below them through.
+
+    Parameters
+    ----------
+    views : sequence of pairs of (height, width, channels) uint8
+        Grey, sRGB or sRGB with alpha; both views of a pair have one height.
+    pairs : sequence of PixelPairs, one a pair of views
+        What is joined.
+    captions : sequence of str, one a pair of views
+        Followed by the number of pixels of each status.
+    title : str
+        Title of the sheet; lines after ``\n`` are softer.
+    shown : int
+        Lines drawn of each status, chosen by a fixed key.
+    tile : int, optional
+        Longer side of a view in pixels, at scale 1; 320 by default, whatever the size of the views.
+    scale : int
+        Factor of the resolution, as of :func:`contact_sheet`.
+
+    Returns
+    -------
+    RGB image
+
+    Raises
+    ------
+    DataError
+        When an array is no image, two views differ in height, there are not as many pairs or captions as views, `tile`
+        is not from 8 to 4096, or `scale` not from 1 to 8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setsup.correspondence import PixelPairs
+    >>> corners = np.array([[2.0, 3.0], [40.0, 20.0]])
+    >>> found = PixelPairs(corners, corners + 4, np.zeros((2, 3)), np.zeros(2, int), np.array([0, 1]))
+    >>> view = np.zeros((48, 64, 3), np.uint8)
+    >>> match_sheet([(view, view)], [found], ["one pair"], tile=128).mode
+    'RGB'
+
+    """
     check_arguments(match_sheet, locals(), DataError)
+    check_measures(tile, scale)
     if not len(views) or not len(views) == len(pairs) == len(captions):
         raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")
     drawn = []
     for (view1, view2), found in zip(views, pairs, strict=True):
-        parts = [
-            matches_drawn(view1, view2, _some(found.select(found.status == status), shown), occluded=status != 0)
-            for status in (Status.VISIBLE, Status.OCCLUDED)
-        ]
-        drawn.append(parts)
-    width, height = (max(getattr(part, side) for parts in drawn for part in parts) for side in ("width", "height"))
+        held = [found.select(found.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]
+        drawn.append(
+            [
+                matches_drawn(view1, view2, _some(part, shown), occluded=place > 0, tile=tile, scale=scale)
+                for place, part in enumerate(held)
+            ]
+        )
+    width = max(-(-part.width // scale) for parts in drawn for part in parts)
+    heights = [-(-parts[0].height // scale) for parts in drawn]
     texts = [
-        fit_text(f"{caption}: {_count(found)}", 2 * width, CAPTIONS)
+        wrap_text(f"{caption}: {_count(found)}", 2 * width + GUTTER, CAPTIONS, most=2)
         for caption, found in zip(captions, pairs, strict=True)
     ]
-    heads = [fit_text(head, width, NOTES) for head in ("visible in both views", "occluded in the second view")]
-    above = max(lines_height(text) for text in texts) + SKIP + lines_height(heads[0]) + SKIP
-    card = 2 * PADDING + above + height
+    names = ("visible in both views", "occluded in the second view")
+    heads = [fit_text(name, width - _KEY - SKIP, NOTES) for name in names]
+    legend = wrap_text(_LEGEND, 2 * (width + PADDING) + GUTTER - _RING - SKIP, NOTES)
+    below = lines_height(heads[0]) + SKIP
+    cards = [
+        2 * PADDING + lines_height(text) + SKIP + below + height for text, height in zip(texts, heights, strict=True)
+    ]
+    full = 2 * (width + PADDING) + GUTTER
+    foot = SKIP + lines_height(legend)
     page = Page(
-        2 * (width + MARGIN + PADDING) + GUTTER,
-        len(views) * (card + GUTTER) - GUTTER,
-        title,
-        Cell(width, height, height),
+        full + 2 * MARGIN, sum(cards) + GUTTER * (len(cards) - 1) + foot, title, Cell(width, max(heights), width), scale
     )
-    for number, (parts, text) in enumerate(zip(drawn, texts, strict=True)):
-        top = page.top + number * (card + GUTTER)
-        page.card(MARGIN, top, 2 * (width + PADDING) + GUTTER, card)
-        below = page.write(MARGIN + PADDING, top + PADDING - 2, text) + SKIP
+    top = page.top
+    for parts, text, card in zip(drawn, texts, cards, strict=True):
+        page.card(MARGIN, top, full, card)
+        middle = page.write(MARGIN + PADDING, top + PADDING - 2, text) + SKIP
         for place, (part, head) in enumerate(zip(parts, heads, strict=True)):
             left = MARGIN + PADDING + place * (width + GUTTER)
-            low = page.write(left, below, head) + SKIP
-            page.image.paste(part, (left, low))
+            _draw_key(page, left, middle, place > 0)
+            page.write(left + _KEY + SKIP, middle, head)
+            page.image.paste(part, (left * scale, (middle + below) * scale))
+        top += card + GUTTER
+    _draw_ring(page, MARGIN, top - GUTTER + SKIP + 1)
+    page.write(MARGIN + _RING + SKIP, top - GUTTER + SKIP, legend)
     return page.image
 
 
@@ -116,18 +190,52 @@ def _count(pairs: PixelPairs) -> str:
     return ", ".join(f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count)
 
 
-def _enlarge(picture: npt.NDArray[np.uint8], times: int) -> npt.NDArray[np.uint8]:
-    return picture.repeat(times, axis=0).repeat(times, axis=1)
+def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colours: Reals, occluded: bool, size: float) -> None:
+    """Draw lines `size` times as wide as usual, finer than the page and brought to its pixels, for smooth edges."""
+    fine = 4 if size < 2 else 2
+    count = max(len(starts), 1)
+    wide = 2.1 * size * float(np.clip((60 / count) ** 0.3, 0.5, 1.0)) * (0.75 if occluded else 1.0)
+    dark = 0.75 * size * float(np.clip((60 / count) ** 0.5, 0.25, 1.0))
+    opaque = round(255 * float(np.clip((120 / count) ** 0.35, 0.45, 1.0)))
+    dot = 2.9 * size * float(np.clip((60 / count) ** 0.3, 0.5, 1.0))
+    layer = Image.new("RGBA", (page.width * fine, page.height * fine))
+    draw = ImageDraw.Draw(layer)
+    inks = [tuple(round(255 * (0.85 * float(part) + 0.15)) for part in colour) for colour in colours]
+    places = [((*start, *end), ink) for start, end, ink in zip(starts * fine, ends * fine, inks, strict=True)]
+    for place, ink in places:
+        draw.line(place, fill=(*_DARK, opaque), width=round((wide + 2 * dark) * fine))
+        draw.line(place, fill=(*ink, opaque), width=max(1, round(wide * fine)))
+    edge = max(dark, 0.5 * size) * fine
+    for (x1, y1, x2, y2), ink in places:
+        for x, y, crossed in ((x1, y1, False), (x2, y2, occluded)):
+            if crossed:
+                reach = 1.2 * dot * fine
+                for paint, extra in ((_DARK, 2 * edge), (ink, 0.0)):
+                    for slope in (reach, -reach):
+                        bar = (x - slope, y - reach, x + slope, y + reach)
+                        draw.line(bar, fill=(*paint, 255), width=max(1, round(wide * fine + extra)))
+            else:
+                for paint, radius in ((_DARK, dot * fine + edge), (ink, dot * fine)):
+                    draw.ellipse([x - radius, y - radius, x + radius, y + radius], fill=(*paint, 255))
+    smooth = layer.reduce(fine)
+    page.paste(smooth, (0, 0), smooth)
 
 
-def _line(draw: ImageDraw.ImageDraw, start: Any, end: Any, color: tuple[int, ...], occluded: bool) -> None:
-    ends, dot = [*start, *end], 3 * _FINE
-    for wide, paint in ((3 if occluded else 4, (0, 0, 0)), (1 if occluded else 2, color)):
-        draw.line(ends, fill=paint, width=wide * _FINE // 2)
-    for (x, y), crossed in ((start, False), (end, occluded)):
-        if crossed:
-            for dx in (dot, -dot):
-                draw.line([x - dx, y - dot, x + dx, y + dot], fill=(0, 0, 0), width=2 * _FINE)
-                draw.line([x - dx, y - dot, x + dx, y + dot], fill=color, width=_FINE)
-        else:
-            draw.ellipse([x - dot, y - dot, x + dot, y + dot], fill=color, outline=(0, 0, 0), width=_FINE // 2)
+def _draw_key(page: Page, left: int, top: int, occluded: bool) -> None:
+    """Show a line as it is drawn, for the legend."""
+    scale = page.scale
+    key = Image.new("RGB", (_KEY * scale, 16 * scale), "white")
+    ends = np.array([[5.0, 9.0]]) * scale, np.array([[_KEY - 6.0, 9.0]]) * scale
+    _draw_lines(key, *ends, cyclic_colours([0.6]), occluded, scale)
+    page.image.paste(key, (left * scale, top * scale))
+
+
+def _draw_ring(page: Page, left: int, top: int) -> None:
+    """Show the circle of colours as it lies on view 1."""
+    side = _RING * page.scale
+    y, x = np.mgrid[: 4 * side, : 4 * side] / (2 * side) - 1 + 1 / (4 * side)
+    radius = np.hypot(x, y)
+    pixels = np.round(255 * cyclic_colours(np.arctan2(y, x) / (2 * np.pi))).astype(np.uint8)
+    alpha = 255 * ((radius < 1) & (radius > 0.4))[..., None].astype(np.uint8)
+    ring = Image.fromarray(np.concatenate([pixels, alpha], axis=-1)).reduce(4)
+    page.image.paste(ring, (left * page.scale, top * page.scale), ring)

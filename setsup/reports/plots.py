@@ -4,6 +4,7 @@ Every chart is an RGB image, and equal arguments give equal images. What they ar
 when the first is drawn.
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ Bar = tuple[float, float | None]
 """Mean, and its spread where there is one."""
 
 _DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (9, 3)), (0, (2, 3)), (0, (5, 2, 1, 2, 1, 2)))
+_MARKS = "DsoP^v"  # of the sources of references
+_BESIDE = 0.28  # of a bar's width, from its middle, where error bars of its own stand
 _MARKED = 12  # points of a curve that are few enough to be marked
 _SHORT = 6  # letters of a number that stands at such a point
 _WIDEST = 11.0  # inches of bars above which their labels are slanted
@@ -39,6 +42,7 @@ def bars(
     *,
     unit: str = "",
     ceilings: Mapping[str, float] | None = None,
+    references: Mapping[str, Mapping[str, Mapping[str, Bar]]] | None = None,
     title: str = "",
 ) -> Image.Image:
     """Bars side by side in groups, with error bars.
@@ -55,6 +59,10 @@ def bars(
         Of all numbers, written at the axis.
     ceilings : mapping of label to float, optional
         The most there can be, a line across the label's bars.
+    references : mapping of source to mapping of series to mapping of label to (mean, spread), optional
+        Numbers to compare bars with, such as those that ``"the paper"`` published: a mark a source on the right part
+        of the bar, with an error bar where there is a spread, or in the bar's place where there is none. What is the
+        same for all series, such as chance, is a dashed line across them.
     title : str
         May be empty.
 
@@ -65,7 +73,8 @@ def bars(
     Raises
     ------
     DataError
-        When there is no bar, a number is not finite, a spread is negative, or a ceiling belongs to no label.
+        When there is no bar, a number is not finite, a spread is negative, a ceiling belongs to no label, or a
+        reference to no series or label.
     SetsupError
         When matplotlib is not installed.
 
@@ -83,6 +92,8 @@ def bars(
         check_mapping(ceilings, "ceilings", DataError)
     labels = list(dict.fromkeys(label for series in groups.values() for label in series))
     _check_bars(groups, labels, ceilings or {})
+    beside = {} if references is None else references
+    _check_references(beside, groups, labels)
     pitch = 1 / (len(groups) + 0.9)
     slot = max(0.17 / pitch, 0.085 * max(len(shorten(label)) for label in labels) + 0.15)
     slanted = slot * len(labels) > _WIDEST
@@ -99,6 +110,14 @@ def bars(
         at, heights = np.array([(labels.index(label), ceiling) for label, ceiling in ceilings.items()]).T
         half = len(groups) * pitch / 2 + 0.04
         handles.append(axes.hlines(heights, at - half, at + half, colors=INK, linewidth=1.4, label="ceiling"))
+    places = {series: (place - (len(groups) - 1) / 2 + _BESIDE) * pitch for place, series in enumerate(groups)}
+    marks = itertools.cycle(_MARKS)
+    for name, numbers in beside.items():
+        if len(groups) > 1 and _is_shared(numbers, groups):
+            handles.append(_dashes(axes, next(iter(numbers.values())), labels, len(groups) * pitch / 2 + 0.04))
+        else:
+            handles.append(_marks(axes, numbers, labels, places, next(marks)))
+        handles[-1].set_label(_label(name))
     axes.axhline(0, color=EDGE, linewidth=0.8)
     axes.margins(y=0.06)
     axes.set_xlim(-0.55, len(labels) - 0.45)
@@ -122,6 +141,62 @@ def _bar_series(
         x, mean, half = np.array(spread).T
         axes.errorbar(x, mean, half, fmt="none", ecolor=INK, elinewidth=1.0, capsize=2.5, capthick=1.0)
     return drawn_bars
+
+
+def _is_shared(beside: Mapping[str, Mapping[str, Bar]], groups: Mapping[str, Any]) -> bool:
+    numbers = list(beside.values())
+    return beside.keys() == groups.keys() and all(
+        one == numbers[0] and all(spread is None for _, spread in one.values()) for one in numbers
+    )
+
+
+def _dashes(axes: "Axes", numbers: Mapping[str, Bar], labels: list[str], half: float) -> Any:
+    at = np.array([labels.index(label) for label in numbers], dtype=np.float64)
+    heights = [mean for mean, _ in numbers.values()]
+    axes.hlines(heights, at - half, at + half, colors="white", linewidth=2.6)
+    return axes.hlines(heights, at - half, at + half, colors=INK, linewidth=1.2, linestyles=(0, (3, 1.5)))
+
+
+def _marks(
+    axes: "Axes",
+    beside: Mapping[str, Mapping[str, Bar]],
+    labels: list[str],
+    places: Mapping[str, float],
+    mark: str,
+) -> Any:
+    """Marks of one source with their spreads; white edges part them from bars of any colour."""
+    points = [
+        (labels.index(label) + places[series], mean, spread)
+        for series, numbers in beside.items()
+        for label, (mean, spread) in numbers.items()
+    ]
+    for x, mean, spread in points:
+        if spread is not None:
+            axes.errorbar(x, mean, spread, fmt="none", ecolor="white", elinewidth=3.0, capsize=3.2, capthick=3.0)
+            axes.errorbar(x, mean, spread, fmt="none", ecolor=INK, elinewidth=1.0, capsize=2.5, capthick=1.0)
+    style: dict[str, Any] = {"marker": mark, "markersize": 6.5, "markeredgewidth": 1.0, "zorder": 4}
+    (found,) = axes.plot(
+        [x for x, _, _ in points],
+        [mean for _, mean, _ in points],
+        linestyle="",
+        color=INK,
+        markeredgecolor="white",
+        **style,
+    )
+    return found
+
+
+def _check_references(
+    references: Mapping[str, Mapping[str, Mapping[str, Bar]]], groups: Mapping[str, Any], labels: list[str]
+) -> None:
+    for source, beside in check_mapping(references, "references", DataError).items():
+        for series, numbers in check_mapping(beside, f"the references of {source!r}", DataError).items():
+            if series not in groups:
+                raise DataError(f"references of {source!r} belong to no series {series!r}{near(series, groups)}")
+            wrong = next((label for label in numbers if label not in labels), None)
+            if wrong is not None:
+                raise DataError(f"references of {source!r} belong to no label {wrong!r}{near(wrong, labels)}")
+        _check_bars({f"{source}, {series}": numbers for series, numbers in beside.items()}, labels, {})
 
 
 def _check_bars(groups: Mapping[str, Mapping[str, Bar]], labels: list[str], ceilings: Mapping[str, float]) -> None:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,22 @@ from PIL import Image
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError
+from setsup.reports.justified import Box, justified, shown_aspect
 from setsup.reports.lettering import Lines, wrap_text
-from setsup.reports.page import CAPTIONS, GAP, GUTTER, MARGIN, NOTES, PADDING, SKIP, Cell, Page, cell_for, lines_height
+from setsup.reports.page import (
+    CAPTIONS,
+    GAP,
+    GUTTER,
+    MARGIN,
+    NOTES,
+    PADDING,
+    SKIP,
+    Cell,
+    Page,
+    cell_for,
+    check_measures,
+    lines_height,
+)
 
 __all__ = ["contact_page", "contact_sheet"]
 
@@ -24,6 +39,7 @@ _SHAPE = 1.5  # and of the images of a block
 _RAGGED = 0.75  # what a last row that is not full costs
 _NARROW = 300  # a caption in a narrower block breaks into many lines
 _NARROWEST = 220
+_TRIMMED = 0.02  # of an image that may be cropped without a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +55,40 @@ class _Block:
         """Height above the images, in pixels."""
         return lines_height(self.caption) + SKIP * bool(self.caption)
 
-    def body(self, columns: int, cell: Cell) -> int:
-        """Height of the images and what is written below them, in pixels."""
-        rows = max(1, -(-len(self.pictures) // columns))
-        return cell.rise(rows) + lines_height(self.note) + SKIP * bool(self.note)
+    def foot(self) -> int:
+        """Height of what is written below the images, in pixels."""
+        return lines_height(self.note) + SKIP * bool(self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Where images stand in a block: in rows and columns, or in rows of one height if their shapes differ.
+
+    ``height`` is that of the rows, 0 for columns; ``front`` the width of what stands before the images.
+    """
+
+    cell: Cell
+    columns: int
+    across: int
+    inner: int
+    front: int
+    height: int
+
+    def boxes(self, pictures: Sequence[npt.NDArray[Any] | None]) -> list[Box]:
+        """Place of each image, from the first one's corner."""
+        if self.height:
+            aspects = [1.0 if image is None else shown_aspect(image.shape[1], image.shape[0]) for image in pictures]
+            return justified(aspects, self.inner - self.front, self.height, GAP)
+        corners = (self.cell.corner(*divmod(slot, self.columns)) for slot in range(len(pictures)))
+        return [Box(x, y, self.cell.width, self.cell.height) for x, y in corners]
+
+    def rise(self, boxes: Sequence[Box]) -> int:
+        """Height of the images, which is that of one row at least."""
+        return max([self.height or self.cell.height, *(box.top + box.height for box in boxes)])
+
+    def before(self, block: _Block) -> int:
+        """Height of what stands before the images."""
+        return 0 if block.canonical is None else self.cell.size_of(block.canonical)[1]
 
 
 def contact_sheet(
@@ -56,10 +102,13 @@ def contact_sheet(
     limit: int = 64,
     width: int = 1400,
     tile: int | None = None,
+    scale: int = 1,
 ) -> Image.Image:
     r"""Lay sets of images out as blocks with captions.
 
-    Equal arguments give equal images. Small images are enlarged by whole factors, large ones reduced.
+    Equal arguments give equal images. Images of one shape stand in rows and columns: small ones are enlarged by whole
+    factors, large ones reduced. Images of several shapes stand in rows of equal height without gaps; there, an image
+    wider than 3:1 or taller than 2:5 is cropped at its ends, which dashes mark.
 
     Parameters
     ----------
@@ -78,10 +127,13 @@ def contact_sheet(
     limit : int
         Thumbnails shown of a set; how many more there are is written below.
     width : int
-        Pixels the sheet may be wide.
+        Pixels the sheet may be wide, at scale 1.
     tile : int, optional
-        Pixels of the longer side of a thumbnail; small images grow by whole factors up to it. 128 for up to 24 images,
-        else 64.
+        Longer side of a thumbnail in pixels, at scale 1; of images of several shapes, the height of a row, about.
+        Without it, a few images are shown larger than many.
+    scale : int
+        Factor of the resolution: 2 gives twice the pixels each way, text and thumbnails drawn anew from the images,
+        for dense displays and for print.
 
     Returns
     -------
@@ -90,7 +142,8 @@ def contact_sheet(
     Raises
     ------
     DataError
-        When an array is no image, or captions, masks and images disagree in number.
+        When an array is no image, captions, masks and images disagree in number, `tile` is not from 8 to 4096, or
+        `scale` not from 1 to 8.
 
     Examples
     --------
@@ -103,42 +156,39 @@ def contact_sheet(
     if hasattr(images, "fetch"):
         raise DataError('a contact sheet is made of images: give it dataset.fetch(draw.indices)["image"]')
     check_arguments(contact_sheet, locals(), DataError)
-    return contact_page(
-        images, captions, title, mask=mask, canonical=canonical, sizes=sizes, limit=limit, width=width, tile=tile
-    ).image
+    check_measures(tile, scale)
+    return contact_page(images, captions, title, mask, canonical, sizes, limit, width, tile, scale).image
 
 
 def contact_page(
     images: Sequence[Pictures] | npt.NDArray[Any],
     captions: Sequence[str],
-    title: str = "",
-    *,
-    mask: npt.ArrayLike | None = None,
-    canonical: Pictures | None = None,
-    sizes: Sequence[int] | None = None,
+    title: str,
+    mask: npt.ArrayLike | None,
+    canonical: Pictures | None,
+    sizes: Sequence[int] | None,
     limit: int = 64,
     width: int = 1400,
     tile: int | None = None,
+    scale: int = 1,
 ) -> Page:
-    """Lay sets of images out as :func:`contact_sheet` does."""
+    """Lay sets of images out as :func:`contact_sheet` does, without looking at all arguments."""
     _check_numbers(len(images), captions=captions, canonical=canonical, sizes=sizes)
     used = _used(images, mask)
     shown = [
         [image if use else None for image, use in zip(row[:limit], uses, strict=False)]
         for row, uses in zip(images, used, strict=True)
     ]
-    cell = cell_for([image for row in (*images, () if canonical is None else canonical) for image in row[:limit]], tile)
-    front = 0 if canonical is None else cell.width + PADDING
-    columns, across = _layout(max(len(shown), 1), max(map(len, shown), default=0) or 1, cell, width, front)
-    inner = max(cell.span(columns) + front, _NARROWEST)
+    everything = [image for row in (*images, () if canonical is None else canonical) for image in row[:limit]]
+    plan = _plan(shown, canonical, cell_for(everything, tile), width)
     blocks = []
     for number, pictures in enumerate(shown):
         members = sum(used[number]) if sizes is None else sizes[number]
         more = members - sum(picture is not None for picture in pictures)
-        caption = wrap_text(captions[number], inner, CAPTIONS)
-        note = wrap_text(f"… and {more:,} more", inner, NOTES) if more > 0 else []
+        caption = wrap_text(captions[number], plan.inner, CAPTIONS)
+        note = wrap_text(f"… and {more:,} more", plan.inner, NOTES) if more > 0 else []
         blocks.append(_Block(pictures, None if canonical is None else canonical[number], caption, note))
-    return _drawn(blocks, title, columns, across, cell, front)
+    return _drawn(blocks, title, plan, scale)
 
 
 def _used(images: Sequence[Pictures] | npt.NDArray[Any], mask: npt.ArrayLike | None) -> list[list[bool]]:
@@ -156,6 +206,39 @@ def _check_numbers(sets: int, **parts: Any) -> None:
     for name, part in parts.items():
         if part is not None and len(part) != sets:
             raise DataError(f"a contact sheet of {sets} sets needs as many {name}, not {len(part)}")
+
+
+def _plan(
+    shown: Sequence[Sequence[npt.NDArray[Any] | None]], canonical: Pictures | None, cell: Cell, width: int
+) -> _Plan:
+    pictures = [picture for row in shown for picture in row if picture is not None]
+    height = 0 if _alike(pictures, cell) else _row_height(pictures, cell)
+    before = [] if canonical is None else [cell.size_of(picture)[0] if height else cell.width for picture in canonical]
+    front = max(before, default=-PADDING) + PADDING
+    usual = cell
+    if height:
+        aspects = [shown_aspect(picture.shape[1], picture.shape[0]) for picture in pictures]
+        usual = Cell(round(height * sum(aspects) / len(aspects)), height, cell.target)
+    # one thumbnail has room at least
+    width = max(width, usual.width + front + 2 * (MARGIN + PADDING))
+    columns, across = _layout(max(len(shown), 1), max(map(len, shown), default=0) or 1, usual, width, front)
+    return _Plan(cell, columns, across, max(usual.span(columns) + front, _NARROWEST), front, height)
+
+
+def _alike(pictures: Sequence[npt.NDArray[Any]], cell: Cell) -> bool:
+    """Whether every image fills the cell, but for what rounding takes."""
+    shapes = {picture.shape[:2] for picture in pictures}
+    return all(
+        abs(cell.height * width / height - cell.width) < 1 or abs(cell.width * height / width - cell.height) < 1
+        for height, width in shapes
+    )
+
+
+def _row_height(pictures: Sequence[npt.NDArray[Any]], cell: Cell) -> int:
+    """Height of rows in which most images have about the area that they have in cells."""
+    if cell.exact:
+        return cell.target
+    return round(median(math.sqrt(math.prod(cell.size_of(picture))) for picture in pictures))
 
 
 def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[int, int]:
@@ -182,40 +265,50 @@ def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[i
     return found
 
 
-def _drawn(blocks: list[_Block], title: str, columns: int, across: int, cell: Cell, front: int) -> Page:
-    card = max(cell.span(columns) + front, _NARROWEST) + 2 * PADDING
-    rows = [_trim(blocks[start : start + across], columns) for start in range(0, len(blocks), across)]
+def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int) -> Page:
+    card, across = plan.inner + 2 * PADDING, plan.across
+    rows = [blocks[start : start + across] for start in range(0, len(blocks), across)]
+    places = [[plan.boxes(pictures) for pictures in _trimmed(row, plan)] for row in rows]
     # neighbours begin their images at the same height, however long their captions are
     heads = [max(block.head() for block in row) for row in rows]
-    bodies = [max(block.body(columns, cell) for block in row) for row in rows]
+    bodies = [
+        max(max(plan.rise(boxes) + block.foot(), plan.before(block)) for block, boxes in zip(row, found, strict=True))
+        for row, found in zip(rows, places, strict=True)
+    ]
     heights = [head + body + 2 * PADDING for head, body in zip(heads, bodies, strict=True)]
     width = 2 * MARGIN + min(across, max(len(blocks), 1)) * (card + GUTTER) - GUTTER
-    page = Page(width, sum(heights) + GUTTER * max(len(rows) - 1, 0), title, cell)
+    page = Page(width, sum(heights) + GUTTER * max(len(rows) - 1, 0), title, plan.cell, scale)
     top = page.top
-    for row, head, height in zip(rows, heads, heights, strict=True):
-        for place, block in enumerate(row):
+    for row, found, head, height in zip(rows, places, heads, heights, strict=True):
+        for place, (block, boxes) in enumerate(zip(row, found, strict=True)):
             left = MARGIN + place * (card + GUTTER)
             page.card(left, top, card, height)
             page.write(left + PADDING, top + PADDING - 2, block.caption)
-            _draw_pictures(page, block, left + PADDING, top + PADDING + head, columns, front)
+            _draw_pictures(page, block, left + PADDING, top + PADDING + head, boxes, plan)
         top += height + GUTTER
     return page
 
 
-def _trim(blocks: list[_Block], columns: int) -> list[_Block]:
-    """Leave out the last rows of images where none of the neighbours has any."""
+def _trimmed(blocks: list[_Block], plan: _Plan) -> list[list[npt.NDArray[Any] | None]]:
+    """Images without the last rows where none of the neighbours has any."""
     last = max(
         (slot for block in blocks for slot, picture in enumerate(block.pictures) if picture is not None), default=0
     )
-    return [replace(block, pictures=block.pictures[: (last // columns + 1) * columns]) for block in blocks]
+    slots = last + 1 if plan.height else (last // plan.columns + 1) * plan.columns
+    return [block.pictures[:slots] for block in blocks]
 
 
-def _draw_pictures(page: Page, block: _Block, left: int, top: int, columns: int, front: int) -> None:
+def _draw_pictures(page: Page, block: _Block, left: int, top: int, boxes: Sequence[Box], plan: _Plan) -> None:
     if block.canonical is not None:
-        page.frame(left, top)
-        page.place(block.canonical, left, top)
-    rows = max(1, -(-len(block.pictures) // columns))
-    for slot, picture in enumerate(block.pictures):
-        x, y = page.cell.corner(*divmod(slot, columns))
-        page.place(picture, left + front + x, top + y)
-    page.write(left + front, top + page.cell.rise(rows) + SKIP, block.note)
+        size = plan.cell.size_of(block.canonical) if plan.height else None
+        page.frame(left, top, size)
+        page.fill(block.canonical, Box(left, top, *size)) if size else page.place(block.canonical, left, top)
+    for picture, box in zip(block.pictures, boxes, strict=False):
+        cropped = plan.height > 0 and picture is not None and _is_cropped(picture)
+        page.fill(picture, box.moved(left + plan.front, top), cropped)
+    page.write(left + plan.front, top + plan.rise(boxes) + SKIP, block.note)
+
+
+def _is_cropped(picture: npt.NDArray[Any]) -> bool:
+    height, width = int(picture.shape[0]), int(picture.shape[1])
+    return abs(shown_aspect(width, height) * height / width - 1) > _TRIMMED

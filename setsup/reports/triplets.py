@@ -10,7 +10,18 @@ from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.reports.grid import check_picture, rows_of_images
 from setsup.reports.lettering import fit_text
-from setsup.reports.page import GUTTER, MARGIN, NOTES, PADDING, SKIP, Page, cell_for, lines_height
+from setsup.reports.page import (
+    GUTTER,
+    MARGIN,
+    NOTES,
+    PADDING,
+    SKIP,
+    Page,
+    Tracks,
+    cell_for,
+    check_measures,
+    lines_height,
+)
 
 __all__ = ["triplet_page", "triplet_sheet"]
 
@@ -26,21 +37,25 @@ def triplet_sheet(
     limit: int = 64,
     width: int = 1400,
     tile: int | None = None,
+    scale: int = 1,
 ) -> Image.Image:
     r"""Lay triplets out in rows, numbered as in their draw.
 
     Parameters
     ----------
     images : (triplets, 3, height, width, channels) uint8, or nested sequences of (height, width, channels) uint8
-        Grey, sRGB or sRGB with alpha; images may differ in size.
+        Grey, sRGB or sRGB with alpha; images may differ in size, and columns and rows are as wide and as high as
+        their largest.
     title : str
         Title of the sheet; lines after ``\n`` are softer.
     limit : int
         Triplets shown.
     width : int
-        Pixels the sheet may be wide.
+        Pixels the sheet may be wide, at scale 1.
     tile : int, optional
-        Pixels of the longer side of a thumbnail, as in :func:`contact_sheet`.
+        Longer side of a thumbnail in pixels, at scale 1. Without it, a few images are shown larger than many.
+    scale : int
+        Factor of the resolution, as of :func:`contact_sheet`.
 
     Returns
     -------
@@ -49,7 +64,7 @@ def triplet_sheet(
     Raises
     ------
     DataError
-        When an array is no image, or a row does not have three.
+        When an array is no image, a row does not have three, `tile` is not from 8 to 4096, or `scale` not from 1 to 8.
 
     Examples
     --------
@@ -59,18 +74,19 @@ def triplet_sheet(
 
     """
     check_arguments(triplet_sheet, locals(), DataError)
-    return triplet_page(images, title, limit=limit, width=width, tile=tile).image
+    check_measures(tile, scale)
+    return triplet_page(images, title, limit, width, tile, scale).image
 
 
 def triplet_page(
     images: Sequence[Sequence[npt.NDArray[Any]]] | npt.NDArray[Any],
-    title: str = "",
-    *,
+    title: str,
     limit: int = 64,
     width: int = 1400,
     tile: int | None = None,
+    scale: int = 1,
 ) -> Page:
-    """Lay triplets out as :func:`triplet_sheet` does."""
+    """Lay triplets out as :func:`triplet_sheet` does, without looking at all arguments."""
     rows = rows_of_images(images[:limit])
     wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
     if wrong is not None:
@@ -79,32 +95,40 @@ def triplet_page(
         for image, name in zip(row, _HEADS, strict=True):
             check_picture(image, f"the {name} of triplet {number}")
     cell = cell_for([image for row in rows for image in row], tile)
-    card = 2 * PADDING + _NUMBER + cell.span(len(_HEADS))
+    columns = Tracks.around(cell, rows).widths or [cell.width] * len(_HEADS)
+    card = 2 * PADDING + _NUMBER + Tracks(cell, columns, ()).width
     across = max(1, min((width - 2 * MARGIN + GUTTER) // (card + GUTTER), -(-len(rows) // _ROWS)))
     # as many full rows of cards as there are, all equally long
     per_card = max(1, -(-len(rows) // across)) if len(rows) <= across * 2 * _ROWS else _ROWS
-    cards = [rows[start : start + per_card] for start in range(0, len(rows), per_card)]
-    lines = -(-len(cards) // across)
+    cards = [
+        Tracks(cell, columns, Tracks.around(cell, rows[start : start + per_card]).heights)
+        for start in range(0, len(rows), per_card)
+    ]
     head = fit_text("head", cell.width, NOTES)
-    height = 2 * PADDING + lines_height(head) + SKIP + cell.rise(per_card)
+    above = 2 * PADDING + lines_height(head) + SKIP
+    lines = [cards[start : start + across] for start in range(0, len(cards), across)]
+    heights = [above + max(tracks.height for tracks in line) for line in lines]
     title += f"\n… and {len(images) - limit:,} triplets more" if len(images) > limit else ""
     full = 2 * MARGIN + min(across, max(len(cards), 1)) * (card + GUTTER) - GUTTER
-    page = Page(full, lines * (height + GUTTER) - GUTTER, title, cell)
-    for number, chunk in enumerate(cards):
-        line, place = divmod(number, across)
-        left, top = MARGIN + place * (card + GUTTER), page.top + line * (height + GUTTER)
-        page.card(left, top, card, height)
-        _draw_card(page, chunk, left + PADDING, top + PADDING, number * per_card)
+    page = Page(full, sum(heights) + GUTTER * (len(lines) - 1), title, cell, scale)
+    top, first = page.top, 0
+    for line, height in zip(lines, heights, strict=True):
+        for place, tracks in enumerate(line):
+            left = MARGIN + place * (card + GUTTER)
+            page.card(left, top, card, height)
+            _draw_card(page, tracks, rows[first : first + per_card], left + PADDING, top + PADDING, first)
+            first += per_card
+        top += height + GUTTER
     return page
 
 
-def _draw_card(page: Page, rows: list[list[npt.NDArray[Any]]], left: int, top: int, first: int) -> None:
-    cell, start = page.cell, left + _NUMBER
+def _draw_card(page: Page, tracks: Tracks, rows: list[list[npt.NDArray[Any]]], left: int, top: int, first: int) -> None:
+    start = left + _NUMBER
     for column, head in enumerate(_HEADS):
-        below = page.write(start + cell.corner(0, column)[0], top - 2, fit_text(head, cell.width, NOTES)) + 2 + SKIP
+        place = tracks.place(0, column)
+        below = page.write(start + place.left, top - 2, fit_text(head, place.width, NOTES)) + 2 + SKIP
     for number, row in enumerate(rows):
-        middle = below + cell.corner(number, 0)[1] + cell.height // 2
-        page.write(left, middle - 9, fit_text(str(first + number), _NUMBER, NOTES))
+        place = tracks.place(number, 0)
+        page.write(left, below + place.top + place.height // 2 - 9, fit_text(str(first + number), _NUMBER, NOTES))
         for column, picture in enumerate(row):
-            x, y = cell.corner(number, column)
-            page.place(picture, start + x, below + y)
+            page.fill(picture, tracks.middle(picture, number, column).moved(start, below))

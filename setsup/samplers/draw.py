@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
+from setsup.html import block, counted, facts, never_raises, table
 
 __all__ = ["Draw"]
+
+_SHOWN = 8  # sets, fixed factors and rows in a notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,23 @@ class Draw:
     mask: npt.NDArray[np.bool_] | None = None
     canonical: npt.NDArray[np.int64] | None = None
 
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show the fixed codes and first rows of the first sets in a notebook."""
+        *steps, sets, size = self.indices.shape
+        title = f"{counted(sets, 'set')} of {counted(size, 'row')}"
+        title = f"Draw of {counted(steps[0], 'step')}, each {title}" if steps else f"Draw of {title}"
+        parts = [f"padding: {counted(int((~self.mask).sum()), 'position')}"] if self.mask is not None else []
+        parts += ["each with a canonical member"] if self.canonical is not None else []
+        first = self.at(0) if steps else self
+        names = list(first.inactive)[:_SHOWN]
+        rows = [
+            [number, *(_code(first.inactive[name][number]) for name in names), _first(first.indices[number])]
+            for number in range(min(sets, _SHOWN))
+        ]
+        heads = ["set of step 0" if steps else "set", *(f"{name}, level" for name in names), "rows"]
+        return block(title, facts(parts), table(heads, rows, sets - _SHOWN, "sets"))
+
     def at(self, step: int) -> "Draw":
         """One step of a block."""
         mask = None if self.mask is None or self.mask[step].all() else self.mask[step]
@@ -43,3 +64,12 @@ class Draw:
             mask,
             None if self.canonical is None else self.canonical[step],
         )
+
+
+def _code(code: Any) -> str:
+    """A fixed level's code, or the anchor's value of a continuous factor."""
+    return "not fixed" if code != code or code == -1 else f"{code:.4g}" if isinstance(code, np.floating) else str(code)
+
+
+def _first(rows: npt.NDArray[np.int64]) -> str:
+    return ", ".join(map(str, rows[:_SHOWN].tolist())) + (", …" if len(rows) > _SHOWN else "")

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from setsup.html import lines, never_raises
+
 __all__ = ["Entry", "Report"]
 
 
@@ -82,9 +84,9 @@ class Entry:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
-    """What a sampler will draw; ``str`` gives it as text, :meth:`to_dict` as plain data."""
+    """What a sampler will draw: it prints as text, and :meth:`to_dict` gives plain data."""
 
     title: str
     entries: list[Entry]
@@ -96,6 +98,13 @@ class Report:
         for entry in self.entries:
             lines += entry.lines()
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show the text in a notebook."""
+        return lines(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what is not known is None."""

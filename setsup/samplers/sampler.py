@@ -10,12 +10,14 @@ from setsup.arrays import Steps
 from setsup.checks import check_integer, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
+from setsup.html import block, counted, facts, never_raises, table
 from setsup.samplers.arguments import check_draw_memory, check_table
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
 
 __all__ = ["Sampler", "Shard", "from_dict", "length_of"]
 
+_SHOWN = 24  # items of an argument in a notebook
 _BLOCK = 64  # steps drawn at a time while iterating
 _LAST = 2**63  # steps are below
 _MANY = 1 << 12  # steps of a block from which its memory is looked at
@@ -64,6 +66,16 @@ class Sampler(ABC):
         """Show the arguments that were given."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items() if value is not None)
         return f"{type(self).__name__}({self.table!r}, {given})"
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        """Show the arguments that were given, and the table, in a notebook."""
+        given = [(name, _short(value)) for name, value in self.arguments.items() if value is not None]
+        draws = "without end" if self.length is None else counted(self.length, "draw")
+        about = facts(
+            [draws, f"from {counted(len(self.table), 'row')}", "report() says what is drawn, and what never is"]
+        )
+        return block(type(self).__name__, about, table((), given))
 
     def __bool__(self) -> bool:
         """True: whether there is a sampler does not depend on whether it has a length."""
@@ -267,6 +279,13 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
         return Sampler._kinds[name]._from_arguments(arguments, table)
     except TypeError as error:
         raise SamplerError(f"the arguments of {name} do not fit: {error}") from None
+
+
+def _short(value: Any) -> str:
+    """An argument in few words."""
+    if isinstance(value, np.ndarray) or (isinstance(value, list | tuple | Mapping) and len(value) > _SHOWN):
+        return f"{type(value).__name__} of {len(value):,}"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -34,6 +34,7 @@ from setsup.shards.finding import index_file, is_whole
 from setsup.shards.index import open_index
 from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
 from setsup.shards.reading import Reader, checksums, remedy
+from setsup.shards.stores.local import LocalStore
 from setsup.shards.stores.store import Store
 
 __all__ = ["ShardedDataset"]
@@ -100,6 +101,7 @@ class ShardedDataset(BaseDataset):
             member.format in IMAGES or self.modalities[name] != member.modality
             for name, member in catalogue.arrays.items()
         )
+        self.previews = isinstance(store, LocalStore)
         self._store, self._about, self._reader, self._size = store, about, reader, size
         self._heads = {
             name: plain_head(one.modality) if one.format == "npy" else b"" for name, one in catalogue.members.items()

@@ -20,6 +20,7 @@ __all__ = ["LARGEST", "index_file", "is_whole", "read_catalogue", "whole_catalog
 LARGEST = 1 << 28
 """Bytes that a catalogue may have."""
 
+_REPOSITORY = "hf://datasets/"
 _NAMED = 3  # folders within that an error names
 _PIECE = 16 << 20  # bytes of a shard that are compared at once
 _log = logging.getLogger("setsup")
@@ -61,6 +62,9 @@ def _no_catalogue(store: Store) -> DataError:
     if store.size("rendered.json") is not None:
         return DataError(f"{url} was written by `setsup render`; open it with setsup.open({url!r})")
     lacks = f"{url} has no {CATALOGUE}"
+    if url.startswith(_REPOSITORY):
+        name = "/".join(url.removeprefix(_REPOSITORY).split("/")[:2])
+        return DataError(f"{lacks}; a dataset of the Hub that setsup did not write is opened as hf:{name}")
     if folder is None:  # a list of what is there could be very long
         return DataError(f"{lacks}; if others wrote tars there, index them with `setsup index {url}`")
     if not os.path.isdir(folder):

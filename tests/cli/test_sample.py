@@ -1,4 +1,5 @@
 import errno
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,27 @@ def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
     assert all(f"wall_hue = {hue / 10:.4g} turn" in found.out for hue in hues[0, :, 0].tolist())
     assert "shape 4 of 4" in found.out
     assert "groups of rows with equal values: 10, of 48,000 rows each; all can be drawn\n" in found.out
+
+
+@pytest.mark.parametrize(
+    ("words", "make"),
+    [
+        ("--inactive wall_hue --size 8 --steps 2", lambda table: library.SetSampler(table, ["wall_hue"], size=8)),
+        ("--domain shape --size 5 --sets 3", lambda table: library.DomainSampler(table, "shape", size=5, sets=3)),
+        ("--triplets shape --sets 70", lambda table: library.TripletSampler(table, "shape", triplets=70)),
+        (
+            "--orbit shape --size 6 --sets 2 --canonical first --where scale>=1.0",
+            lambda table: library.OrbitSampler(table, "shape", size=6, sets=2, canonical="first", where="scale>=1.0"),
+        ),
+    ],
+)
+def test_the_sheet_is_that_of_the_library(setsup: Run, words: str, make: Callable[..., Any], tmp_path: Path) -> None:
+    assert setsup("sample", *words.split()).code == 0
+    shapes = library.load("shapes3d-procedural")
+    sampler = make(shapes.factors)
+    sheet = library.show(shapes, sampler.block(0, 2 if "--steps" in words else 1), sampler)
+    sheet.save(tmp_path / "mine.png")
+    assert (tmp_path / "mine.png").read_bytes() == (tmp_path / "setsup-samples" / "sheet.png").read_bytes()
 
 
 def test_the_draws_are_those_of_the_library(setsup: Run, tmp_path: Path) -> None:
@@ -174,14 +196,61 @@ class TestTable:
         reds = pixels[..., 0][(pixels[..., 2] == 0) & (pixels[..., 0] % 50 == 0)]
         assert set(reds.tolist()) == {50 * (int(row) // 12 + 1) for row in rows[:, 0]}
 
-    def test_replay_needs_the_table_and_takes_its_kinds(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+    def test_a_replay_finds_the_table_and_takes_its_kinds(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         words = ["--table", photos, "--image", "path", "--kinds", "age=continuous", "--inactive", "age"]
+        words += ["--option", "size=30,20"]
         assert setsup("sample", *words, "--tolerance", "age=20", "--size", 5, "--out", "a").code == 0
-        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "a/draws.jsonl", "--table FILE")
-        assert setsup("sample", "--replay", "a/draws.jsonl", "--table", photos, "--out", "b").code == 0
-        assert contents(tmp_path / "a") == contents(tmp_path / "b")
+        for named in ([], ["--table", photos]):
+            assert setsup("sample", "--replay", "a/draws.jsonl", *named, "--out", "b").code == 0
+            assert contents(tmp_path / "a") == contents(tmp_path / "b")
+        head = json.loads((tmp_path / "a" / "draws.jsonl").read_text().splitlines()[0])
+        assert head["source"] == {"kind": "table", "path": str(photos), "relative": "../album/photos.csv"}
+        assert head["options"] == {"size": "30,20"}
         ages = 20 + 1.5 * np.load(tmp_path / "a" / "draws.npz")["indices"][0]
         assert np.ptp(ages, axis=1).max() <= 40
+
+    def test_a_replay_follows_data_that_moved_together(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        assert setsup("sample", photos, "--inactive", "subject", "--out", "album/a").code == 0
+        photos.parent.rename(tmp_path / "elsewhere")
+        assert setsup("sample", "--replay", "elsewhere/a/draws.jsonl", "--out", "elsewhere/b").code == 0
+        (tmp_path / "elsewhere" / "photos.csv").rename(tmp_path / "other.csv")
+        found = setsup("sample", "--replay", "elsewhere/a/draws.jsonl", "--out", "c")
+        refused(found, f"no longer at {photos} and ../photos.csv", "--table FILE")
+
+    def test_a_replay_checks_what_the_hint_leads_to(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        assert setsup("sample", photos, "--inactive", "subject", "--out", "a").code == 0
+        photos.write_text(photos.read_text(encoding="utf-8").replace(",Mei,", ",Kim,"), encoding="utf-8")
+        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "fingerprint", "that were drawn from")
+
+    def test_draws_of_older_versions_have_no_hint(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        assert setsup("sample", photos, "--inactive", "subject", "--out", "a").code == 0
+        path = tmp_path / "a" / "draws.jsonl"
+        head, *rest = path.read_text().splitlines(keepends=True)
+        plain = {name: value for name, value in json.loads(head).items() if name != "source"}
+        path.write_text(json.dumps(plain) + "\n" + "".join(rest))
+        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "a/draws.jsonl", "--table FILE")
+        assert setsup("sample", "--replay", "a/draws.jsonl", "--table", photos, "--out", "b").code == 0
+        for wrong in (3, {"kind": "table"}, {"kind": "no", "path": "x"}, {"kind": "table", "path": 1}):
+            path.write_text(json.dumps({**plain, "source": wrong}) + "\n")
+            refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "line 1", "under source")
+
+    def test_a_replay_finds_a_folder(self, setsup: Run, tmp_path: Path) -> None:
+        for name in ("cats/1.png", "cats/2.png", "dogs/1.png", "dogs/2.png"):
+            (tmp_path / "pets" / name).parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (8, 6), "green").save(tmp_path / "pets" / name)
+        words = ["--inactive", "folder", "--option", "size=4,4", "--out", "a"]
+        assert setsup("sample", "pets", *words).code == 0
+        assert setsup("sample", "--replay", "a/draws.jsonl", "--out", "b").code == 0
+        assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+    def test_a_table_of_another_dialect(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        text = photos.read_text(encoding="utf-8")
+        (photos.parent / "photos.tsv.gz").write_bytes(gzip.compress(text.replace(",", "\t").encode("utf-16")))
+        words = ["--inactive", "subject", "--size", "4", "--json"]
+        found = [setsup("sample", source, *words).json["draws"] for source in (photos, photos.parent / "photos.tsv.gz")]
+        assert found[0] == found[1]
+        (photos.parent / "photos.xlsx").write_bytes(b"PK\x03\x04")
+        refused(setsup("sample", photos.parent / "photos.xlsx", *words), "is a spreadsheet; save it as CSV")
 
     def test_groups_of_one_row_are_too_small_for_sets_of_two(self, setsup: Run, photos: Path) -> None:
         words = ["--kinds", "age=ordinal", "--inactive", "age", "subject", "light"]

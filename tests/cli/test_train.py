@@ -251,7 +251,10 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
         assert (found.code, found.out) == (2, "")
         assert said in found.err
     found = setsup("train", "abc/figS3", "--smoke", "--option", "a=1")
-    assert (found.code, "--option is for benchmarks; abc/figS3 has no options" in found.err) == (2, True)
+    assert (found.code, "--option goes with the dataset of a preset; abc/figS3 has no options" in found.err) == (
+        2,
+        True,
+    )
 
 
 def test_options_are_kept_so_that_they_can_be_given_again() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import setsup
 from setsup.datasets import Concat, Dataset, Modality, Selection, concat, fetch_request, gather, of_row
-from setsup.errors import DataError, FactorError, RowError
-from setsup.factors import Factor, FactorTable, Kind
+from setsup.errors import DataError, FactorError, RowError, SamplerError
+from setsup.factors import Factor, FactorTable, Kind, split
 
 # from Python 3.12 on: libraries that were imported hold threads, which a forked process does not have
 FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -134,6 +134,49 @@ def test_select_refuses_what_is_no_list_of_rows(shapes):
     with pytest.raises(RowError, match="integers"):
         shapes.select(np.array([True] * 6))
     assert len(shapes.select([])) == 0
+
+
+def derived(table):
+    turns = FactorTable.from_values({"turn": [0, 1, 2], "angle": [0.0, 0.5, 1.0]})
+    return split(table.join(turns, "turn").binned("angle", 0.5).rename({"shape": "form"}), {"a": 0.5, "b": 0.5}, seed=1)
+
+
+def test_with_factors_keeps_rows_and_has_the_factors_of_the_table(shapes, others):
+    table = derived(shapes.factors)
+    parted = shapes.with_factors(table)
+    assert parted.factors is table
+    assert parted.source is shapes
+    assert parted.fetch([[4, 0]])["row"].tolist() == [[4, 0]]
+    chosen = shapes.select([5, 1, 3]).with_factors(table.select([5, 1, 3]))
+    assert chosen.fetch(range(3))["row"].tolist() == chosen.rows.tolist() == [5, 1, 3]
+    for part in ("a", "b"):
+        expected = table.rows(f"split == '{part}'").tolist()
+        assert parted.where(f"split == '{part}'").fetch(range(3))["row"].tolist() == expected
+    again = parted.select([4, 2]).with_factors(table.select([4, 2])).select([1])
+    assert again.fetch(0)["row"] == 2
+    assert again.factors.row(0) == table.row(2)
+    assert concat(parted, others).factors.values("split", [0, 9]).tolist() == [table.values("split", 0).item(), None]
+
+
+def test_with_factors_composes_with_loaders_and_pickles(shapes):
+    table = derived(shapes.factors)
+    sampler = setsup.SetSampler(table, inactive=["form"], size=2, sets=2)
+    with pytest.raises(SamplerError, match=r"dataset\.with_factors\(table\)"):
+        setsup.loader(shapes, sampler)
+    batch = next(iter(setsup.loader(shapes.with_factors(table), sampler, to="numpy", workers=0)))
+    np.testing.assert_array_equal(batch["row"], batch["indices"])
+    np.testing.assert_array_equal(batch["factors"]["split"], table.codes("split", batch["indices"]))
+    copy = pickle.loads(pickle.dumps(shapes.with_factors(table)))
+    assert copy.factors.fingerprint == table.fingerprint
+    assert copy.rows.tolist() == list(range(6))
+    assert len(pickle.dumps(shapes.rename({"turn": "angle"}))) < 2000  # a grid stays one, and all rows are not listed
+
+
+def test_with_factors_refuses_other_tables(shapes):
+    with pytest.raises(DataError, match="the table has 3 rows, but shapes 6; give a table of the same rows"):
+        shapes.with_factors(shapes.factors.where("shape == 'cube'"))
+    with pytest.raises(DataError, match="must be a FactorTable, not"):
+        shapes.with_factors({"a": [1]})
 
 
 @given(rows=st.lists(st.integers(0, 5), max_size=12), again=st.lists(st.integers(0, 11), max_size=12))

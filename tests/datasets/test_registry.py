@@ -128,7 +128,7 @@ def test_a_missing_dependency_names_the_extra(monkeypatch):
 
     manifest = files.load_manifest("mnist")
     for extra, command in [
-        ("hf", r"pip install -c constraints.txt -e '\.\[hf\]'"),
+        ("hf", r"pip install '\.\[hf\]'"),
         (None, "pip install no_such_library"),
     ]:
         values = {name: getattr(manifest, name) for name in manifest.__slots__}

@@ -28,7 +28,6 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OWN = ROOT / "examples" / "a_method_of_your_own.py"
 TRIPLETS = ROOT / "tests" / "experiments" / "sketches" / "orbit_triplets.py"
 PLAN = ROOT / "examples" / "plan_shards.py"  # tests/docs/test_planning.py runs it
-HOOKS = ROOT / "docs" / "hooks"
 END = "\x1e"
 LONG = pytest.mark.long("documented pages and examples")
 
@@ -84,6 +83,10 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             Image.new("RGB", (48, 64), (red, 50 * place, 90)).save(tmp_path / name)
             lines.append(f"{name},{subject},{light},{38 + place / 2}")
     (tmp_path / "photos.csv").write_text("\n".join(lines) + "\n")
+    for folder, red in (("cats", 40), ("dogs", 200)):
+        (tmp_path / "pets" / folder).mkdir(parents=True)
+        for number in range(8):
+            Image.new("RGB", (72, 64), (red, 20 * number, 90)).save(tmp_path / "pets" / folder / f"{number}.jpg")
     for place in (tmp_path, tmp_path / "examples"):
         place.mkdir(exist_ok=True)
         (place / OWN.name).write_text(replaced(OWN.read_text(), FASTER))
@@ -148,7 +151,7 @@ def test_console_blocks_hold_known_commands() -> None:
     for page in PAGES:
         for _, lines, _ in fenced(page.read_text(), "console"):
             for line in lines:
-                assert re.match(r"\$ (setsup|make) ", line), f"{page_name(page)}: {line}"
+                assert re.match(r"\$ (setsup|make|pip|python|conda|uv|git|cd|apt) ", line), f"{page_name(page)}: {line}"
 
 
 def test_the_commands_of_the_readme_run(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,21 +205,12 @@ def test_first_weights_of_layers_that_take_no_generator_follow_the_seed() -> Non
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.fixture
-def hooks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Import what the build of the site imports, and forget it again."""
-    before = set(sys.modules)
-    monkeypatch.syspath_prepend(str(HOOKS))
-    yield
-    for name in set(sys.modules) - before:
-        if str(HOOKS) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-
-
 @pytest.mark.usefixtures("hooks")
 def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None:
     import cards
+    import gallery
 
+    shown = gallery.gallery()
     assert {*cards.names(), "table"} == set(manifest_names())
     for name in cards.names():
         manifest, page = load_manifest(name), cards.page(name)
@@ -225,7 +219,10 @@ def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None
             wanted += [file.path, file.sha256, f"{file.size:,}" if file.size else None]
         for part in filter(None, wanted):
             assert part.lower() in page.lower(), f"{name}: {part}"
-        assert f"]({name}.md)" in cards.index()
+        assert f"]({name}.md)" in shown
+        assert (ROOT / "docs" / "images" / "datasets" / f"{name}.webp").is_file(), (
+            f"docs/hooks/illustrations.py: {name}"
+        )
 
 
 @pytest.mark.usefixtures("hooks")

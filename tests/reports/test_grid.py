@@ -68,6 +68,37 @@ def test_none_leaves_a_place_grey() -> None:
     assert (pixels == np.uint8(EMPTY)).all(-1).sum() == 112 * 112
 
 
+def test_columns_and_rows_are_as_large_as_their_pictures() -> None:
+    shapes = [[(400, 300), (300, 400), (300, 400)], [(400, 300), (100, 400), (200, 400)]]
+    wanted = colours(2, 3)
+    images = [
+        [np.broadcast_to(wanted[row, column], (*shape, 3)) for column, shape in enumerate(line)]
+        for row, line in enumerate(shapes)
+    ]
+    pixels = np.asarray(image_grid(images, tile=80))
+    found = [[(pixels == colour).all(-1) for colour in line] for line in wanted]
+    widths = [[int(one.any(0).sum()) for one in line] for line in found]
+    heights = [[int(one.any(1).sum()) for one in line] for line in found]
+    assert widths == [[60, 80, 80]] * 2
+    assert heights == [[80, 60, 60], [80, 20, 40]]
+    ends = [[np.flatnonzero(one.any(0))[[0, -1]] for one in line] for line in found]
+    assert [int(ends[0][place + 1][0] - ends[0][place][1]) for place in (0, 1)] == [4, 4], "three pixels between them"
+    assert pixels.shape[1] == 60 + 80 + 80 + 2 * 3 + 2 * (24 + 14)
+    assert pixels.shape[0] == 80 + 80 + 3 + 2 * (24 + 14)
+
+
+def test_a_grid_at_twice_the_resolution() -> None:
+    names = ["first", "second", "third"], list("abcd"), "title"
+    one, two = (
+        image_grid(solid(colours(3, 4)), *names, queries=solid(colours(3, 1))[:, 0], scale=scale) for scale in (1, 2)
+    )
+    assert two.size == (2 * one.width, 2 * one.height)
+    difference = np.abs(np.asarray(two.reduce(2)).astype(int) - np.asarray(one))
+    assert difference.mean() < 1
+    with pytest.raises(DataError, match="scale, the factor of a sheet's resolution, must be an integer from 1 to 8"):
+        image_grid(solid(colours(3, 4)), scale=0)
+
+
 def test_numbers_that_disagree_are_refused() -> None:
     images = solid(colours(2, 3))
     with pytest.raises(DataError, match="a grid of 2 rows and 3 columns needs 2 row labels, not 1"):

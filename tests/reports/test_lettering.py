@@ -1,12 +1,13 @@
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 from setsup.reports import lettering
-from setsup.reports.lettering import draw_text, fit_text, font, legible, plain, text_width, wrap_text
+from setsup.reports.lettering import draw_text, fit_text, font, legible, plain, text_width, typeset, wrap_text
 
 STYLES = ((15, "#000000"), (13, "#666666"))
 
@@ -34,7 +35,7 @@ def dejavu() -> None:
         ("wall_hue = 0.3 turn", "wall_hue = 0.3 turn"),
         ("Anna Łęcka", "Anna Lecka"),
         ("2 × 32 ± 5°, …", "2 x 32 ± 5°, …"),
-        ("−25 – 30", "-25 - 30"),
+        ("−25 – 30", "−25 - 30"),
         ("tab\tand\x00zero", "tab and zero"),
         ("犬", "?"),
     ],
@@ -46,7 +47,7 @@ def test_spelling_with_the_letters_of_the_font(text: str, spelled: str) -> None:
 
 @pytest.mark.usefixtures("dejavu")
 def test_letters_that_a_font_of_the_system_has_are_written() -> None:
-    assert plain("Łęcka, Мария, José − \uffff") == "Łęcka, Мария, José -  "
+    assert plain("Łęcka, Мария, José − \uffff") == "Łęcka, Мария, José −  "
     assert legible("Łęcka, Мария × José")
     assert not legible("犬\U0010ffff")
     sheets = []
@@ -71,6 +72,44 @@ def test_letters_of_pillows_own_font_look_as_pillow_draws_them() -> None:
     draw_text(ImageDraw.Draw(pictures[0]), 7, 9, text, (15, "white"))
     ImageDraw.Draw(pictures[1]).text((7, 9), text, fill="white", font=font(15))
     assert pictures[0].tobytes() == pictures[1].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("orientation = -30 deg, hue = -0.3", "orientation = −30°, hue = −0.3"),
+        ("angle -25.7 to 3e-05\u00a0deg", "angle −25.7 to 3e−05°"),
+        ("[-2, -.5] (-1) >-3 ±-4", "[−2, −.5] (−1) >−3 ±−4"),
+        ("angle (deg), angle (degrees)", "angle (°), angle (°)"),
+        # hyphens of names, dates, ranges and options are none
+        (
+            "a-3, 2020-01-02, 3-5, shapes3d-9, --seed 3, -n 5, -inf",
+            "a-3, 2020-01-02, 3-5, shapes3d-9, --seed 3, -n 5, -inf",
+        ),
+        ("5 degas, 4 degraded, deg", "5 degas, 4 degraded, deg"),
+    ],
+)
+def test_numbers_are_typeset(text: str, printed: str) -> None:
+    assert typeset(text) == printed
+    assert wrap_text(text, 2000, STYLES) == [(plain(printed).replace("\u00a0", " "), STYLES[0])]
+
+
+@pytest.mark.parametrize("size", [13, 15, 22, 26, 44])
+@pytest.mark.usefixtures("alone")
+def test_a_minus_sign_is_the_bar_of_the_plus_sign(size: int) -> None:
+    drawn = []
+    for text in ("+", "−", "-"):
+        drawn.append(Image.new("L", (60, 60)))
+        draw_text(ImageDraw.Draw(drawn[-1]), 9, 4, text, (size, "white"))
+    plus, minus, hyphen = (np.asarray(sheet) for sheet in drawn)
+    boxes = [sheet.getbbox() or (0, 0, 0, 0) for sheet in drawn]
+    assert boxes[1][::2] == boxes[0][::2], "as wide as the plus"
+    assert boxes[1][3] - boxes[1][1] <= size // 7 + 2
+    assert boxes[1][2] - boxes[1][0] > boxes[2][2] - boxes[2][0]
+    assert (minus <= plus).all(), "and lies within it"
+    assert minus.max() > 150
+    assert hyphen.any()
+    assert text_width("−1", size) == text_width("+1", size)
 
 
 @given(st.text(max_size=200), st.integers(80, 600))

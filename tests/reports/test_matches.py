@@ -72,6 +72,43 @@ def test_many_pairs_are_thinned_and_their_numbers_said() -> None:
     assert white[0] > white[1] + 100_000, "lines cover the paper of the transparent views"
 
 
+@pytest.mark.parametrize("shade", [0, 30, 128, 225, 255])
+def test_lines_stand_out_from_dark_and_light_views(shade: int) -> None:
+    view = np.full((SIDE, SIDE, 3), shade, np.uint8)
+    turns = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    ends = 19.5 + 15 * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    for x, y in ends:
+        drawn = np.asarray(matches_drawn(view, view, pairs_of((x, y, x, y, 0)))).astype(int)
+        row, column = middle(x, y)
+        across = drawn[row - 4 : row + 5, column + 60]
+        assert np.abs(across - shade).max() > 70, "its colour or its outline"
+
+
+def test_lines_are_smooth_and_many_are_finer() -> None:
+    view = np.full((SIDE, SIDE, 3), 255, np.uint8)
+    slanted = np.asarray(matches_drawn(view, view, pairs_of((4, 4, 36, 12, 0))))
+    assert len(np.unique(slanted.reshape(-1, 3), axis=0)) > 25, "edges have all shades between"
+    rows = pairs_of(*((4, 4 + 0.03 * number, 36, 4 + 0.03 * number, 0) for number in range(1000)))
+    one = changed(pairs_of((4, 20, 36, 20, 0)))[:, 250]
+    assert 2 <= one.sum() <= 5
+    many = np.asarray(matches_drawn(view, view, rows))[40:300, 250].astype(int)
+    assert many.max(axis=-1).mean() > 100, "the view is still seen through them"
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"), [((64, 64), None), ((192, 256), None), ((480, 640), None), ((480, 640), 200)]
+)
+def test_views_of_any_size_are_shown_at_one_size(shape: tuple[int, int], tile: int | None) -> None:
+    view = np.full((*shape, 3), (1, 2, 3), np.uint8)
+    drawn = matches_drawn(view, view, pairs_of(), tile=tile)
+    side = tile or 320
+    assert drawn.size == (2 * round(shape[1] / max(shape) * side) + 8, round(shape[0] / max(shape) * side))
+    sheets = [
+        match_sheet([(view, view)], [pairs_of((1, 2, 3, 4, 0))], ["a"], tile=tile, scale=scale) for scale in (1, 2)
+    ]
+    assert sheets[1].size == (2 * sheets[0].width, 2 * sheets[0].height)
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     view = np.zeros((8, 8, 3), np.uint8)
     with pytest.raises(DataError, match="as many pixel pairs and captions"):

@@ -25,6 +25,15 @@ def test_no_more_than_the_limit_is_shown() -> None:
     assert (pixels == COLORS[0]).all(-1).sum() == 20 * 56 * 56
 
 
+def test_columns_hold_pictures_of_several_shapes() -> None:
+    shapes = [(400, 300), (300, 400), (300, 300)]
+    images = [[np.broadcast_to(color, (*shape, 3)) for color, shape in zip(COLORS, shapes, strict=True)]] * 20
+    pixels = np.asarray(triplet_sheet(images, "title", tile=60))
+    assert [int((pixels == color).all(-1).sum()) for color in COLORS] == [20 * 45 * 60, 20 * 60 * 45, 20 * 60 * 60]
+    one, two = (triplet_sheet(images[:9], "title", scale=scale) for scale in (1, 2))
+    assert two.size == (2 * one.width, 2 * one.height)
+
+
 def test_what_is_no_triplet_is_refused() -> None:
     with pytest.raises(DataError, match=r"has 3 images .*, not 4"):
         triplet_sheet(np.zeros((2, 4, 8, 8, 3), np.uint8))

@@ -9,7 +9,7 @@ from setsup.errors import SamplerError
 from setsup.progress import progress
 from setsup_cli.advice import advise_command
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import DEFAULT, Named, option
+from setsup_cli.parsing.arguments import DEFAULT, Source, option
 from setsup_cli.parsing.source import card_command, check_factors, open_source, source_words
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _DRAWS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(Named):
+class Options(Source):
     """Options of the subcommand."""
 
     inactive: Annotated[tuple[str, ...] | None, option("FACTOR ...", "Factors that are fixed within each set.")] = None

@@ -41,8 +41,13 @@ def run(options: Options) -> int:
         closed = ""
     except SetsupError as error:
         # a card without its data is still a card
-        if manifest is None or any(
-            given is not None for given in (options.root, options.split, options.index, options.option)
+        if (
+            manifest is None
+            or options.relist
+            or any(
+                given is not None
+                for given in (options.root, options.split, options.index, options.option, options.pattern)
+            )
         ):
             raise
         dataset, closed = None, str(error)

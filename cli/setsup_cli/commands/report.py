@@ -174,13 +174,15 @@ def _width(cells: Iterable[str]) -> int:
 
 def _lines(filled: "FilledReport") -> list[list[str]]:
     """Label of the row where it is new, what was run, values, seeds."""
+    from setsup.experiments.report.report import reference_words
+
     found = []
     for row in filled.report.rows:
         label = row.label
         for who, said in filled.report.references.items():
             values = [said.get((row.label, column.key), "") for column in filled.columns]
             if any(value != "" for value in values):
-                words = [value if isinstance(value, str) else f"{value:.{filled.report.digits}f}" for value in values]
+                words = [reference_words(value, filled.report.digits) for value in values]
                 found.append([label, who, *words, ""])
                 label = ""
         for line in filled.lines:

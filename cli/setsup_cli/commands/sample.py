@@ -28,7 +28,7 @@ printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
-_PLACES = ("dataset", "table", "root", "index", "option")
+_PLACES = ("dataset", "table", "root", "index", "relist", "option")
 """Options with the location of the data, which a replay is given again."""
 
 _OUTPUT = ("replay", "out", "force", "format", "tile", "title", "json", "quiet", "verbose")
@@ -36,7 +36,7 @@ _OUTPUT = ("replay", "out", "force", "format", "tile", "title", "json", "quiet",
 
 _TILES = (8, 1024)
 
-_RECORDED = ("benchmark", "table")
+_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub")
 """Kinds of sources whose options are recorded for replays."""
 
 
@@ -139,6 +139,7 @@ def run(options: Options) -> int:
     # the sheet first: when an image cannot be read, no file is written
     sheet = show(drawn.dataset, drawn.draws, drawn.sampler, steps=_STEPS_SHOWN, title=options.title, tile=options.tile)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
+    head |= _hint(drawn, folder)
     paths = write_files(folder, head, drawn.draws, sheet, options.format, force=options.force)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
@@ -189,15 +190,30 @@ def _draw(options: Options) -> _Drawn:
     given, notes = fill_defaults(kind, given, dataset.factors, card, own=of != "benchmark")
     sampler = build_sampler(kind, given, dataset.factors, card)
     table: dict[str, Any] | None = None
-    if of == "table":
+    if of == "table" or (of == "images" and options.kinds):
         table = {"image": options.image, "kinds": assignments(options.kinds or (), "--kinds", "kind")}
     opened: dict[str, str | None] = {}
-    if options.option and of in _RECORDED:
+    if of in _RECORDED:
         from setsup.opening import path_options
 
-        opened.update((name, value) for name, _, value in (word.partition("=") for word in options.option))
+        words = [*(options.option or ()), *([f"pattern={options.pattern}"] if options.pattern else [])]
+        opened.update((name, value) for name, _, value in (word.partition("=") for word in words))
+        opened.pop("relist", None)
         opened |= dict.fromkeys(opened.keys() & path_options(source, of))
     return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, opened, notes, options)
+
+
+def _hint(drawn: _Drawn, folder: Path) -> dict[str, Any]:
+    """Where the data lie, for replays on this machine; nothing for a benchmark, which has a name."""
+    from setsup_cli.hints import source_hint
+
+    source, of = find_source(drawn.opening)
+    if of == "benchmark":
+        return {}
+    words = dict(word.split("=", 1) for word in drawn.opening.option or ())
+    others = {name: words[name] for name, value in drawn.opened.items() if value is None and name in words}
+    others |= {"index": drawn.opening.index} if drawn.opening.index is not None else {}
+    return {"source": source_hint(source, of, folder, others)}
 
 
 def _given(options: Options) -> dict[str, Any]:
@@ -215,13 +231,24 @@ def _replay(options: Options, path: Path) -> _Drawn:
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)
-    recorded.check_source(source, of)
+    if not named and recorded.has_source:
+        place, chosen = recorded.find_source()
+        source, of = place, chosen
+        options = replace(options, index=options.index or recorded.find_index())
+        if of == "table":
+            options = replace(options, table=Path(place))
+        else:
+            options = replace(options, dataset=place)
+    else:
+        recorded.check_source(source, of)
     table, split = recorded.table, recorded.head.get("split")
-    if not named:
+    if source is None:
         options = replace(options, dataset=recorded.head["dataset"])
     if of is None or of in _RECORDED:  # other sources were written with the options
         options = replace(options, option=tuple(recorded.opening(options.option or ())))
-    if table is not None and of == "table":
+    if not named and of not in (None, "table"):  # not to be found out again: a folder may hold several
+        options = replace(options, option=(*(options.option or ()), f"kind={of}"))
+    if table is not None and of in ("table", "images"):
         kinds = tuple(f"{name}={kind}" for name, kind in table["kinds"].items())
         options = replace(options, image=table["image"], kinds=kinds)
     options = replace(options, split=split)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from setsup.errors import SetsupError, need
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json, write
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Root, flag
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Image, Kinds, Root, flag
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import setting_fields
@@ -114,6 +114,8 @@ class Options(Common):
         ),
     ] = None
     option: DatasetOptions = None
+    image: Image = None
+    kinds: Kinds = None
     file: ClassVar["TrainingFile | None"] = None
     """What --config names, whose settings are the defaults of the options."""
     usual_config: ClassVar["RunConfig | None"] = None

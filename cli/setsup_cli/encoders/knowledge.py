@@ -49,7 +49,7 @@ class Options(Common):
     report: Annotated[Literal["factors"], declared("factors", "This report.")] = field(kw_only=False)
     dataset: Annotated[
         str,
-        declared("DATASET", "A name of `setsup datasets`, a CSV or Parquet file, a folder, or an address of shards."),
+        declared("DATASET", "A name of `setsup datasets`, a table in a file, a folder, or an address of shards."),
     ] = field(kw_only=False)
     runs: Annotated[
         tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, compared too.")

@@ -14,8 +14,8 @@ from setsup_cli.parsing.source import (
     check_factors,
     check_root,
     find_source,
+    given_words,
     open_source,
-    read_source_options,
 )
 from setsup_cli.runs import check_device
 
@@ -72,7 +72,8 @@ def open_data(options: Source) -> "tuple[Dataset, Data]":
         raise SetsupError("an encoder needs images: give a DATASET, as in --encoder pixels shapes3d-procedural")
     dataset = open_source(options)
     source, kind = find_source(options)
-    given = read_source_options(options.option or (), source, kind)
+    given = given_words(options, source, kind)
+    given.pop("relist", None)
     return dataset, Data(str(source), options.split, options=tuple(given.items()))
 
 

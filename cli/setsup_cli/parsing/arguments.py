@@ -20,6 +20,8 @@ __all__ = [
     "Dataset",
     "DatasetOptions",
     "Device",
+    "Image",
+    "Kinds",
     "MaybeDataset",
     "Named",
     "Root",
@@ -67,8 +69,8 @@ MaybeDataset = Annotated[
     str | None,
     option(
         "[DATASET]",
-        "A name of `setsup datasets`; a CSV or Parquet file; a folder of images, of `setsup render` or of a Hugging "
-        "Face dataset; or a folder or address of shards.",
+        "A name of `setsup datasets`; a CSV, Parquet or JSON lines file; a folder, zip or tar of images; a folder of "
+        "`setsup render` or of a Hugging Face dataset; or a folder or address of shards.",
         DEFAULT,
         completer=_names_and_paths,
     ),
@@ -83,6 +85,22 @@ Index = Annotated[
 DatasetOptions = Annotated[
     tuple[str, ...] | None,
     option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1."),
+]
+Image = Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")]
+Kinds = Annotated[
+    tuple[str, ...] | None,
+    option(
+        "NAME=KIND ...",
+        "Kinds of the factors of a table or of images, in place of inferred ones: nominal, ordinal, cyclic, "
+        "continuous; ordinal:low,mid,high gives the order of levels.",
+    ),
+]
+Pattern = Annotated[
+    str | None,
+    option("PATTERN", "Paths of images, with fields that become factors: '{class}/...', '{subject}/{yaw:d}.jpg'."),
+]
+Relist = Annotated[
+    bool, flag("List a folder or archive of images again, where the times of its folders do not show changes.")
 ]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
 
@@ -108,6 +126,8 @@ class Named(Common):
     root: Root = None
     split: Split = None
     index: Index = None
+    pattern: Pattern = None
+    relist: Relist = False
     option: DatasetOptions = None
 
 
@@ -117,14 +137,10 @@ class Source(Named):
 
     table: Annotated[
         Path | None,
-        option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
-    ] = None
-    image: Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")] = None
-    kinds: Annotated[
-        tuple[str, ...] | None,
         option(
-            "NAME=KIND ...",
-            "Kinds of the table's factors, in place of inferred ones: nominal, ordinal, cyclic, continuous; "
-            "ordinal:low,mid,high gives the order of levels.",
+            "FILE",
+            "CSV, Parquet or JSON lines file in place of a name: a column of image paths, and columns of factors.",
         ),
     ] = None
+    image: Image = None
+    kinds: Kinds = None

@@ -21,6 +21,7 @@ __all__ = [
     "check_factors",
     "check_root",
     "find_source",
+    "given_words",
     "numbers",
     "open_call",
     "open_source",
@@ -31,8 +32,18 @@ __all__ = [
 
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
 
-_GO_WITH = {"index": "shards", "image": "a table (--table FILE)", "kinds": "a table (--table FILE)"}
+_IMAGES = "a folder or archive of images"
+_GO_WITH = {
+    "index": "shards",
+    "image": "a table (--table FILE)",
+    "kinds": f"a table (--table FILE), or {_IMAGES}",
+    "pattern": _IMAGES,
+    "relist": _IMAGES,
+}
 """Options of the command line that only some sources take."""
+
+_WORDS = ("pattern", "relist")
+"""Those of them that ``--option`` takes too, for subcommands without them."""
 
 _KIND = "kind="
 """Chooses, as a word of ``--option``, among what a folder holds."""
@@ -65,7 +76,7 @@ def open_source(options: Named) -> "Dataset":
 def source_words(options: Named) -> list[str]:
     """Words of the options, besides the name, that open the same source."""
     words: list[str] = []
-    for name in ("root", "split", "index", "image"):
+    for name in ("root", "split", "index", "image", "pattern"):
         if (value := getattr(options, name, None)) is not None:
             words += [f"--{name}", str(value)]
     for name in ("kinds", "option"):
@@ -78,7 +89,7 @@ def open_call(options: Named) -> str:
     """The expression of Python that opens the same source."""
     source, kind, given = _asked(options)
     chosen = any(word.startswith(_KIND) for word in options.option or ())
-    asked = {"root": options.root, "split": options.split, "kind": kind if chosen else None, **given}
+    asked = {"root": options.root, "split": options.split, "kind": kind if chosen else None, **given, "relist": None}
     named = {name: str(one) if isinstance(one, Path) else one for name, one in asked.items() if one is not None}
     words = [write_literal(str(source)), *(f"{name}={write_literal(one)}" for name, one in named.items())]
     return f"setsup.open({', '.join(words)})"
@@ -90,14 +101,25 @@ def _asked(options: Named) -> "tuple[str | Path, SourceKind, dict[str, Any]]":
 
     source, kind = find_source(options)
     check_root(options.root)
-    given = read_source_options(options.option or (), source, kind)
     for name, where in _GO_WITH.items():
-        if (value := getattr(options, name, None)) is None:
-            continue
-        if name not in options_of(source, kind):
+        if getattr(options, name, None) and name not in options_of(source, kind):
             raise DataError(f"--{name} goes with {where}, and {source} is {KINDS[kind]}")
-        given[name] = assignments(value, "--kinds", "kind") if name == "kinds" else value
+    given = given_words(options, source, kind)
+    given |= {name: value for name in ("index", "image") if (value := getattr(options, name, None)) is not None}
+    if kinds := getattr(options, "kinds", None):
+        given["kinds"] = assignments(kinds, "--kinds", "kind")
     return source, kind, given
+
+
+def given_words(options: Named, source: str | Path, kind: "SourceKind | None" = None) -> dict[str, Any]:
+    """Values of ``--option`` for a source, with those of ``--pattern`` and ``--relist``."""
+    given = read_source_options(options.option or (), source, kind)
+    for name in _WORDS:
+        if value := getattr(options, name):
+            if name in given:
+                raise DataError(f"--{name} and --option {name}=… say the same; leave out one of them")
+            given[name] = value
+    return given
 
 
 def read_source_options(words: Sequence[str], source: str | Path, kind: "SourceKind | None" = None) -> dict[str, Any]:
@@ -107,11 +129,11 @@ def read_source_options(words: Sequence[str], source: str | Path, kind: "SourceK
 
 
 def word_options(source: str | Path, kind: "SourceKind | None" = None) -> dict[str, Parameter]:
-    """Options of a source that ``--option`` takes: words can write them, and no other option of setsup's does."""
+    """Options of a source that ``--option`` takes: those that words can write."""
     from setsup.opening import options_of
 
     known = options_of(source, kind).items()
-    return {name: one for name, one in known if name not in _GO_WITH and is_readable(one)}
+    return {name: one for name, one in known if (name in _WORDS or name not in _GO_WITH) and is_readable(one)}
 
 
 def card_command(options: Named) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from setsup.errors import DataError, SetsupError
 from setsup.files.expand_user import expanded
 from setsup_cli.parsing.settings import changed
-from setsup_cli.parsing.source import check_root, read_source_options
+from setsup_cli.parsing.source import assignments, check_root, read_source_options
 
 if TYPE_CHECKING:
     from setsup.experiments import Preset, RunConfig
@@ -18,6 +18,9 @@ __all__ = ["NO_SETTINGS", "Asked", "Training", "find", "read_asked", "read_file"
 
 NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "shrunk", "digest", "file")
 """Fields of a preset that are no options."""
+
+_OPENING = ("option", "image", "kinds")
+"""Options that make up the setting ``data.options``."""
 
 
 class Training(NamedTuple):
@@ -86,7 +89,8 @@ def read_asked(options: Any) -> Asked:
     name = options.preset if file is None else file.name
     usual = find(name, options.smoke) if file is None else file.found
     before = usual if file is None else file.preset
-    preset = put(before, changed(options, before, NO_SETTINGS) | _opening(options, before))
+    asked = changed(options, before, NO_SETTINGS)
+    preset = put(before, asked | _opening(options, before, asked.get("data.name")))
     _check_validation(before, preset)
     differing = difference(*(_without(flatten(one), NO_SETTINGS) for one in (usual, preset)))
     given = {one.name: value for one in fields(RunConfig) if (value := getattr(options, one.name, None)) is not None}
@@ -132,21 +136,29 @@ def _differ(before: Any, after: Any, name: str) -> bool:
     return bool(getattr(before, name) != getattr(after, name))
 
 
-def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
-    """The setting of the preset with its dataset options, if other ones are given."""
-    if not options.option:
+def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[str, Any]:
+    """The setting of the preset with its dataset options, if other ones are given; ``name`` is another dataset."""
+    words = {one: value for one in _OPENING if (value := getattr(options, one, None))}
+    if not words:
         return {}
+    first = next(iter(words))
     if preset.data is None or options.substitute:
         what = preset.name if preset.data is None else f"the substitute of {preset.name}"
-        raise SetsupError(f"--option is for benchmarks; {what} has no options")
-    from setsup.opening import KINDS, find_kind, path_options
+        raise SetsupError(f"--{first} goes with the dataset of a preset; {what} has no options")
+    from setsup.opening import KINDS, find_kind, options_of, path_options
 
-    if (kind := find_kind(preset.data.name)) != "benchmark":
-        raise SetsupError(f"--option is for benchmarks; {preset.data.name} is {KINDS[kind]}")
-    given = read_source_options(options.option, preset.data.name)
-    for name in given.keys() & path_options(preset.data.name):
-        if isinstance(given[name], str | Path):  # the run may be resumed from another folder
-            given[name] = type(given[name])(expanded(given[name]).absolute())
+    name = name or preset.data.name
+    kind = find_kind(name)
+    if kind in ("rendered", "shards"):
+        raise SetsupError(f"--{first} is for datasets that are opened with options; {name} is {KINDS[kind]}")
+    given = read_source_options(words.pop("option", ()), name, kind)
+    for one, value in words.items():
+        if one not in options_of(name, kind):
+            raise SetsupError(f"--{one} goes with a table (--data.name photos.csv), and {name} is {KINDS[kind]}")
+        given[one] = tuple(assignments(value, "--kinds", "kind").items()) if one == "kinds" else value
+    for one in given.keys() & path_options(name, kind):
+        if isinstance(given[one], str | Path):  # the run may be resumed from another folder
+            given[one] = type(given[one])(expanded(given[one]).absolute())
     asked = dict(preset.data.options) | given
     # sorted, since their order does not matter
     return {} if asked == dict(preset.data.options) else {"data.options": tuple(sorted(asked.items()))}

@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.named_files import find_missing, with_slashes
 from setsup.datasets.formats.source import Source
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
@@ -41,7 +42,7 @@ class ImageFiles:
                 f"{table}: {len(nameless):,} of {len(names):,} rows name no image, the first in row {nameless[0]} "
                 "(rows count from 0, without the header); fill them in or take them out"
             )
-        _refuse_missing(table, names)
+        names = _check_files(table, names)
         # one flat array: a list of texts would be copied into every forked worker that counts references to them
         self._names = pa.array(names, pa.large_string())
 
@@ -70,7 +71,7 @@ class PackedImages:
         self._locks: dict[int, threading.Lock] = {}
         packed, names = self._columns()
         self._length = len(packed)
-        _refuse_missing(table, names.filter(pc.is_null(packed)).to_pylist())
+        _check_files(table, names.filter(pc.is_null(packed)).to_pylist())
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -84,7 +85,10 @@ class PackedImages:
         """Content (or path, where a struct has no bytes) and label of each row."""
         packed, names = (column.take(rows).to_pylist() for column in self._columns())
         return [
-            (self._table.parent / name if data is None else data, f"the image of row {row} in {self._table}")
+            (
+                self._table.parent / _there(self._table, name) if data is None else data,
+                f"the image of row {row} in {self._table}",
+            )
             for data, name, row in zip(packed, names, rows, strict=True)
         ]
 
@@ -180,10 +184,16 @@ def without_orientation(content: bytes) -> bytes:
     return content
 
 
-def _refuse_missing(table: Path, names: Iterable[str | None]) -> None:
-    missing = [name for name in dict.fromkeys(names) if not os.path.isfile(table.parent / str(name))]
+def _check_files(table: Path, names: Sequence[str | None]) -> Sequence[str | None]:
+    """Names under which the files are found: those with the separators of Windows have others here."""
+    folder = str(table.parent)
+    missing = find_missing(folder, map(str, names))
+    turned = {name: with_slashes(name) for name in missing if "\\" in name}
+    lost = set(find_missing(folder, turned.values()))
+    turned = {name: other for name, other in turned.items() if other not in lost}
+    missing = [name for name in missing if name not in turned]
     encoding = sys.getfilesystemencoding()
-    if unwritable := [name for name in missing if not _encodable(str(name), encoding)]:
+    if unwritable := [name for name in missing if not _encodable(name, encoding)]:
         raise DataError(
             f"{table}: the locale's encoding of file names, {encoding}, lacks letters of {len(unwritable):,} image "
             f"files, such as {unwritable[0]!r}; set a UTF-8 locale, as with LC_ALL=C.UTF-8, or PYTHONUTF8=1"
@@ -192,9 +202,14 @@ def _refuse_missing(table: Path, names: Iterable[str | None]) -> None:
         more = ", …" if len(missing) > _SHOWN else ""
         files = "1 image file is" if len(missing) == 1 else f"{len(missing):,} image files are"
         raise DataError(
-            f"{table}: {files} missing: {', '.join(map(str, missing[:_SHOWN]))}{more}; "
+            f"{table}: {files} missing: {', '.join(missing[:_SHOWN])}{more}; "
             f"names are relative to {table.parent.absolute()}; put the files there, or correct the table"
         )
+    return [turned.get(str(name), name) for name in names] if turned else names
+
+
+def _there(table: Path, name: str) -> str:
+    return with_slashes(name) if "\\" in name and not os.path.isfile(table.parent / name) else name
 
 
 def _encodable(name: str, encoding: str) -> bool:

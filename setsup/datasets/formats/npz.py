@@ -1,51 +1,37 @@
-"""Arrays of an ``.npz``, a zip of ``.npy`` files: mapped where they are stored as they are, else read in passing.
-
-A ``.npy`` is a magic number, the version, the length of a header, the header (a Python literal that tells the type,
-the order and the shape) and the elements. Only numbers are read: an array of Python objects is a pickle, which can run
-any program.
-"""
+"""Arrays of an ``.npz``, a zip of ``.npy`` files: mapped where they are stored as they are, else read in passing."""
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.datasets.dataset import gather
+from setsup.datasets.formats.array_file import Head
+from setsup.datasets.formats.npy import LONGEST_HEAD, NUMBERS, npy_head
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import STORED
-from setsup.files.archives.member_index import load_index
+from setsup.files.archives.member_index import Index, load_index
 from setsup.files.archives.names import shown
 from setsup.files.archives.zips import ZipArchive
 
-__all__ = ["Fill", "NpzArray"]
+__all__ = ["Fill", "NpzArray", "npz_names"]
 
 Fill = Callable[[int, int, Array], None]
 """``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``."""
 
-_MAGIC = b"\x93NUMPY"
-_LONGEST_HEAD = 1 << 16
-_MOST_AXES = 32
-# numpy has always written the keys in this order; Python 2 wrote an L behind a long integer
-_HEAD = re.compile(
-    rb"\s*\{\s*'descr':\s*(?P<descr>'[^']*'|\[.*\]),\s*'fortran_order':\s*(?P<order>True|False),"
-    rb"\s*'shape':\s*\((?P<shape>[\dL,\s]*)\),?\s*\}\s*",
-    re.DOTALL,
-)
-_LENGTH = re.compile(rb"\d{1,18}L?")
-_NUMBER = re.compile(r"[<>|=]?(?:[biuf][0-9]{1,2}|\?)")
-_OBJECT = re.compile(r"[<>|=]?O[0-9]{0,2}")
 _SHOWN = 8
 _BLOCK = 96 << 20  # bytes of a block of a conversion, of which two are held
 
 
 class NpzArray:
     """One array of an ``.npz``, whose header has been checked.
+
+    The first `axes` are taken as one; `kinds` are the kinds of types that are taken, numbers unless it says otherwise.
+    Where it names ``"O"``, type and shape of an array of objects can be looked at; its elements are never read.
 
     Attributes
     ----------
@@ -64,11 +50,9 @@ class NpzArray:
 
     check = None  # the checksum of the zip is enough
 
-    def __init__(self, path: Path, name: str, axes: int = 1) -> None:
+    def __init__(self, path: Path, name: str, axes: int = 1, kinds: str = NUMBERS) -> None:
         self.path = path
-        index = load_index(path)
-        if index.about.kind != "zip":
-            raise DamagedFile(f"{path} is a {index.about.kind}, not the zip that an npz is")
+        index = _load(path)
         there = index.names.to_pylist()
         if f"{name}.npy" not in there:
             arrays = ", ".join(shown(each.removesuffix(".npy")) for each in there[:_SHOWN]) or "nothing"
@@ -77,9 +61,9 @@ class NpzArray:
         self._file = (path.absolute(), index.about.size, index.about.mtime_ns)
         self._label = f"{path}: {name}.npy"
         self.packed = self._row.method != STORED
-        self.dtype, self.shape, self._offset = self._head()
+        self.dtype, self.shape, self._offset = self._head(kinds)
         expected = self._offset + math.prod(self.shape) * self.dtype.itemsize
-        if expected != self._row.size:
+        if expected != self._row.size and self.dtype.kind != "O":
             raise DamagedFile(
                 f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in all, but has "
                 f"{self._row.size:,}"
@@ -109,6 +93,7 @@ class NpzArray:
 
     def map(self) -> Array:
         """Map an array that is not packed into memory; the checksum that the zip has of it is not compared."""
+        self._refuse_objects()
         if self.packed:
             raise DataError(f"{self._label} is packed and cannot be mapped into memory; read it from its begin on")
         start = self._archive().start(self._row, self._said)
@@ -126,6 +111,7 @@ class NpzArray:
         shape ``(stop − start, *shape[1:])`` and the array's dtype. Blocks that come in ascending order are read in
         one pass, at whose end the checksum is compared.
         """
+        self._refuse_objects()
         width = math.prod(self.shape[1:]) * self.dtype.itemsize
         tape = _Tape(self._pieces)
 
@@ -145,40 +131,30 @@ class NpzArray:
     def _said(self) -> str:
         return self._label
 
-    def _head(self) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    def _head(self, kinds: str) -> Head:
         """Type, shape, and bytes before the first element."""
         begin = b""
         for piece in self._pieces():
-            begin += piece[: _LONGEST_HEAD + 16 - len(begin)]
-            if len(begin) >= _LONGEST_HEAD:
+            begin += piece[: LONGEST_HEAD - len(begin)]
+            if len(begin) >= LONGEST_HEAD:
                 break
-        wide = 2 if begin[6:7] == b"\x01" else 4
-        length = int.from_bytes(begin[8 : 8 + wide], "little")
-        text = begin[8 + wide : 8 + wide + length]
-        if not begin.startswith(_MAGIC) or begin[6:7] not in (b"\x01", b"\x02", b"\x03"):
-            raise DamagedFile(f"{self._label} is not an array of numpy (it begins with {begin[:6]!r})")
-        found = _HEAD.fullmatch(text)
-        if len(text) != length or found is None:
-            raise DamagedFile(f"{self._label} has a damaged header")
-        if found["order"] == b"True":
-            raise DataError(f"{self._label} is in Fortran order, which the published file is not")
-        words = [word.strip() for word in found["shape"].split(b",") if word.strip()]
-        if len(words) > _MOST_AXES or not all(map(_LENGTH.fullmatch, words)):
-            raise DamagedFile(f"{self._label} has a damaged header")
-        return self._dtype(found["descr"]), tuple(int(word.rstrip(b"L")) for word in words), 8 + wide + length
+        return npy_head(begin, self._label, kinds)
 
-    def _dtype(self, told: bytes) -> np.dtype[Any]:
-        text = told.decode("latin-1").strip("'")
-        if _OBJECT.fullmatch(text):
+    def _refuse_objects(self) -> None:
+        if self.dtype.kind == "O":
             raise DataError(f"{self._label} holds pickled Python objects, which setsup never reads")
-        try:
-            # numpy reads a small language here, with errors and warnings of its own
-            dtype = np.dtype(text) if _NUMBER.fullmatch(text) else None
-        except (TypeError, ValueError):
-            dtype = None
-        if dtype is None or dtype.kind not in "biuf" or not dtype.itemsize:
-            raise DataError(f"{self._label} holds {text[:40]!r}; an array of numbers was expected")
-        return dtype
+
+
+def npz_names(path: Path) -> list[str]:
+    """Names of the arrays of an ``.npz``, sorted."""
+    return [str(name).removesuffix(".npy") for name in _load(path).names.to_pylist() if name.endswith(".npy")]
+
+
+def _load(path: Path) -> Index:
+    index = load_index(path)
+    if index.about.kind != "zip":
+        raise DamagedFile(f"{path} is a {index.about.kind}, not the zip that an npz is")
+    return index
 
 
 class _Tape:

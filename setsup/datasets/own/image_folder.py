@@ -1,74 +1,176 @@
-"""A user's own data: a folder of images, where the folders within it are the levels of a factor."""
+"""A user's own data: images in folders or an archive, whose paths say their factors."""
 
+import logging
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from setsup.checks import check_array
+from setsup.checks import check_arguments
 from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.formats.image_formats import ending_pattern, image_endings, missing_plugins
 from setsup.datasets.images import check_size
+from setsup.datasets.own.path_factors import folders_of, read_fields
+from setsup.datasets.own.path_pattern import PathPattern, suggest_pattern
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
-from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors import FactorTable, Kind
 from setsup.files import open_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.names import shown
 from setsup.files.expand_user import expanded
 
-__all__ = ["ENDINGS", "open_images"]
+__all__ = ["open_images"]
 
-ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-"""Endings of the files that are taken for images, in capitals too."""
-
-_IMAGE = rf"(?i)(?:(?P<folder>.*)/)?[^/]*(?:{'|'.join(ENDINGS).replace('.', '[.]')})"
+_NOT_HIDDEN = "(?:[^/.][^/]*/)*[^/.][^/]*"
+_log = logging.getLogger("setsup")
 
 
-def open_images(folder: Path | str, size: tuple[int, int] | None = None) -> ImageTable:
-    """Open a folder of images, or a zip or tar of one, as a dataset with the factor ``folder``.
+def open_images(
+    folder: Path | str,
+    pattern: str | None = None,
+    size: tuple[int, int] | None = None,
+    relist: bool = False,
+    kinds: Mapping[str, Kind | str] | None = None,
+) -> ImageTable:
+    r"""Open a folder of images, or a zip or tar of one, as a dataset whose factors are parts of the paths.
 
-    Rows are in the order of their paths. What several folders say, such as subject and session, is better told by a
-    table with a column for each: see :func:`open_table`.
+    Without a pattern the one factor is ``folder``. A pattern has fields in place of what differs between paths, such as
+    ``"{class}/..."``, ``"{domain}/{class}/..."`` or ``"{subject}/{session}_{yaw:d}.jpg"``:
+
+    ===============  ===================================================  ==========
+    in the pattern   stands for                                           factor
+    ===============  ===================================================  ==========
+    ``{name}``       text without ``/``                                   nominal
+    ``{name:d}``     an integer: ``-30``, ``+5``, ``007`` is 7            ordinal
+    ``{name:f}``     a number: ``0.5``, ``-3``, ``1e-3``                  continuous
+    ``{}``           text without ``/`` (``{:d}``, ``{:f}``: a number)    none
+    ``*``            any part of one name                                 none
+    ``...``, ``**``  folders, or at the end the rest of the path          none
+    ``{{``, ``}}``   braces
+    ===============  ===================================================  ==========
+
+    The whole path below the folder must match. In an archive where all files lie in one folder, that is the path below
+    it, unless the pattern begins with its name. The ending may be left out, or be ``.*``; ``.jpg`` stands for ``.JPG``
+    too. Texts are as short as they can be, from the left: ``{a}_{b}`` takes ``x_y_z`` as ``x`` and ``y_z``, and a
+    warning says so, since the pattern can be read in another way. Hidden files and folders, whose names begin with a
+    dot, are left out.
+
+    The folder is listed each time while it has fewer than 10,000 files; the list of more, or of an archive, is kept in
+    the cache folder until the time of any folder within, or the archive's time or size, changes. Rows are in the order
+    of their paths.
 
     Parameters
     ----------
     folder : Path or str
         The folder or archive.
+    pattern : str, optional
+        Pattern of the paths. Images that do not match are left out; a warning counts them.
     size : (height, width), optional
         Resize every image, antialiased, until it just covers this size, and cut out the centre.
+    relist : bool
+        List the files again, and replace the list that is kept: for file systems that do not show when a folder was
+        changed.
+    kinds : mapping of str to Kind, optional
+        Kinds of factors in place of those above: ``{"yaw": "cyclic", "light": "ordinal:low,mid,high"}``.
 
     Returns
     -------
     ImageTable
-        Its factor ``folder`` is the path of the folder within `folder` that holds the image, such as ``"train/cats"``.
+        Without a pattern its factor ``folder`` is the path of the folder within `folder` that holds the image, such as
+        ``"train/cats"``, or ``"."``.
 
     Raises
     ------
     DataError
-        When there are no images, all of them lie in one folder, or one is damaged.
+        When the folder cannot be read, there are no images, all of them lie in one folder and there is no pattern, none
+        matches the pattern, the pattern is none, or an image is damaged.
+    FactorError
+        When ``kinds`` names what is no factor, or a kind that its values cannot have.
 
     Examples
     --------
     >>> import tempfile
     >>> from PIL import Image
     >>> folder = Path(tempfile.mkdtemp())
-    >>> for name, grey in [("cats/1.png", 10), ("cats/2.png", 20), ("dogs/1.png", 200)]:
+    >>> for name, grey in [("ann/left_-30.png", 10), ("ann/left_5.png", 20), ("bob/left_5.png", 200)]:
     ...     (folder / name).parent.mkdir(exist_ok=True)
     ...     Image.new("L", (4, 3), grey).save(folder / name)
-    >>> pets = open_images(folder)
-    >>> pets.factors, pets.fetch(2)["image"].shape
-    (FactorTable(3 rows: folder 2), (3, 4, 1))
+    >>> faces = open_images(folder, "{subject}/{light}_{yaw:d}.png")
+    >>> faces.factors, faces.factors["yaw"].levels
+    (FactorTable(3 rows: subject 2, light 1, yaw 2), (-30, 5))
+    >>> open_images(folder).factors.values("folder").tolist()
+    ['ann', 'ann', 'bob']
 
     """
+    check_arguments(open_images, locals(), DataError)
+    import pyarrow as pa
+
     path = expanded(folder)
-    check_array(size, "size", DataError)
     size = check_size(size)
-    members = open_members(path)
-    places, groups = members.matching(_IMAGE)
-    if not len(places):
-        raise DataError(f"{path} holds no images: files that end in {', '.join(ENDINGS)}")
-    folders, codes = np.unique([folder or "." for folder in groups["folder"].to_pylist()], return_inverse=True)
-    if len(folders) < 2:
-        raise DataError(
-            f"all images of {path} lie in one folder, which gives no factor; sort them into folders, or list them in a "
-            "CSV file with a column of paths and a column for every factor"
-        )
-    factor = Factor("folder", Kind.NOMINAL, tuple(folders.tolist()))
-    return ImageTable(path.stem, FactorTable([factor], {"folder": codes}), MemberImages(members, places), size)
+    parsed = None if pattern is None else PathPattern.of(pattern)
+    members = open_members(path, relist=relist)
+    if parsed is not None:
+        members = _below_top(members, parsed)
+    places, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
+    _report_left_out(members, path, found=len(places))
+    names = members.names if len(places) == len(members) else members.names.take(places)
+    columns: dict[str, Any]
+    if parsed is None:
+        columns = {"folder": folders_of(names)}
+        if len(columns["folder"].unique()) < 2:
+            raise _one_folder(path, names[0].as_py())
+    else:
+        matching, columns = read_fields(parsed, names, str(path))
+        places = places[matching]
+    table = FactorTable.from_arrow(pa.table(columns), kinds=kinds)
+    return ImageTable(_name(path), table, MemberImages(members, places), size)
+
+
+def _below_top(members: MemberIndex, pattern: PathPattern) -> MemberIndex:
+    """Leave out the folder in which all files of an archive lie, as many programs pack them."""
+    if not len(members) or members.path(0) is not None:
+        return members
+    first, last = (members.names[place].as_py().partition("/") for place in (0, len(members) - 1))
+    # names are sorted: what the first and the last begin with, all do
+    one = first[1] and last[1] and first[0] == last[0] != pattern.top
+    return members.under(first[0]) if one else members
+
+
+def _name(path: Path) -> str:
+    """Name of the dataset: that of the folder, or of the archive without its ending."""
+    if path.name in ("", ".."):
+        path = path.resolve()
+    return path.stem or str(path)
+
+
+def _report_left_out(members: MemberIndex, path: Path, found: int) -> None:
+    """Say which images are left out, as hidden or since Pillow cannot decode them; an error where none are left."""
+    if found == len(members) > 0:
+        return
+    label = shown(str(path))
+    if not len(members):
+        raise DataError(f"{label} is empty: it holds no files")
+    missing = missing_plugins(members.names)
+    hidden = len(members.matching(f"(?s:.*){ending_pattern()}")[0]) - found
+    if found:
+        if missing:
+            _log.warning("%s: %s; left out", label, missing)
+        if hidden:
+            _log.info(
+                "%s: %s hidden images are left out, in files or folders that begin with a dot", label, f"{hidden:,}"
+            )
+        return
+    among = f"files that end in {', '.join(image_endings())}, among its {len(members):,} files"
+    if hidden:
+        among = f"all {hidden:,} are hidden, in files or folders that begin with a dot"
+    raise DataError(f"{label} holds no images: {missing or among}")
+
+
+def _one_folder(path: Path, example: str) -> DataError:
+    suggested = suggest_pattern(example.rpartition("/")[2])
+    folder = "" if "/" not in example else ".../"
+    return DataError(
+        f"all images of {shown(str(path))} lie in one folder, which gives no factor; give a pattern of their names, "
+        f"such as {folder + suggested!r} (pattern= or --pattern), sort them into folders, or list them in a CSV file "
+        "with a column of paths and a column for every factor"
+    )

@@ -1,4 +1,4 @@
-"""A user's own data: a CSV or Parquet file with a column of images and a column for every factor."""
+"""A user's own data: a file of CSV, Parquet or JSON lines with a column of images and a column for every factor."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -57,17 +57,21 @@ def open_table(
     kinds: Mapping[str, Kind | str] | None = None,
     size: tuple[int, int] | None = None,
 ) -> ImageTable:
-    r"""Open a CSV or Parquet file as a dataset: a column of images, all others are factors.
+    r"""Open a table in a file as a dataset: a column of images, all others are factors.
 
-    The image column holds paths, absolute or relative to the folder of the table; in a Parquet file it may hold the
-    encoded images themselves (binary, or a struct of ``bytes`` and ``path``). Images are grey (1 channel) where all are
-    grey, sRGB with alpha (4) where all have alpha, else sRGB (3); this and their size are found from the headers of
-    at most 256 files, evenly spread over the rows.
+    The file is CSV (fields separated by commas, semicolons, tabs or bars), JSON lines (``.jsonl``, ``.ndjson``) or
+    Parquet (``.parquet``, ``.pq``). Text is UTF-8, or UTF-16 as Excel writes it, and may be compressed by gzip. Between
+    semicolons, tabs or bars the comma of a number is decimal.
+
+    The image column holds paths, absolute or relative to the folder of the table, with ``/`` or with ``\\`` between
+    folders; in a Parquet file it may hold the encoded images themselves (binary, or a struct of ``bytes`` and
+    ``path``). Images are grey (1 channel) where all are grey, sRGB with alpha (4) where all have alpha, else sRGB (3);
+    this and their size are found from the headers of at most 256 files, evenly spread over the rows.
 
     Parameters
     ----------
     path : Path or str
-        CSV file with a header line, or Parquet file.
+        The file; CSV starts with a header line.
     image : str, optional
         The image column; by default the first of ``image``, ``image_path``, ``path``, ``file``, ``filename`` and the
         like that is there, or the only column with bytes.
@@ -108,9 +112,9 @@ def open_table(
     path = expanded(path)
     check_array(size, "size", DataError)
     size = check_size(size)
-    need_readable(path, "a CSV or Parquet file")
+    need_readable(path, "a CSV, Parquet or JSON lines file")
     parquet = path.suffix.lower() in (".parquet", ".pq")
-    table, images = (_from_parquet if parquet else _from_csv)(path, image, factors, kinds or {})
+    table, images = (_from_parquet if parquet else _from_text)(path, image, factors, kinds or {})
     return ImageTable(path.stem, table, images, size)
 
 
@@ -123,7 +127,7 @@ def open(root: Path | None) -> ImageTable:
     return open_table(root)
 
 
-def _from_csv(
+def _from_text(
     path: Path, image: str | None, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
 ) -> tuple[FactorTable, ImageFiles]:
     table = FactorTable.from_csv(path, factors, kinds=kinds)

@@ -95,17 +95,18 @@ def _bar_charts(filled: FilledReport) -> list[Image.Image]:
                 }
             if any(series.values()):
                 labels = {label for held in series.values() for label in held}
-                references = _reference_bars(filled, [line.row.label for line in lines], columns, labels)
+                named = {line.row.label: name for line, name in zip(lines, series, strict=True) if series[name]}
                 heads = [title, counted, *differs]
                 charts.append(
                     bars(
-                        references | {name: held for name, held in series.items() if held},
+                        {name: held for name, held in series.items() if held},
                         unit=unit,
                         ceilings={
                             column.name: column.ceiling
                             for column in columns
                             if column.ceiling is not None and column.name in labels
                         },
+                        references=_references(filled, named, columns, labels),
                         title=", ".join(filter(None, heads)),
                     )
                 )
@@ -123,25 +124,20 @@ def _parts(filled: FilledReport) -> Mapping[tuple[str, str], list[Column]]:
     return found
 
 
-def _reference_bars(
-    filled: FilledReport, rows: Sequence[str], columns: Sequence[Column], labels: set[str]
-) -> dict[str, dict[str, tuple[float, float | None]]]:
-    """Bars of numbers to compare with; those that are the same for all rows once."""
-    found: dict[str, dict[str, tuple[float, float | None]]] = {}
+def _references(
+    filled: FilledReport, named: Mapping[str, str], columns: Sequence[Column], labels: set[str]
+) -> dict[str, dict[str, dict[str, tuple[float, float | None]]]]:
+    """Numbers to compare with by source, series and label; those in words are in the table only."""
+    found: dict[str, dict[str, dict[str, tuple[float, float | None]]]] = {}
     for who, said in filled.report.references.items():
-        by_row = []
-        for row in rows:
-            numbers: dict[str, tuple[float, float | None]] = {}
-            for column in columns:
-                value = said.get((row, column.key))
-                if isinstance(value, float) and column.name in labels:
-                    numbers[column.name] = (value, None)
-            by_row.append(numbers)
-        if all(numbers == by_row[0] for numbers in by_row):
-            by_row, rows = by_row[:1], ("",)
-        for row, numbers in zip(rows, by_row, strict=True):
+        for row, series in named.items():
+            numbers = {
+                column.name: value if isinstance(value, tuple) else (float(value), None)
+                for column in columns
+                if column.name in labels and not isinstance(value := said.get((row, column.key), ""), str)
+            }
             if numbers:
-                found[f"{row}, {who}" if row else who] = numbers
+                found.setdefault(who, {})[series] = numbers
     return found
 
 

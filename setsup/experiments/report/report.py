@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Claim", "Column", "Criterion", "Means", "Report", "Row", "Spread"]
+__all__ = ["Claim", "Column", "Criterion", "Means", "Reference", "Report", "Row", "Spread", "reference_words"]
 
 
 class Spread(NamedTuple):
@@ -23,11 +23,22 @@ class Spread(NamedTuple):
         return f"{mean:.{digits}f}" + ("" if self.sd is None else f" ± {self.sd:.{digits}f}")
 
 
+Reference = float | tuple[float, float | None] | str
+"""A number to compare with, a mean and its spread, or words."""
+
 Means = Mapping[str, Mapping[str, Spread]]
 """Values by the labels of rows, then by the keys of columns."""
 
 Criterion = Callable[[Means], tuple[bool | None, str]]
 """From values to whether a claim holds (None if they are not enough to tell), and the numbers in words."""
+
+
+def reference_words(value: Reference, digits: int) -> str:
+    """Write a reference as values are written."""
+    if isinstance(value, str):
+        return value
+    mean, spread = value if isinstance(value, tuple) else (float(value), None)
+    return Spread(mean, spread, 1).words(digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +142,9 @@ class Report:
         Of the values.
     digits : int
         Number of decimals.
-    references : mapping of str to mapping of (row, column) to float or str
-        Numbers to compare with, or words if there are none, by their source: ``"the paper"`` and others. Rows by their
-        labels, columns by their keys.
+    references : mapping of str to mapping of (row, column) to float, (float, float) or str
+        Numbers to compare with, a mean and its spread where that is published, or words if there are none, by their
+        source: ``"the paper"`` and others. Rows by their labels, columns by their keys.
     claims : tuple of Claim
         What the paper says about them.
     x_label, y_label : str
@@ -151,7 +162,7 @@ class Report:
     columns: tuple[Column, ...] = ()
     unit: str = ""
     digits: int = 2
-    references: Mapping[str, Mapping[tuple[str, str], float | str]] = field(default_factory=dict)
+    references: Mapping[str, Mapping[tuple[str, str], Reference]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     x_label: str = ""
     y_label: str = ""

@@ -8,52 +8,65 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DataError
+from setsup.factors.io.delimiters import find_delimiter, read_header
+from setsup.factors.io.fields import Commas
+from setsup.factors.io.text_file import LINE, TextFile, explain_errors, not_utf8
 
 __all__ = ["CsvFile"]
 
-BLOCK = 16 << 20
+BLOCK = LINE
 """Bytes read at a time; no line may be longer."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+_COMMAS: dict[str, Commas] = {",": "text", ";": "decimal"}
 
 
 @dataclass(frozen=True, slots=True)
 class CsvFile:
-    """A comma-separated UTF-8 file with a header line, surveyed by :meth:`of`.
+    """A text file of separated values with a header line, surveyed by :meth:`of`.
 
     Attributes
     ----------
-    path : Path
-        Where it is.
+    text : TextFile
+        The file.
+    delimiter : str
+        What separates its fields.
     header : list of str
         Names of all columns; the first is empty for a pandas index without a name.
     lines : int
         Lines up to the end of the header.
-    open_quote : bool
-        Quotes are odd in number, so one may be open.
 
     """
 
-    path: Path
+    text: TextFile
+    delimiter: str
     header: list[str]
     lines: int
-    open_quote: bool
 
     @classmethod
     def of(cls, path: Path) -> "CsvFile":
         """Read the header and see that the file is text."""
         with _explain_errors(path):
-            quotes = _survey(path)
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                reader = csv.reader(file)
-                header = next((record for record in reader if record), None)
+            text = TextFile.of(path)
+            delimiter, above = find_delimiter(text)
+            header, lines = read_header(text, delimiter, above)
         if header is None:
             raise DataError(f"{path} is empty; a CSV file starts with a header line of column names")
         header = [name.strip() for name in header]
-        _check_header(path, header)
-        return cls(path, header, reader.line_num, quotes % 2 == 1)
+        _check_header(path, header, delimiter)
+        return cls(text, delimiter, header, lines)
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.text.path
+
+    @property
+    def commas(self) -> Commas:
+        """What a comma in a number means."""
+        return _COMMAS.get(self.delimiter, "unsure")
 
     @property
     def names(self) -> list[str]:
@@ -68,9 +81,9 @@ class CsvFile:
         rows, last = 0, None
         with _explain_errors(self.path):
             reader = pa_csv.open_csv(
-                self.path,
+                self.path if self.text.plain else self.text.open(),
                 pa_csv.ReadOptions(use_threads=False, block_size=BLOCK, skip_rows=self.lines, column_names=self.header),
-                pa_csv.ParseOptions(newlines_in_values=True),
+                pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
                 pa_csv.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string()), include_columns=self.names),
             )
             for batch in reader:
@@ -79,7 +92,7 @@ class CsvFile:
                 yield batch
         if last is None:
             raise _without_rows(self.path)
-        if self.open_quote and any(
+        if self.text.quotes % 2 and any(
             "\n" in str(value) for value in last.slice(last.num_rows - 1).to_pylist()[0].values()
         ):
             raise DataError(
@@ -91,25 +104,10 @@ def _without_rows(path: Path) -> DataError:
     return DataError(f"{path} has a header, but no rows")
 
 
-def _survey(path: Path) -> int:
-    """Count quotes; refuse NUL bytes, of which text has none."""
-    quotes = lines = 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            if (place := block.find(b"\0")) >= 0:
-                line = lines + block[:place].count(b"\n") + 1
-                raise DataError(f"{path}, line {line}: there is a NUL byte, so this is no UTF-8 text or it is damaged")
-            quotes += block.count(b'"')
-            lines += block.count(b"\n")
-    return quotes
-
-
-def _check_header(path: Path, header: list[str]) -> None:
-    if len(header) == 1 and (other := next((mark for mark in ";\t|" if mark in header[0]), None)):
-        raise DataError(f"{path} is separated by {other!r}; write it with commas")
+def _check_header(path: Path, header: list[str], delimiter: str) -> None:
     if all(_NUMBER.fullmatch(name) for name in header if name) and any(header):
         raise DataError(
-            f"{path} has no header: its first line is {','.join(header)[:80]!r}; start it with column names"
+            f"{path} has no header: its first line is {delimiter.join(header)[:80]!r}; start it with column names"
         )
     for place, name in enumerate(header):
         if name in header[:place]:
@@ -124,15 +122,8 @@ def _explain_errors(path: Path) -> Iterator[None]:
     import pyarrow as pa
 
     try:
-        yield
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
-    except IsADirectoryError:
-        raise DataError(f"{path} is a folder, not a CSV file") from None
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
-    except UnicodeDecodeError:
-        raise _not_utf8(path) from None
+        with explain_errors(path):
+            yield
     except csv.Error as error:
         raise DataError(f"{path} has no valid header line: {error}") from None
     except pa.ArrowException as error:
@@ -144,20 +135,9 @@ def _parse_error(path: Path, message: str) -> DataError:
         line, expected, came = ragged.groups()
         return DataError(f"{path}, line {line}: {came} fields, but the header names {expected}; correct that line")
     if "UTF8" in message:
-        return _not_utf8(path)
+        return not_utf8(path)
     if "Could not skip" in message:
         return _without_rows(path)
     if "straddling" in message:
         return DataError(f"{path}: a line is longer than {BLOCK >> 20} MB; perhaps a quote is not closed")
     return DataError(f"{path} is not a readable CSV file: {' '.join(message.split())[:200]}")
-
-
-def _not_utf8(path: Path) -> DataError:
-    with path.open("rb") as file:
-        for line, text in enumerate(file, 1):
-            try:
-                text.decode()
-            except UnicodeDecodeError as error:
-                wrong = text[error.start : error.start + 1]
-                return DataError(f"{path}, line {line}: the byte {wrong!r} is not UTF-8; save the file as UTF-8")
-    return DataError(f"{path} is not UTF-8; save it as UTF-8")

@@ -10,10 +10,12 @@ from setsup.arrays import Array, Bools
 from setsup.factors.factor import Level
 from setsup.files.archives.listing import as_numpy
 
-__all__ = ["BLANKS", "Sort", "distinct", "is_text", "is_usable", "simplify", "sorts_of", "to_doubles"]
+__all__ = ["BLANKS", "Sort", "distinct", "is_text", "is_usable", "point_decimals", "simplify", "sorts_of", "to_doubles"]
 
 _NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lose digits
+_COMMA = r"^-?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?$"
+_THOUSANDS = r"^-?[1-9][0-9]{0,2},[0-9]{3}$"
 _WHOLE = r"^-?[0-9]+$"
 _TRUTH = r"^([Tt]rue|TRUE|[Ff]alse|FALSE)$"
 BLANKS = ("nan", "NaN", "NAN", "NA", "N/A", "null", "None")
@@ -122,6 +124,19 @@ def distinct(array: Any, written: bool, levels: tuple[Level, ...] = (), repeated
             index = np.append(np.where(empty, -1, np.cumsum(~empty) - 1), -1)[index]
             values = values.filter(pa.array(~empty))
     return values, index
+
+
+def point_decimals(values: Any) -> tuple[Any, Bools, Bools, Bools]:
+    """Strings with points in place of decimal commas; which had one; could be thousands; have a point themselves.
+
+    `values` (n,) Arrow strings; returns (n,) Arrow strings and (n,) bool three times.
+    """
+    import pyarrow.compute as pc
+
+    found = pc.match_substring_regex(values, _COMMA)
+    pointed = pc.if_else(found, pc.replace_substring(values, ",", "."), values)
+    thousands, points = pc.match_substring_regex(values, _THOUSANDS), pc.match_substring(values, ".")
+    return pointed, _truths(found), _truths(thousands), _truths(points)
 
 
 def sorts_of(values: Any, written: bool) -> npt.NDArray[np.int8]:

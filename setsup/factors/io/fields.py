@@ -5,21 +5,35 @@ Only the distinct values of a block are looked at one by one, never its rows. Th
 """
 
 import logging
+import re
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from setsup.arrays import Array
 from setsup.errors import FactorError, near
 from setsup.factors.factor import Factor, Kind, sort_of
-from setsup.factors.io.distinct import BLANKS, Sort, distinct, is_text, simplify, sorts_of, to_doubles
+from setsup.factors.io.distinct import (
+    BLANKS,
+    Sort,
+    distinct,
+    is_text,
+    point_decimals,
+    simplify,
+    sorts_of,
+    to_doubles,
+)
 from setsup.factors.stored import check_finite, code_dtype
 
-__all__ = ["ROLE_OF", "Field", "refuse_mixture"]
+__all__ = ["ROLE_OF", "Commas", "Field", "refuse_mixture"]
+
+Commas = Literal["text", "decimal", "unsure"]
+"""What a comma in a written number is: text, the decimal point, or that unless it may separate thousands."""
 
 _log = logging.getLogger("setsup")
 _FAMILY = {Sort.TEXT: "strings", Sort.IDENTIFIER: "strings", Sort.TRUTH: "booleans"}
+_COMMA = re.compile(r"-?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _TEXTS = {Sort.TEXT, Sort.IDENTIFIER}
 ROLE_OF = {"id": "key", "path": "key", "split": "split", "part": "part"}
 
@@ -27,12 +41,17 @@ ROLE_OF = {"id": "key", "path": "key", "split": "split", "part": "part"}
 class Field:
     """A column as far as it has been read."""
 
-    def __init__(self, name: str, factor: Factor | None, kind: Kind | None, written: bool) -> None:
+    def __init__(self, name: str, factor: Factor | None, kind: Kind | None, written: bool, commas: Commas) -> None:
         self.name = name
         self.role = ROLE_OF.get(name, "variation")
         self.given = factor is not None
         self._kind = kind
         self._written = written
+        # whoever asks for names has them as they are written
+        self._commas = "text" if kind is Kind.NOMINAL else commas
+        self._comma: tuple[int, str] | None = None  # row and value of the first number with a comma
+        self._point: tuple[int, str] | None = None  # and with a point
+        self._thousands = True  # every comma may separate thousands
         self._seen: dict[Sort, tuple[int, Any]] = {}  # row and value of the first of each sort
         self._missing = False
         self._rows = 0
@@ -48,19 +67,38 @@ class Field:
     def see(self, array: Any) -> None:
         """Take note of the values of a block."""
         values, index = distinct(array, self._written, repeated=self._distinct is None)
-        sorts = sorts_of(values, self._written)
+        sorts = self._sorts(values, index)
         for sort in map(Sort, np.unique(sorts).tolist()):
             if sort not in self._seen:
-                hits = np.append(sorts == sort, False)[index]
-                if hits.any():
-                    row = int(np.argmax(hits))
-                    self._seen[sort] = (self._rows + row, values[int(index[row])].as_py())
+                first = self._first(sorts == sort, values, index)
+                if first is not None:
+                    self._seen[sort] = first
         self._missing = self._missing or bool((index < 0).any())
         self._rows += len(index)
         if not self._as_text and not self._needs_levels():
             self._distinct = None
         elif self._distinct is not None:
             self._distinct.update(values.to_pylist())
+
+    def _sorts(self, values: Any, index: Array) -> Array:
+        """Sort of each value, where commas are decimal that of the number with a point."""
+        if self._commas == "text":
+            return sorts_of(values, self._written)
+        pointed, commas, thousands, points = point_decimals(values)
+        sorts = sorts_of(pointed, True)
+        points = points & ((sorts == Sort.DECIMAL) | (sorts == Sort.FRACTION))
+        self._comma = self._comma or self._first(commas, values, index)
+        self._point = self._point or self._first(points, values, index)
+        self._thousands = self._thousands and not (commas & ~thousands).any()
+        return sorts
+
+    def _first(self, chosen: Array, values: Any, index: Array) -> tuple[int, Any] | None:
+        """Row and value of the first row that has one of the chosen values."""
+        hits = np.append(chosen, False)[index] if chosen.any() else chosen
+        if not hits.any():
+            return None
+        row = int(np.argmax(hits))
+        return self._rows + row, values[int(index[row])].as_py()
 
     def _needs_levels(self) -> bool:
         """Whether distinct values may become levels; those of a continuous factor would fill the memory."""
@@ -112,6 +150,8 @@ class Field:
         if self._factor is not None:
             return self._factor
         sort = self._sort()
+        if self._comma is not None and sort in ("number", "integer"):
+            self._check_commas(self._comma)
         kind = self._kind or {"string": Kind.NOMINAL, "boolean": Kind.NOMINAL, "integer": Kind.ORDINAL}.get(
             sort, Kind.CONTINUOUS
         )
@@ -123,15 +163,43 @@ class Field:
         else:
             if sort == "nothing":
                 raise FactorError(f"column {self.name!r} has no known value, so it has no levels to be {kind}")
-            read = _reader(sort, self._written)
+            read = self._reader(sort)
             found = self._distinct or set()
             levels = found if read is _same else {read(value) for value in found} - {None}
             known: Any = (False, True) if sort == "boolean" else tuple(sorted(levels))
             factor = Factor(self.name, kind, known, role=self.role)
             if sort == "string" and kind is not Kind.NOMINAL and len(known) > 1:
                 self._warn(factor)
+            if sort == "string" and self._written and self._kind is None and all(map(_COMMA.fullmatch, known)):
+                _log.warning(
+                    "the values of column %r, such as %r, are read as strings; write decimal points where they are "
+                    "numbers, or say that they are names with kinds={%r: 'nominal'} (--kinds)",
+                    *(self.name, known[0], self.name),
+                )
         self._settle(factor, sort)
         return factor
+
+    def _check_commas(self, comma: tuple[int, str]) -> None:
+        """Refuse numbers whose commas may be something else than the decimal point."""
+        row, value = comma
+        if self._point is not None:
+            raise FactorError(
+                f"column {self.name!r} mixes decimal points and commas: row {self._point[0]} has {self._point[1]!r}, "
+                f"row {row} has {value!r} (rows count from 0); write all numbers in one way"
+            )
+        if self._commas == "unsure" and self._thousands:
+            raise FactorError(
+                f"row {row} (from 0) of column {self.name!r} has {value!r}, whose comma may be decimal or separate "
+                f"thousands; write the numbers without commas, or read strings with kinds={{{self.name!r}: 'nominal'}} "
+                "(--kinds)"
+            )
+        _log.info("the commas in the numbers of column %r are decimal: %r", self.name, value)
+
+    def _reader(self, sort: str) -> Callable[[Any], Any]:
+        read = _reader(sort, self._written)
+        if self._commas == "text" or sort not in ("integer", "number"):
+            return read
+        return lambda text: read(text.replace(",", ".") if _COMMA.fullmatch(text) else text)
 
     def _warn(self, factor: Factor) -> None:
         """Warn that strings are in alphabetical order, which is rarely the intended one."""
@@ -144,7 +212,7 @@ class Field:
 
     def _settle(self, factor: Factor, sort: str) -> None:
         self._factor = factor
-        self._read = _reader(sort, self._written)
+        self._read = self._reader(sort)
         self._places = {level: place for place, level in enumerate(factor.levels or ())}
         if sort == "number" and not self._written:  # a level 0.1 that came as float32 is another number
             rounded = {float(np.float32(level)): place for level, place in self._places.items()}
@@ -203,7 +271,8 @@ class Field:
         simple = simplify(array)
         if is_text(simple.type):
             values, index = distinct(simple, self._written)
-            sorts = sorts_of(values, True)
+            pointed = values if self._commas == "text" else point_decimals(values)[0]
+            sorts = sorts_of(pointed, True)
             wrong = np.append(np.isin(sorts, (Sort.TEXT, Sort.TRUTH)), False)[index]
             if wrong.any():
                 row = int(np.argmax(wrong))
@@ -212,7 +281,7 @@ class Field:
                     f"row {row + self._rows} (from 0) of column {self.name!r} has {text!r}, which is not a number"
                 )
             known = pc.if_else(
-                pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(values, pa.string())
+                pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(pointed, pa.string())
             )
             numbers = np.append(to_doubles(pc.cast(known, pa.float64())), np.nan)[index]
         else:

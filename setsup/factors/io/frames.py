@@ -2,9 +2,12 @@
 
 Convention
 ----------
-CSV is UTF-8 with commas and a header line; spaces around a field are ignored. Fields are read as strings first, so
-that identifiers such as ``007`` keep their digits. Files of at least 64 MB are converted once, block by block, to
-an Arrow file in the cache folder, and mapped into memory from there; the table is the same either way.
+CSV has a header line, and its fields are separated by commas, semicolons, tabs or bars, by whichever divides the first
+lines evenly; spaces around a field are ignored. Fields are read as strings first, so that identifiers such as ``007``
+keep their digits. Between semicolons, tabs and bars the comma of a number is decimal. JSON lines keep the types of
+their values. Text is UTF-8, or UTF-16 with a byte order mark, and may be compressed by gzip. Files of at least 64 MB
+are converted once, block by block, to an Arrow file in the cache folder, and mapped into memory from there; the table
+is the same either way.
 """
 
 import hashlib
@@ -13,6 +16,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,8 @@ from setsup.factors.io.arrow import describe_schema, open_table, save_table
 from setsup.factors.io.csv_file import CsvFile
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
+from setsup.factors.io.json_lines import JsonLines
+from setsup.factors.io.text_file import ending
 from setsup.files import cache_folder, disk_errors, locked
 from setsup.progress import progress
 
@@ -45,9 +51,15 @@ _log = logging.getLogger("setsup")
 
 
 def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorColumns:
-    r"""Table from a CSV file with a header line."""
-    file = CsvFile.of(Path(path))
-    return _of_file(file.path, file.blocks, file.names, factors, kinds, written=True)
+    """Table from a text file: CSV with a header line, or JSON lines."""
+    path = Path(path)
+    if ending(path) in (".jsonl", ".ndjson"):
+        rows = JsonLines.of(path)
+        return _of_file(path, rows.blocks, rows.names, factors, kinds, size=rows.text.size)
+    file = CsvFile.of(path)
+    read = partial(from_blocks, written=True, commas=file.commas)
+    dialect = [] if file.delimiter == "," else [file.delimiter]
+    return _of_file(path, file.blocks, file.names, factors, kinds, read, file.text.size, dialect)
 
 
 def from_parquet(
@@ -138,19 +150,29 @@ def _name_file(path: Path) -> Iterator[None]:
 
 
 def _of_file(
-    path: Path, blocks: Blocks, names: Sequence[str], factors: Sequence[Factor], kinds: Kinds, written: bool = False
+    path: Path,
+    blocks: Blocks,
+    names: Sequence[str],
+    factors: Sequence[Factor],
+    kinds: Kinds,
+    read: Callable[..., FactorColumns] = from_blocks,
+    size: int | None = None,
+    dialect: Sequence[str] = (),
 ) -> FactorColumns:
-    """Table of a file: a small one by way of memory, a large one by way of a converted file."""
+    """Table of a file: a small one by way of memory, a large one by way of a converted file.
+
+    ``size``: bytes of its content, where it is compressed.
+    """
     with _name_file(path):
-        if path.stat().st_size < LARGE:
+        if (path.stat().st_size if size is None else size) < LARGE:
             batches = list(blocks())
-            return from_blocks(lambda: batches, names, factors, kinds, written=written)
+            return read(lambda: batches, names, factors, kinds)
 
         def convert(source: Blocks, store: Store) -> FactorColumns:
-            return from_blocks(source, names, factors, kinds, written=written, store=store)
+            return read(source, names, factors, kinds, store=store)
 
         kinds_given = {name: str(kind) for name, kind in (kinds or {}).items()}
-        choice = [list(names), [factor.to_dict() for factor in factors], kinds_given]
+        choice = [list(names), [factor.to_dict() for factor in factors], kinds_given, *dialect]
         return _convert(path, blocks, convert, choice)
 
 

@@ -25,7 +25,7 @@ from setsup.errors import FactorError, brief, near
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import PLURAL, Factor, Kind, check_factors, sort_of
 from setsup.factors.io.distinct import is_usable
-from setsup.factors.io.fields import ROLE_OF, Field, refuse_mixture
+from setsup.factors.io.fields import ROLE_OF, Commas, Field, refuse_mixture
 from setsup.factors.stored import as_array, freeze
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
@@ -64,12 +64,13 @@ def from_blocks(
     kinds: Mapping[str, Kind | str] | None = None,
     *,
     written: bool = False,
+    commas: Commas = "text",
     store: Store | None = None,
 ) -> FactorColumns:
-    """Table from Arrow record batches that can be read more than once."""
+    """Table from Arrow record batches that can be read more than once; ``written``: its strings may be numbers."""
     import pyarrow as pa
 
-    fields = _fields(names, factors, {} if kinds is None else kinds, written)
+    fields = _fields(names, factors, {} if kinds is None else kinds, written, commas)
     try:
         _see(blocks, [field for field in fields if not field.given])
         _see(blocks, [field for field in fields if field.incomplete()])
@@ -80,7 +81,7 @@ def from_blocks(
 
 
 def _fields(
-    names: Sequence[str], factors: Sequence[Factor], kinds: Mapping[str, Kind | str], written: bool
+    names: Sequence[str], factors: Sequence[Factor], kinds: Mapping[str, Kind | str], written: bool, commas: Commas
 ) -> list[Field]:
     given = {factor.name: factor for factor in check_factors(factors)}
     kinds = dict(check_mapping(kinds, "kinds", FactorError))
@@ -96,7 +97,7 @@ def _fields(
     twice = given.keys() & kinds.keys()
     if twice:
         raise FactorError(f"{sorted(twice)} have a factor, which says the kind already; leave them out of kinds=")
-    return [Field(name, given.get(name), _kind(name, kinds), written) for name in names]
+    return [Field(name, given.get(name), _kind(name, kinds), written, commas) for name in names]
 
 
 def _ordered(name: str, kind: str) -> Factor:
@@ -147,8 +148,8 @@ def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], objec
 # -- plain values ------------------------------------------------------------------------------------------------------
 
 
-def arrow_array(name: str, column: Any) -> Any:
-    """Arrow array of the plain values of a column."""
+def arrow_array(name: str, column: Any, first: int = 0) -> Any:
+    """Arrow array of the plain values of a column; messages count its rows from ``first``."""
     import pyarrow as pa
 
     if hasattr(column, "detach"):  # a tensor
@@ -160,13 +161,13 @@ def arrow_array(name: str, column: Any) -> Any:
     try:
         array = pa.array(column, from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        _refuse(name, column, error)
+        _refuse(name, column, error, first)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _refuse(name: str, column: Sequence[Any], error: Exception) -> NoReturn:
+def _refuse(name: str, column: Sequence[Any], error: Exception, first: int) -> NoReturn:
     firsts: dict[str, tuple[int, Any]] = {}
-    for row, value in enumerate(column):
+    for row, value in enumerate(column, first):
         if value is not None and value == value:
             firsts.setdefault(_family(value), (row, value))
     if len(firsts) > 1:

@@ -12,6 +12,7 @@ import logging
 import os
 import time
 import zlib
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -117,8 +118,8 @@ class Index:
         return Row(self.name(place), *(column[place] for column in self._columns))
 
 
-def load_index(source: Path, nested: bool = False) -> Index:
-    """Index of a folder, a zip or a tar; from the cache folder where it is there, and still true."""
+def load_index(source: Path, nested: bool = False, relist: bool = False) -> Index:
+    """Index of a folder, a zip or a tar; from the cache folder where it is there and still true, unless `relist`."""
     about = About.of(source, nested)
     key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
     target = cache_folder() / _FOLDER / f"{key}.arrow"
@@ -132,8 +133,14 @@ def load_index(source: Path, nested: bool = False) -> Index:
         if _worth_keeping(about, *listed):
             _save(target, about, *listed)
 
+    def find(path: Path) -> Index | None:
+        return None if relist else _kept(path, about, source)
+
+    if relist:
+        with suppress(OSError):  # a cache folder that cannot be written to is reported where it is used
+            target.unlink(missing_ok=True)
     # mapped pages of the saved index are shared by all processes
-    return build_cached(target, lambda path: _kept(path, about, source), make, save)
+    return build_cached(target, find, make, save)
 
 
 # -- listing -----------------------------------------------------------------------------------------------------------

@@ -273,7 +273,7 @@ class MemberIndex:
         return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
+def open_members(source: Path | str, nested: bool = False, relist: bool = False) -> MemberIndex:
     """Open a folder, a zip or a tar, told apart by their content.
 
     Its files are listed once, and the index is cached until the source changes, which sizes and modification times
@@ -288,6 +288,8 @@ def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
         Folder or archive.
     nested : bool
         Also list the files of tars inside a tar, as ``cars.tar/1.mat``.
+    relist : bool
+        List the files again, and replace the cached index: for file systems whose times do not show changes.
 
     Raises
     ------
@@ -306,7 +308,7 @@ def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
 
     """
     source = Path(source)
-    index = load_index(source, nested)
+    index = load_index(source, nested, relist)
     return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from setsup.errors import DamagedFile, DataError, SetsupError
+from setsup.optional import extra_command
 
 __all__ = ["load_state"]
 
@@ -47,7 +48,7 @@ def _load(path: Path) -> Any:
             source = path if head.startswith(b"PK") else io.BytesIO(path.read_bytes())
             return torch.load(source, map_location="cpu", weights_only=True)
     except ImportError:
-        raise SetsupError(f"{path} needs safetensors: pip install -e '.[train]' in setsup's folder") from None
+        raise SetsupError(f"{path} needs safetensors: {extra_command('train')}") from None
     except Exception as error:  # the unpickler meets damaged bytes with errors of many kinds
         refused = re.search(r"GLOBAL ([\w.]+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
         if refused:

@@ -354,7 +354,7 @@ def test_a_cache_that_cannot_be_used(tmp_path, monkeypatch, caplog):
 
 def test_without_pyav(release, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(DataError, match=r"ucf101 needs av, .*pip install -c .* -e '\.\[video\]' in setsup's folder"):
+    with pytest.raises(DataError, match=r"ucf101 needs av, .*pip install '\.\[video\]' in setsup's folder"):
         ucf101.open(release)
 
 

@@ -1,4 +1,6 @@
+import gzip
 import io
+import json
 import pickle
 import struct
 import threading
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from setsup.datasets import load, open_table
+from setsup.datasets.adapters.named_files import find_missing
 from setsup.datasets.images import decode, header
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, Kind
@@ -132,6 +135,57 @@ def test_all_missing_images_are_reported_at_once(photos):
     assert f"relative to {path.parent}" in sentence
 
 
+def test_paths_of_windows_are_read(tmp_path):
+    for row, name in enumerate(["a/x/0.png", "a/x/1.png", "b.png", "a\\x\\2.png"]):
+        _save(tmp_path / name, _pixels(row))
+    _save(tmp_path / "a" / "x" / "2.png", _pixels(9))
+    names = ["a\\x\\0.png", "a/x\\1.png", ".\\b.png", "a\\x\\2.png"]
+    data = open_table(_table(tmp_path, *names))
+    # the last is a file of that very name
+    assert np.array_equal(data.fetch(range(4))["image"], [_pixels(row) for row in range(4)])
+    with pytest.raises(DataError, match=r"2 image files are missing: C:.photos.b\.png, a.y\.png; names are relative"):
+        open_table(_table(tmp_path, *names, "C:\\photos\\b.png", "a\\y.png"))
+    packed = pa.array([{"bytes": None, "path": "a\\x\\0.png"}, {"bytes": _png(_pixels(5)), "path": None}])
+    pq.write_table(pa.table({"image": packed, "kind": ["x", "y"]}), tmp_path / "t.parquet")
+    assert np.array_equal(open_table(tmp_path / "t.parquet").fetch([0, 1])["image"], [_pixels(0), _pixels(5)])
+
+
+def test_many_images_in_folders_links_and_repeats(tmp_path):
+    """Folders are listed where many names lie in one; what a list says nothing of is asked for."""
+    names = [f"many/{row:03}.png" for row in range(100)]
+    for name in names:
+        _save(tmp_path / name, _pixels(0))
+    (tmp_path / "many" / "link.png").symlink_to("000.png")
+    (tmp_path / "many" / "broken.png").symlink_to("nothing.png")
+    (tmp_path / "many" / "folder.png").mkdir()
+    there = [*names, "many/link.png", "many/../many/001.png", *names]
+    assert len(open_table(_table(tmp_path, *there))) == 202
+    (tmp_path / "many" / "050.png").unlink()
+    absent = [f"none/{row}.png" for row in range(50)]
+    with pytest.raises(DataError, match=r"53 image files are missing: many/050.png, many/broken.png, many/folder.png"):
+        open_table(_table(tmp_path, *there, "many/broken.png", "many/folder.png", *absent))
+    assert find_missing(str(tmp_path), ["/many/001.png", f"{tmp_path}/many/001.png"] * 40) == ["/many/001.png"]
+
+
+def test_tables_of_text_in_other_forms(photos):
+    path, pixels = photos
+    lines = [line.split(",") for line in path.read_text().splitlines()]
+    expected = open_table(path)
+    for name, content in {
+        "p.tsv": "\n".join("\t".join(line) for line in lines).encode("utf-16"),
+        "p.txt": "\n".join(";".join(line) for line in lines).encode("utf-8-sig"),
+        "p.csv.gz": gzip.compress(path.read_bytes()),
+        "p.jsonl": "\n".join(
+            json.dumps({**dict(zip(lines[0], line, strict=True)), "age": int(line[2]), "id": int(line[3])})
+            for line in lines[1:]
+        ).encode(),
+    }.items():
+        (path.parent / name).write_bytes(content)
+        found = open_table(path.parent / name)
+        assert found.factors.fingerprint == expected.factors.fingerprint
+        assert np.array_equal(found.fetch([19, 0])["image"], pixels[[19, 0]])
+
+
 def test_rows_without_an_image_are_counted(tmp_path):
     _save(tmp_path / "a.png", _pixels(0))
     (tmp_path / "t.csv").write_text("image,kind\na.png,x\n,y\na.png,x\n,y\n")
@@ -168,7 +222,7 @@ def test_bad_csv(tmp_path, content, sentence):
 def test_missing_table_and_wrong_size(tmp_path, photos):
     with pytest.raises(DataError, match=r"nothing\.csv is not there"):
         open_table(tmp_path / "nothing.csv")
-    with pytest.raises(DataError, match="is not a file; a CSV or Parquet file was expected"):
+    with pytest.raises(DataError, match="is not a file; a CSV, Parquet or JSON lines file was expected"):
         open_table(tmp_path)
     for size in ((0, 4), (4,), (4, 4, 3), (4.0, 4.0)):
         with pytest.raises(DataError, match=r"size must be \(height, width\)"):

@@ -24,6 +24,7 @@ from setsup.experiments.report.fill import Result, fill  # noqa: E402
 from setsup.experiments.report.filled import FilledReport, Line  # noqa: E402
 from setsup.experiments.report.picture import draw_report  # noqa: E402
 from setsup.experiments.report.registry import find_report, report_on, reports  # noqa: E402
+from setsup.experiments.report.report import reference_words  # noqa: E402
 from setsup.experiments.runs.run_folder import begin  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
 
@@ -485,9 +486,12 @@ class TestThePicture:
         report = Report(name="r", shows="", source="", evaluations=("e",), rows=(Row("a", "a"),))
         words = replace(report, references={"paper": {("a", "x"): "high"}})
         numbers = replace(report, references={"paper": {("a", "x"): 0.9}})
+        spread = replace(report, references={"paper": {("a", "x"): (0.9, 0.3)}})
         assert drawn(words).tobytes() == drawn(report).tobytes()
-        orange = (np.asarray(drawn(numbers)) == (0xFF, 0x7F, 0x0E)).all(axis=2).sum()
-        assert orange > 1000
+        ink = [(np.asarray(drawn(one)).max(axis=2) < 110).sum() for one in (words, numbers, spread)]
+        assert ink[0] + 40 < ink[1]  # a mark, and its name
+        assert ink[1] + 50 < ink[2]  # and an error bar
+        assert [reference_words(value, 2) for value in ("high", 0.9, (0.9, 0.05))] == ["high", "0.90", "0.90 ± 0.05"]
 
 
 def test_a_claim_sees_only_what_was_run() -> None:

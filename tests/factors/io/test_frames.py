@@ -125,13 +125,14 @@ def test_pandas_written_csv_comes_back(tmp_path):
         (b"a,b,a\n1,2,3\n", "two columns have the name 'a'"),
         (b"a, a\n1,2\n", "two columns have the name 'a'"),
         (b"a,,b\n1,2,3\n", "column 1 .* has no name"),
-        (b"a;b\n1;2\n", "is separated by ';'; write it with commas"),
-        (b"a\tb\n1\t2\n", "is separated by"),
+        (b"a;b,c\n1;2,3\n4;5,6\n", "could be separated by commas or semicolons: .* put quotes around"),
+        (b"a;b;c,d\n1;2;3\n4;5\n", "line 3: 2 fields, but the header names 3"),
         (b"a,b\n1,2\n3\n", "line 3: 1 fields, but the header names 2"),
         (b"a,b\n1,2\n\n3,4,5\n", "fields, but the header names 2"),
         (b"a,b\n1,2\n3,\xe9\n", r"line 3: the byte b'\\xe9' is not UTF-8; save the file as UTF-8"),
         (b"a\xe9,b\n1,2\n", "line 1: the byte .* is not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "NUL byte, so this is no UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "NUL byte, so this is no UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "is UTF-16 and damaged, or cut off"),
         (b"a,b\n1,2\n3,\0\n", "line 3: there is a NUL byte"),
         (b'a,b\n1,"2\n3,4\n', "a quote is not closed"),
         (
@@ -141,7 +142,7 @@ def test_pandas_written_csv_comes_back(tmp_path):
         (b"a,b\ntrue,2\n5,3\n", "column 'a' mixes booleans and numbers: row 0 has 'true', row 1 has '5'"),
         (b"a,b\n1e999,2\n", "row 0 .* has inf; continuous factors are finite"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "photos.csv"),
-        (b"PK\x03\x04\x14\x00\x08\x08", "NUL byte"),
+        (b"PK\x03\x04\x14\x00\x08\x08", "is a spreadsheet or a zip, not text; save it as CSV"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, monkeypatch, content, sentence):
@@ -416,7 +417,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, call, ex
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DataError) as caught:
         call(FactorTable([Factor("a", Kind.NOMINAL, ("x",))]))
-    assert f"pip install -c constraints.txt -e '.[{extra}]'" in str(caught.value)
+    assert f"pip install '.[{extra}]'" in str(caught.value)
 
 
 def test_importing_the_factors_loads_nothing_heavy():

@@ -53,6 +53,36 @@ class TestKept:
         assert len(listings) == 1
         assert not list((own_cache / "members").glob("*.lock"))
 
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_listed_again_on_request(self, tmp_path, own_cache, listings, kind, monkeypatch):
+        monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 3)
+        files = {"a/1": b"1", "a/2": b"2", "b": b"3"}
+        of(kind, files, tmp_path / "x")
+        size = (tmp_path / "x").stat().st_size
+        KINDS[kind]({**files, "b": b"4"} if kind != "folder" else {**files, "a/3": b""}, tmp_path / "x")
+        # a change that neither times nor the size of an archive show
+        assert kind == "folder" or (tmp_path / "x").stat().st_size == size
+        assert "a/3" not in open_members(tmp_path / "x")
+        assert len(listings) == 1
+        again = open_members(tmp_path / "x", relist=True)
+        assert len(listings) == 2
+        assert len(again) == (4 if kind == "folder" else 3)
+        assert again.read(again.place("b")) == (b"3" if kind == "folder" else b"4")
+        # what was kept is replaced
+        assert open_members(tmp_path / "x").names == again.names
+        assert len(listings) == 2
+        assert len(cached(own_cache)) == 1
+
+    def test_what_is_too_small_to_be_kept_is_kept_no_more(self, tmp_path, own_cache, monkeypatch):
+        monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 2)
+        of("folder", {"a": b"1", "b": b"2"}, tmp_path / "x")
+        (tmp_path / "x" / "b").unlink()
+        settle(tmp_path / "x")
+        assert open_members(tmp_path / "x").names.to_pylist() == ["a", "b"]
+        assert open_members(tmp_path / "x", relist=True).names.to_pylist() == ["a"]
+        assert open_members(tmp_path / "x").names.to_pylist() == ["a"]
+        assert not cached(own_cache)
+
     @pytest.mark.parametrize("kind", ["zip", "tar"])
     def test_another_archive_is_listed_anew(self, tmp_path, own_cache, listings, kind):
         of(kind, {"a": b"1"}, tmp_path / "x")

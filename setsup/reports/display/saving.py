@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 from setsup.checks import check_path
 from setsup.errors import DataError, brief, near
 from setsup.files.atomic import written
+from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup.reports.lettering import font, text_width
 from setsup.reports.page import CARD, EDGE, EMPTY, FRAME, PAPER, Mark, Page
@@ -21,6 +22,13 @@ __all__ = ["FORMATS", "Sheet"]
 
 _DOTS = 150  # an inch of a PDF page: a sheet of 1,400 pixels is 9.3 inches wide
 _FAMILY = "Aileron, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
+_LOOKS = {
+    "card": (0.5, f'rx="6" fill="{CARD}" stroke="{EDGE}"'),
+    "frame": (1.0, f'fill="none" stroke="{FRAME}" stroke-width="2"'),
+    "empty": (0.0, f'fill="{EMPTY}"'),
+    "dash": (0.0, f'fill="{FRAME}"'),
+}
+"""How far the line of a rectangle is within its box, and how it looks."""
 _UNPRINTED = dict.fromkeys([*range(32), 0xFFFE, 0xFFFF], " ")  # XML has no place for them
 
 
@@ -44,7 +52,7 @@ class Sheet:
 
     def __init__(self, page: Page) -> None:
         self.image: Image = page.image
-        self._title, self._marks = page.title, tuple(page.marks)
+        self._title, self._marks, self._scale = page.title, tuple(page.marks), page.scale
 
     def save(self, path: Path | str) -> None:
         """Write the sheet; equal sheets have equal bytes.
@@ -67,6 +75,7 @@ class Sheet:
             known = ", ".join(f".{name}" for name in FORMATS)
             raise DataError(f"a sheet is saved as {known}, not as {brief(file.name)}; change the end of the name")
         content = self.encode(suffix)
+        need_writable(file)
         with written(file) as part:
             part.write_bytes(content)
 
@@ -103,41 +112,33 @@ def _pdf(sheet: Sheet) -> bytes:
 
 
 def _svg(sheet: Sheet) -> bytes:
-    width, height = sheet.image.size
+    width, height = (side // sheet._scale for side in sheet.image.size)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" font-family={quoteattr(_FAMILY)}>'
     )
     title = _xml(sheet._title.partition("\n")[0] or "contact sheet")
     lines = [head, f"<title>{title}</title>", f'<rect width="{width}" height="{height}" fill="{PAPER}"/>']
-    lines += [line for mark in sheet._marks for line in _svg_mark(mark)]
-    return "\n".join([*lines, "</svg>", ""]).encode()
+    return "\n".join([*lines, *map(_svg_mark, sheet._marks), "</svg>", ""]).encode()
 
 
-def _svg_mark(mark: Mark) -> Iterator[str]:
-    left, top, width, height = mark.left, mark.top, mark.width, mark.height
+def _svg_mark(mark: Mark) -> str:
+    left, top, width, height = mark.box.left, mark.box.top, mark.box.width, mark.box.height
     if mark.kind == "text":
         text, (size, colour) = mark.content
         # the width that the layout reckoned with, whatever font the viewer has
-        yield (
+        return (
             f'<text x="{left}" y="{top + font(size).getmetrics()[0]}" font-size="{size}" fill="{colour}" '
             f'textLength="{text_width(text, size)}" lengthAdjust="spacingAndGlyphs">{_xml(text)}</text>'
         )
-    elif mark.kind == "image":
+    if mark.kind == "image":
         data = base64.b64encode(_encoded(mark.content, "PNG", compress_level=7)).decode()
-        yield f'<image x="{left}" y="{top}" width="{width}" height="{height}" href="data:image/png;base64,{data}"/>'
-    elif mark.kind == "card":
-        yield (
-            f'<rect x="{left + 0.5}" y="{top + 0.5}" width="{width - 1}" height="{height - 1}" rx="6" fill="{CARD}" '
-            f'stroke="{EDGE}"/>'
-        )
-    elif mark.kind == "frame":
-        yield (
-            f'<rect x="{left - 2}" y="{top - 2}" width="{width + 4}" height="{height + 4}" fill="none" '
-            f'stroke="{FRAME}" stroke-width="2"/>'
-        )
-    else:
-        yield f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="{EMPTY}"/>'
+        return f'<image x="{left}" y="{top}" width="{width}" height="{height}" href="data:image/png;base64,{data}"/>'
+    inset, look = _LOOKS[mark.kind]
+    return (
+        f'<rect x="{left + inset:g}" y="{top + inset:g}" width="{width - 2 * inset:g}" height="{height - 2 * inset:g}" '
+        f"{look}/>"
+    )
 
 
 def _xml(text: str) -> str:

@@ -1,0 +1,67 @@
+"""Where the data of draws lay: a hint in ``draws.jsonl``, by which a replay finds them again."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import DataError
+from setsup.files.expand_user import expanded
+
+if TYPE_CHECKING:
+    from setsup.opening import SourceKind
+
+__all__ = ["check_hint", "find_place", "place_hint", "source_hint"]
+
+
+def source_hint(source: str | Path, kind: "SourceKind", folder: Path, others: Mapping[str, str]) -> dict[str, Any]:
+    """Hint at a source for a file in a folder; ``others`` are options with paths or addresses, by their names."""
+    found: dict[str, Any] = {"kind": kind, **place_hint(source, folder)}
+    if others:
+        found["options"] = {name: place_hint(value, folder) for name, value in others.items()}
+    return found
+
+
+def place_hint(source: str | Path, folder: Path) -> dict[str, str]:
+    """A path, absolute and relative to a folder; the address alone of what is no path here."""
+    path = expanded(source)
+    if not path.exists():
+        return {"path": str(source)}
+    found = {"path": str(path.absolute())}
+    try:
+        found["relative"] = Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
+    except ValueError:  # another drive
+        pass
+    return found
+
+
+def find_place(hint: Mapping[str, str], folder: Path) -> str | None:
+    """Path that a hint in a file of a folder leads to, or an address; None where nothing is there."""
+    if "relative" not in hint and "://" in hint["path"]:
+        return hint["path"]
+    places = [Path(hint["path"]), *([folder / hint["relative"]] if "relative" in hint else [])]
+    return next((str(place) for place in places if _exists(place)), None)
+
+
+def _exists(place: Path) -> bool:
+    try:
+        return place.exists()
+    except (OSError, ValueError):  # too long, not to be entered, or with a NUL
+        return False
+
+
+def check_hint(path: Path, hint: Any) -> None:
+    """Refuse a hint that :func:`source_hint` does not write."""
+    from setsup.opening import KINDS
+
+    options = hint.get("options", {}) if isinstance(hint, dict) else None
+    if (
+        not isinstance(options, dict)
+        or hint.get("kind") not in KINDS
+        or not all(map(_is_place, [hint, *options.values()]))
+    ):
+        raise DataError(f"{path}, line 1: expected a kind and a path under source, not {hint!r}")
+
+
+def _is_place(hint: Any) -> bool:
+    return isinstance(hint, dict) and isinstance(hint.get("path"), str) and isinstance(hint.get("relative", ""), str)

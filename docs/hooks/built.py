@@ -1,0 +1,82 @@
+"""Checks of the built site: nothing is loaded from elsewhere, and the search finds what users look for."""
+
+import json
+import math
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+
+WANTED = {
+    "jupyter": ("install", "quickstart"),
+    "notebook": ("install", "quickstart"),
+    "own images": ("quickstart", "datasets/own"),
+    "ImageFolder": ("datasets/own", "coming-from/torchvision"),
+    "DataLoader": ("trainers", "api/loading", "coming-from/torchvision"),
+    "WILDS": ("samplers/domain", "coming-from/wilds"),
+    "disent": ("samplers/set", "coming-from/disent"),
+    "torchvision": ("install", "transforms", "datasets/own", "coming-from/torchvision"),
+    "albumentations": ("transforms",),
+    "resume": ("loading", "trainers", "experiments/index", "concepts"),
+    "checkpoint": ("trainers", "experiments/index"),
+    "DDP": ("trainers",),
+    "wandb": ("experiments/index", "trainers"),
+    "CUDA": ("install", "loading"),
+    "Windows": ("install",),
+    "conda": ("install",),
+}
+"""What users type, and the pages of which one must come first."""
+
+_REMOTE = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"(?:https?:)?//|<link\b[^>]*\bhref=\"(?:https?:)?//")
+_WORD = re.compile(r"[a-z0-9]+(?:['_-][a-z0-9]+)*")
+_TITLE = 4.0  # a word of a title counts as often in a text
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Look through the site that was written."""
+    site = Path(config["site_dir"])
+    faults = loaded_from_elsewhere(site)
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    for words, pages in WANTED.items():
+        best = ranked(entries, words)[:1]
+        if not best or best[0] not in pages:
+            faults.append(f"the search for {words!r} finds {best[0] if best else 'nothing'}, not {' or '.join(pages)}")
+    if faults:
+        raise PluginError("; ".join(faults))
+
+
+def loaded_from_elsewhere(site: Path) -> list[str]:
+    """Pages that make a browser ask another host."""
+    pages = sorted(site.rglob("*.html"))
+    return [f"{page.name} loads {found[0]}" for page in pages if (found := _REMOTE.search(page.read_text("utf-8")))]
+
+
+def ranked(entries: list[dict[str, Any]], words: str) -> list[str]:
+    """Pages with all the words, best first: their best sections are compared by BM25, as lunr does in the browser."""
+    terms = words.lower().split()
+    counts = [Counter(_words(entry["text"])) for entry in entries]
+    titles = [_words(entry["title"]) for entry in entries]
+    mean = sum(counter.total() for counter in counts) / len(counts)
+    rare = {}
+    for term in terms:
+        holding = sum(term in counter or term in title for counter, title in zip(counts, titles, strict=True))
+        rare[term] = math.log(1 + len(entries) / (1 + holding))
+    scores = dict[str, float]()
+    for entry, counter, title in zip(entries, counts, titles, strict=True):
+        scale = 1.2 * (0.25 + 0.75 * counter.total() / mean)
+        score = 0.0
+        for term in terms:
+            if term not in counter and term not in title:
+                break
+            score += rare[term] * (2.2 * counter[term] / (counter[term] + scale) + _TITLE * (term in title))
+        else:
+            page = entry["location"].partition("#")[0].removesuffix(".html")
+            if page != "changelog":
+                scores[page] = max(score * entry.get("boost", 1), scores.get(page, 0.0))
+    return sorted(scores, key=lambda page: -scores[page])
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(re.sub(r"<[^>]*>", " ", text).lower())

@@ -1,0 +1,54 @@
+"""The page of `setsup` itself: every name that users import from it, and where its full documentation is."""
+
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+import docstrings
+
+import setsup
+
+API = Path(__file__).resolve().parents[1] / "api"
+_ENTRY = re.compile(r"^::: (\S+)", re.MULTILINE)
+
+
+def names() -> str:
+    """Table of the public names; those that no other page documents are documented below it."""
+    documented = _documented()
+    rows, missing = ["| name | what it is |", "|---|---|"], []
+    for name in sorted([*setsup.__all__, "open"], key=lambda name: (name.startswith("__"), name.lower())):
+        if name == "__version__":
+            rows.append('| `__version__` | Version of the installed package, such as `"0.1.0"`. |')
+            continue
+        value = getattr(setsup, name)
+        place = next((link for link, found in documented.get(name.lower(), ()) if _value(found) is value), None)
+        if place is None:
+            missing.append(f"setsup.{name}")
+            place = f"#setsup.{name}"
+        rows.append(f"| [`{name}`]({place}) | {_first_line(value)} |")
+    return "\n".join([*rows, *(f"\n::: {name}" for name in missing)])
+
+
+def _documented() -> dict[str, list[tuple[str, str]]]:
+    """Links and paths of what the other pages document, by their last words in lower case: `loader` is a `Loader`."""
+    found = dict[str, list[tuple[str, str]]]()
+    for page in sorted(API.glob("*.md")):
+        for path in _ENTRY.findall(page.read_text(encoding="utf-8")):
+            found.setdefault(path.rpartition(".")[2].lower(), []).append((f"{page.name}#{path}", path))
+    return found
+
+
+def _value(path: str) -> object:
+    """What has a path. A package may have a name that hides its module: `setsup.loading.loader` is a class, too."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(module), name, None)
+    except ModuleNotFoundError:  # a method of a class
+        return None
+
+
+def _first_line(value: object) -> str:
+    # up to the first empty line: a sentence may be longer than a line
+    paragraph = (inspect.getdoc(value) or "").partition("\n\n")[0]
+    return docstrings.rewritten(paragraph).strip().replace("\n", " ").replace("``", "`").replace("|", "&#124;")

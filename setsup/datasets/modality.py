@@ -1,0 +1,59 @@
+"""Description of one kind of array that a dataset fetches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from setsup.checks import check_string
+from setsup.errors import DataError, brief
+
+__all__ = ["Modality"]
+
+
+@dataclass(frozen=True, slots=True)
+class Modality:
+    """One kind of array that a dataset fetches, described for a single row.
+
+    Parameters
+    ----------
+    shape : tuple of int or None
+        Shape of one row's array; None for a length that differs between rows.
+    dtype : str
+        Name that numpy knows: ``"uint8"``, ``"float32"``.
+    unit : str
+        ``"m"``, ``"rad"`` or nothing.
+    color : str
+        ``"srgb"``, ``"grey"``, ``"red-green"`` for images of two channels; empty for arrays that are not images.
+
+    Raises
+    ------
+    DataError
+        When numpy knows no such dtype, or a length is not positive.
+
+    Examples
+    --------
+    >>> Modality((64, 64, 3), "uint8", color="srgb").shape
+    (64, 64, 3)
+
+    """
+
+    shape: tuple[int | None, ...]
+    dtype: str
+    unit: str = ""
+    color: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the description and normalize it, so that equal modalities compare equal."""
+        if not isinstance(self.shape, Sequence) or isinstance(self.shape, str | bytes):
+            raise DataError(f"the shape of a modality must be a tuple, not {brief(self.shape)}")
+        check_string(self.unit, "the unit of a modality", DataError)
+        check_string(self.color, "the colour of a modality", DataError)
+        shape = tuple(self.shape)
+        if not all(size is None or (isinstance(size, int | np.integer) and size > 0) for size in shape):
+            raise DataError(f"the shape of a modality must hold positive integers or None, not {shape}")
+        object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in shape))
+        try:
+            object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+        except (TypeError, ValueError):
+            raise DataError(f"a modality's dtype must be a name that numpy knows, not {brief(self.dtype)}") from None

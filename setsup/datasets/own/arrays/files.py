@@ -1,0 +1,169 @@
+"""Datasets of a ``.npy`` or ``.npz`` file; nothing in them is ever unpickled."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setsup.checks import check_arguments
+from setsup.datasets.formats.array_file import ArrayFile
+from setsup.datasets.formats.npy import NUMBERS, VALUES, read_npy_head
+from setsup.datasets.formats.npz import NpzArray, npz_names
+from setsup.datasets.own.arrays.dataset import ArrayDataset, describe
+from setsup.datasets.own.arrays.stored import NpzColumn, StoredArray
+from setsup.datasets.own.factor_sources import Kinds, plain_column, read_factors
+from setsup.errors import DataError, near
+from setsup.factors import FactorTable
+from setsup.files import need_readable
+from setsup.files.expand_user import expanded
+
+__all__ = ["open_arrays"]
+
+_log = logging.getLogger("setsup")
+
+
+def open_arrays(
+    path: Path | str,
+    factors: Path | str | None = None,
+    kinds: Kinds = None,
+    arrays: Sequence[str] | str | None = None,
+    channels_first: bool | None = None,
+) -> ArrayDataset:
+    """Open an ``.npz`` or ``.npy`` file, as :func:`setsup.open` does.
+
+    Of an ``.npz``, arrays of numbers with three axes or more are modalities, which tell the number of rows n; those of
+    shape (n, d) are modalities, too, and those of (n,) factors. Arrays of other lengths are left out, with a warning.
+    What ``numpy.savez`` wrote is mapped into memory; what ``numpy.savez_compressed`` wrote is read whole, once per
+    process. A ``.npy`` holds images alone, and needs `factors`.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+    factors : Path or str, optional
+        CSV or Parquet file with a row per image and a column per factor, to use instead of what the file itself has;
+        or anything else that :func:`setsup.from_arrays` takes.
+    kinds : mapping of str to Kind, optional
+        Kinds of factors that are not those inferred from the values.
+    arrays : str or list of str, optional
+        Names of the arrays of an ``.npz`` to use; all by default.
+    channels_first : bool, optional
+        As for :func:`setsup.from_arrays`.
+
+    Returns
+    -------
+    ArrayDataset
+
+    Raises
+    ------
+    DataError
+        When the file is missing or damaged, has no images, or several numbers of rows; when an array that is needed
+        holds objects.
+    FactorError
+        When the values of a factor mix types.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "faces.npz"
+    >>> np.savez(path, image=np.zeros((4, 8, 8, 3), np.uint8), identity=["ann", "ann", "bob", "bob"])
+    >>> faces = open_arrays(path)
+    >>> faces.factors, faces.fetch(3)["image"].shape
+    (FactorTable(4 rows: identity 2), (8, 8, 3))
+
+    """
+    check_arguments(open_arrays, {**locals(), "factors": None}, DataError)  # of factors, what reads them
+    path = expanded(path)
+    need_readable(path, "a .npy or .npz file")
+    arrays = [arrays] if isinstance(arrays, str) else arrays
+    opened = _open_npz if path.suffix.lower() == ".npz" or _is_zip(path) else _open_npy
+    dataset = opened(path, factors, kinds, arrays, channels_first)
+    if dataset.skipped:
+        left = ", ".join(f"{name} ({what})" for name, what in dataset.skipped.items())
+        _log.warning("%s is opened without %s", path, left)
+    return dataset
+
+
+def _is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+def _open_npy(
+    path: Path, factors: Any, kinds: Kinds, names: Sequence[str] | None, channels_first: bool | None
+) -> ArrayDataset:
+    if names is not None:
+        raise DataError(f"{path} is a .npy, which has one array without a name; leave out arrays=")
+    array = ArrayFile(path, read_npy_head)
+    if len(array.shape) < 3 or array.dtype.kind not in NUMBERS or not all(array.shape):
+        raise DataError(f"{path} has no images: it is {array.dtype} {array.shape}")
+    if factors is None:
+        raise DataError(
+            f"{path} has images, {array.dtype} {array.shape}, but no factors; give a table with a row per image: "
+            "factors='labels.csv' (--option factors=labels.csv), or setsup.from_arrays(images, {'name': values})"
+        )
+    table = read_factors(factors, len(array), str(path), kinds)
+    return ArrayDataset(path.stem, table, {"image": array}, channels_first)
+
+
+def _open_npz(
+    path: Path, factors: Any, kinds: Kinds, names: Sequence[str] | None, channels_first: bool | None
+) -> ArrayDataset:
+    known = npz_names(path)
+    for name in names or ():
+        if name not in known:
+            raise DataError(f"{path} has no array {name!r}{near(name, known)}")
+    found = {name: NpzArray(path, name, kinds=f"{VALUES}O") for name in known if names is None or name in names}
+    rows = _count_rows(path, found)
+    same = {name: array for name, array in found.items() if array.shape[0] == rows}
+    for name, array in same.items():
+        if array.dtype.kind == "O":
+            raise DataError(
+                f"{path}: {name} holds Python objects {array.shape}, which are pickled, and setsup never reads them; "
+                f"save strings as numpy.asarray({name}, dtype=str), or name other arrays with arrays="
+            )
+    values = {
+        name: array
+        for name, array in same.items()
+        if array.dtype.kind in NUMBERS and len(array.shape) > 1  # of one axis they are factors
+    }
+    columns = {name: array for name, array in same.items() if len(array.shape) == 1}
+    used = values.keys() | (columns.keys() if factors is None else ())
+    if factors is None:
+        if not columns:
+            raise DataError(
+                f"{path} has no factors, which are arrays of {rows:,} values: it has {describe(found)}; give them as "
+                "factors='labels.csv' (--option factors=labels.csv), or with setsup.from_arrays"
+            )
+        table = FactorTable.from_values({name: _column(array) for name, array in columns.items()}, kinds=kinds)
+    else:
+        table = read_factors(factors, rows, str(path), kinds)
+    stored: dict[str, StoredArray] = {name: NpzColumn(array) for name, array in values.items()}
+    skipped = {name: f"{array.dtype} {array.shape}" for name, array in found.items() if name not in used}
+    return ArrayDataset(path.stem, table, stored, channels_first, skipped)
+
+
+def _count_rows(path: Path, found: Mapping[str, NpzArray]) -> int:
+    """Rows of the images, which must be as many in all arrays of three axes or more."""
+    images = {n: one for n, one in found.items() if len(one.shape) > 2 and one.dtype.kind in NUMBERS and all(one.shape)}
+    lengths = {len(array) for array in images.values()}
+    if not images:
+        raise DataError(
+            f"{path} has no images, which are arrays of three axes or more, (n, height, width, …): it has "
+            f"{describe(found) or 'nothing'}"
+        )
+    if len(lengths) > 1:
+        raise DataError(
+            f"{path} has arrays of {' and '.join(f'{n:,}' for n in sorted(lengths))} rows: {describe(found)}; choose "
+            f"those that belong together with arrays= (--option arrays={next(iter(images))},…)"
+        )
+    return lengths.pop()
+
+
+def _column(array: NpzArray) -> Any:
+    out = np.empty(array.shape, array.dtype)
+    with array.rows() as fill:
+        fill(0, len(array), out)
+    return plain_column(out)

@@ -1,0 +1,70 @@
+"""Factors that a user gives beside the images: a table, columns by name, a pandas frame, or a file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Array
+from setsup.errors import DataError, FactorError, brief
+from setsup.factors import FactorTable, Kind
+from setsup.factors.stored import as_array
+from setsup.files.expand_user import expanded
+
+__all__ = ["Kinds", "plain_column", "read_factors"]
+
+Kinds = Mapping[str, Kind | str] | None
+
+_PARQUET = (".parquet", ".pq")
+
+
+def read_factors(given: Any, rows: int, what: str, kinds: Kinds = None) -> FactorTable:
+    """Table of what a user gives as ``factors=``, with as many rows as there are images.
+
+    `given` is a FactorTable, a mapping of names to (rows,) values, a ``pandas.DataFrame``, or the path of a CSV or
+    Parquet file; `what` names the images in messages.
+    """
+    table = _table(given, kinds)
+    if len(table) != rows:
+        raise DataError(f"{what} has {rows:,} rows, but its factors have {len(table):,}; give one value per row")
+    return table
+
+
+def _table(given: Any, kinds: Kinds) -> FactorTable:
+    if isinstance(given, FactorTable):
+        if kinds:
+            raise FactorError("a FactorTable has its kinds already; leave out kinds=")
+        return given
+    if isinstance(given, Mapping):
+        if not given:
+            raise FactorError("factors is empty; give at least one name with its values")
+        return FactorTable.from_values({name: plain_column(values) for name, values in given.items()}, kinds=kinds)
+    if isinstance(given, str | Path):
+        path = expanded(given)
+        read = FactorTable.from_parquet if path.suffix.lower() in _PARQUET else FactorTable.from_csv
+        return read(path, kinds=kinds)
+    if hasattr(given, "iloc") and hasattr(given, "columns"):
+        return FactorTable.from_pandas(given, kinds=kinds)
+    raise FactorError(
+        "factors must be a FactorTable, a mapping of names to values, a pandas.DataFrame, or the path of a CSV or "
+        f"Parquet file, not {brief(given)}"
+    )
+
+
+def plain_column(values: Any) -> Any:
+    """Values as pyarrow takes them: in the byte order of this machine, and strings of bytes decoded."""
+    if hasattr(values, "detach"):
+        values = as_array(values, "a column of factors")
+    if not isinstance(values, np.ndarray):
+        return values
+    if values.dtype.kind == "S":
+        return _decoded(values)
+    return values.astype(values.dtype.newbyteorder("=")) if not values.dtype.isnative else values
+
+
+def _decoded(values: Array) -> Array:
+    try:
+        return np.char.decode(values, "utf-8")
+    except UnicodeDecodeError as error:
+        raise FactorError(f"a column of bytes is not UTF-8: {error}; decode it first") from None

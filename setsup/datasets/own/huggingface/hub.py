@@ -1,0 +1,216 @@
+"""Datasets of the Hugging Face Hub, by the address ``hf:owner/name``: the one source that is downloaded when opened.
+
+Convention
+----------
+``hf:owner/name`` is a dataset of the Hub, which ``datasets`` loads into its own cache and setsup opens from there;
+``hf://datasets/owner/name/…`` is the address of shards that setsup wrote into a repository, which are read in place.
+
+Notes
+-----
+Before it gives up, ``datasets`` asks a Hub that cannot be reached six times, which takes from 23 seconds to minutes.
+So the Hub is asked once here, with a timeout; where it does not answer, ``datasets`` is told to work offline, and opens
+the copy in its cache. Scripts of repositories are never run.
+"""
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from setsup.checks import check_arguments
+from setsup.datasets.own.huggingface.dataset import HuggingFaceDataset, Names, from_huggingface
+from setsup.errors import DataError, imported
+from setsup.factors import Factor, Kind
+
+__all__ = ["is_hub_address", "may_be_on_hub", "open_hub"]
+
+_PART = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
+_ADDRESS = re.compile(rf"hf:(?P<name>(?:{_PART}/)?{_PART})(?:@(?P<revision>[^/@\s]+))?(?:/(?P<config>[^/@\s]+))?")
+_TIMEOUT = 8.0  # seconds in which the Hub has to answer
+_LETTERS = 200  # of an error of datasets that are shown
+_OFFLINE = threading.Lock()
+
+_log = logging.getLogger("setsup")
+
+
+@dataclass(frozen=True, slots=True)
+class HubAddress:
+    """A dataset of the Hub: the name of its repository, and optionally a revision and a configuration."""
+
+    name: str
+    revision: str | None
+    config: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> "HubAddress":
+        """Read an address."""
+        found = _ADDRESS.fullmatch(text)
+        if found is None:
+            raise DataError(
+                f"{text} is not the address of a dataset of the Hugging Face Hub, which is hf:owner/name, "
+                "hf:owner/name@revision or hf:owner/name/config; shards in a repository are hf://datasets/owner/name/…"
+            )
+        revision = found["revision"]
+        return cls(found["name"], revision and unquote(revision), found["config"])
+
+
+def is_hub_address(source: str) -> bool:
+    """Whether a string is meant as a dataset of the Hub: it begins with ``hf:`` and no slash follows."""
+    return re.match(r"(?i)hf:(?!/|:)", source) is not None
+
+
+def may_be_on_hub(source: str) -> bool:
+    """Whether a string could be the name of a repository: ``owner/name``."""
+    return re.fullmatch(rf"{_PART}/{_PART}", source) is not None
+
+
+def open_hub(
+    address: str,
+    image: Names = None,
+    factors: Sequence[Factor] = (),
+    kinds: Mapping[str, Kind | str] | None = None,
+    size: tuple[int, int] | None = None,
+) -> HuggingFaceDataset:
+    """Open a dataset of the Hugging Face Hub, as :func:`setsup.open` does.
+
+    ``datasets.load_dataset`` downloads it into its own cache (``$HF_HOME``), unless it is there already; without a
+    network the copy in the cache is opened. Scripts of a repository are never run. Splits come one after the other,
+    and the factor ``split`` names them.
+
+    Parameters
+    ----------
+    address : str
+        ``"hf:owner/name"``, ``"hf:owner/name@revision"`` (a branch, tag or commit, in which a slash is written as
+        ``%2F``), ``"hf:owner/name/config"`` or ``"hf:owner/name@revision/config"``.
+    image, factors, kinds, size
+        As for :func:`setsup.from_huggingface`.
+
+    Returns
+    -------
+    HuggingFaceDataset
+
+    Raises
+    ------
+    DataError
+        When there is no such dataset, revision or configuration, it needs permission, or has a script; when the Hub
+        cannot be reached and there is no copy in the cache; when ``datasets`` is not installed.
+
+    Examples
+    --------
+    >>> open_hub("hf:owner/name/config/more")
+    Traceback (most recent call last):
+    setsup.errors.DataError: hf:owner/name/config/more is not the address of a dataset of the Hugging Face Hub, ...
+
+    """
+    check_arguments(open_hub, locals(), DataError)
+    wanted = HubAddress.parse(address)
+    datasets = imported("datasets", "hf")
+    if os.path.exists(wanted.name):
+        raise DataError(
+            f"{address} is a dataset of the Hugging Face Hub, but {Path(wanted.name).absolute()} is here, which "
+            "datasets would open in its place; work in another folder"
+        )
+    unreachable = _ask(address, wanted)
+    try:
+        with _offline(datasets, unreachable is not None):
+            found = _load(datasets, wanted)
+    except Exception as error:
+        # its builders raise whatever they stumble over
+        raise _why_not(address, wanted, unreachable, error) from error
+    if unreachable is not None:
+        _log.warning("the Hugging Face Hub cannot be reached (%s); %s is opened from the cache", unreachable, address)
+        _check_revision(address, wanted, found)
+    return from_huggingface(found, image=image, factors=factors, kinds=kinds, size=size)
+
+
+def _ask(address: str, wanted: HubAddress) -> str | None:
+    """Ask the Hub for a repository; None if it is there, and why the Hub could not be asked."""
+    hub = imported("huggingface_hub", "hf")
+    errors = imported("huggingface_hub.errors", "hf")
+    if hub.constants.HF_HUB_OFFLINE or imported("datasets", "hf").config.HF_HUB_OFFLINE:
+        return "offline mode is on: HF_HUB_OFFLINE"
+    try:
+        hub.HfApi().dataset_info(wanted.name, revision=wanted.revision, timeout=_TIMEOUT)
+    except errors.RevisionNotFoundError as error:
+        raise DataError(
+            f"{address}: {wanted.name} has no revision {wanted.revision!r} on the Hugging Face Hub"
+        ) from error
+    except errors.GatedRepoError as error:
+        raise _gated(address, wanted) from error
+    except errors.RepositoryNotFoundError as error:
+        raise DataError(
+            f"{address}: there is no dataset {wanted.name} on the Hugging Face Hub, or you may not see it; check the "
+            "name, or sign in with `hf auth login`"
+        ) from error
+    except errors.HFValidationError as error:
+        raise DataError(f"{address}: {_one_line(error)}") from error
+    except Exception as error:  # no network, no name server, a proxy's page, a time-out, the Hub's own trouble
+        return _one_line(error)
+    return None
+
+
+def _load(datasets: Any, wanted: HubAddress) -> Any:
+    # from version 4 on there are no scripts, and the option is gone
+    plain = {"trust_remote_code": False} if int(datasets.__version__.partition(".")[0]) < 4 else {}
+    return datasets.load_dataset(wanted.name, wanted.config, revision=wanted.revision, **plain)
+
+
+@contextmanager
+def _offline(datasets: Any, wanted: bool) -> Iterator[None]:
+    """Let ``datasets`` work offline for a while; it has no argument for this."""
+    with _OFFLINE:
+        before = datasets.config.HF_HUB_OFFLINE
+        datasets.config.HF_HUB_OFFLINE = before or wanted
+        try:
+            yield
+        finally:
+            datasets.config.HF_HUB_OFFLINE = before
+
+
+def _check_revision(address: str, wanted: HubAddress, found: Any) -> None:
+    """Refuse a cached copy of another revision, which ``datasets`` would take; a commit names its folder."""
+    if wanted.revision is None:
+        return
+    files = [file for part in found.values() for file in part.cache_files]
+    commits = {Path(file["filename"]).parent.name for file in files}
+    if commits != {wanted.revision}:
+        raise DataError(
+            f"{address}: the Hugging Face Hub cannot be reached, and the cache has the commit "
+            f"{', '.join(sorted(commits)) or 'of another one'}; leave out @{wanted.revision} to open that"
+        )
+
+
+def _why_not(address: str, wanted: HubAddress, unreachable: str | None, error: Exception) -> DataError:
+    why = _one_line(error)
+    if "gated dataset" in why:
+        return _gated(address, wanted)
+    if "cripts are no longer supported" in why or "trust_remote_code" in why:
+        return DataError(
+            f"{address} is loaded by a script of its repository, which setsup never runs; look for a copy in Parquet, "
+            f"such as hf:{wanted.name}@refs%2Fconvert%2Fparquet"
+        )
+    if unreachable is None:
+        return DataError(f"{address} cannot be loaded by datasets.load_dataset: {why}")
+    if "configurations in the cache" in why or "Couldn't find cache" in why:
+        return DataError(f"{address}: the Hugging Face Hub cannot be reached, and of the cached copy: {why}")
+    return DataError(
+        f"{address} cannot be loaded: the Hugging Face Hub cannot be reached ({unreachable}), and there is no copy in "
+        "the cache of datasets; check the network, or give the folder that save_to_disk wrote"
+    )
+
+
+def _gated(address: str, wanted: HubAddress) -> DataError:
+    return DataError(
+        f"{address} needs permission: ask for it at https://huggingface.co/datasets/{wanted.name}, and sign in with "
+        "`hf auth login`"
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_LETTERS] or type(error).__name__

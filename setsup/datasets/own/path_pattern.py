@@ -1,0 +1,255 @@
+r"""Patterns of paths, such as ``{subject}/{session}_{yaw:d}.jpg``, whose fields become factors.
+
+Convention
+----------
+A pattern is compared with the whole path below the folder. ``{name}`` is text within one name, at least one character
+of it; ``{name:d}`` an integer; ``{name:f}`` a number; ``{}``, ``{:d}`` and ``{:f}`` are fields that no factor is made
+of. ``*`` is any part of a name, also none. ``...`` or ``**`` stands between slashes for any number of folders, at the
+end for the rest of the path. ``{{`` and ``}}`` are braces.
+
+Fields are filled from the left, and texts are as short as they can be: of ``x_y_z``, ``{a}_{b}`` makes a = x and
+b = y_z.
+
+The ending need not be written: without one, or with ``.*``, it may be that of any image, and belongs to no field. A
+written one, ``.jpg``, matches in any case, all else exactly. A text field after the last dot, ``{name}.{ending}``, is
+the ending itself.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from setsup.datasets.formats.image_formats import ending_pattern, image_endings
+from setsup.errors import DataError, brief
+
+__all__ = ["PathPattern", "suggest_pattern"]
+
+_TOKEN = re.compile(r"(?P<braces>\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<brace>[{}])|(?P<any>\*+)|(?P<text>[^{}*]+)")
+_SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
+_LONGEST = 1000
+_REST = ("...", "**", "…")
+_NUMBERS = {
+    "d": "[+-]?[0-9]+",
+    "f": "[+-]?(?:[0-9]+(?:[.][0-9]+)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    r"""A pattern that was parsed, as a regular expression.
+
+    Attributes
+    ----------
+    text : str
+        As it was written.
+    types : dict of str to str
+        Type of each named field, in order: ``""`` for text, ``"d"``, ``"f"``.
+    expression : str
+        In the syntax of RE2, with a group ``f0``, ``f1``, … for each named field.
+    longest : str or None
+        The same with texts as long as they can be; None where the two cannot differ, or need not agree.
+    top : str
+        The first folder where the pattern names it without fields, else empty.
+
+    Examples
+    --------
+    >>> pattern = PathPattern.of("{subject}/{session}_{yaw:d}.jpg")
+    >>> pattern.types
+    {'subject': '', 'session': '', 'yaw': 'd'}
+    >>> re.fullmatch(pattern.expression, "ann/first_-30.JPG").groups()
+    ('ann', 'first', '-30')
+
+    """
+
+    text: str
+    types: dict[str, str]
+    expression: str
+    longest: str | None
+    top: str
+
+    @classmethod
+    def of(cls, text: str) -> "PathPattern":
+        """Parse a pattern; DataError where it is none."""
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"a pattern is a path with fields, such as '{{class}}/...', not {brief(text)}")
+        if len(text) > _LONGEST:
+            raise DataError(f"a pattern has at most {_LONGEST:,} characters, and {brief(text)} has {len(text):,}")
+        *folders, name = text.removeprefix("./").split("/")
+        _check_segments(text, [*folders, name])
+        name, ending = _split_ending(name)
+        types: dict[str, str] = {}
+        inner = [None if folder in _REST else _parse(text, folder, types) for folder in folders]
+        last = None if name in _REST else _parse(text, name, types)
+        if not types:
+            raise DataError(
+                f"the pattern {text!r} has no field with a name, so it gives no factor; name one: '{{class}}/...'"
+            )
+        expression, longest = (_join(inner, last, ending, longest) for longest in (False, True))
+        unsure = last is not None and (inner.count(None) > 1 or any(map(_is_unsure, [*inner, last])))
+        top = inner[0] if inner and inner[0] is not None else []
+        fixed = "".join(token.text for token in top) if all(token.kind is None for token in top) else ""
+        return cls(text, types, expression, longest if unsure else None, fixed)
+
+
+class _Token(NamedTuple):
+    """Part of a name in a pattern.
+
+    `kind` None for fixed text, else the type of a field, ``"*"`` for any part; `text` as written; `group` of a field
+    with a name.
+    """
+
+    kind: str | None
+    text: str
+    group: str = ""
+
+
+def suggest_pattern(path: str) -> str:
+    """Suggest a pattern that the path of an image matches.
+
+    Examples
+    --------
+    >>> suggest_pattern("sketch/cat/1.jpg"), suggest_pattern("IMG_0001.JPG")
+    ('{domain}/{class}/...', '{name}_{number:d}')
+
+    """
+    *folders, name = path.split("/")
+    if folders:
+        known = {1: ["class"], 2: ["domain", "class"]}.get(len(folders))
+        return "/".join(f"{{{one}}}" for one in known or [f"folder{n + 1}" for n in range(len(folders))]) + "/..."
+    seen = {"name": 0, "number": 0}
+
+    def field(found: re.Match[str]) -> str:
+        kind = "number" if found[0].isdecimal() else "name"
+        seen[kind] += 1
+        return f"{{{kind}{seen[kind] if seen[kind] > 1 else ''}{':d' if kind == 'number' else ''}}}"
+
+    # numbers, and texts that no digit follows but through a separator
+    return re.sub(
+        r"(?<![^_-])[0-9]+(?![^_-])|[^_-]*[^_0-9-](?=[0-9]+(?:[_-]|$))|[^_-]+", field, name.rpartition(".")[0]
+    )
+
+
+# -- parsing -----------------------------------------------------------------------------------------------------------
+
+
+def _check_segments(text: str, segments: Sequence[str]) -> None:
+    for bad, why in (
+        (segments[0] == "", "begins with /; it is compared with paths below the folder, so leave that out"),
+        (segments[-1] == "", "ends with /; write ... after it for all files below that folder"),
+        ("" in segments, "has // in it; write one /"),
+        (
+            "." in segments or ".." in segments,
+            "has a folder . or .. in it; name the folders below the one that is opened",
+        ),
+        ("\\" in text, "has a backslash; write / between folders, and {} for a character that names may have"),
+        (not text.isprintable(), "has a line break or another character that cannot be shown; write {} for it"),
+    ):
+        if bad:
+            raise DataError(f"the pattern {brief(text)} {why}")
+    for rest in _REST:
+        if any(rest in segment and segment not in _REST for segment in segments):
+            raise DataError(
+                f"the pattern {text!r}: {rest} stands for folders, so it goes between slashes: {{class}}/..."
+            )
+
+
+def _split_ending(name: str) -> tuple[str, str]:
+    """Split off what a pattern says of the ending, as an expression; any ending where it says nothing."""
+    stem, dot, ending = name.rpartition(".")
+    if name in _REST or not dot:
+        return name, ending_pattern()
+    if ending == "*":
+        return stem, ending_pattern()
+    if f".{ending.lower()}" in image_endings():
+        return stem, ending_pattern((f".{ending.lower()}",))
+    return name, "" if _is_text_field(ending) else ending_pattern()
+
+
+def _is_text_field(text: str) -> bool:
+    return re.fullmatch(r"\{[^{}:]*\}", text) is not None
+
+
+def _parse(text: str, segment: str, types: dict[str, str]) -> list[_Token]:
+    """Tokens of one name of a pattern; its fields are added to `types`."""
+    tokens: list[_Token] = []
+    for found in _TOKEN.finditer(segment):
+        if found["brace"] is not None:
+            which = "opens a field that is not closed" if found[0] == "{" else "closes no field"
+            raise DataError(f"the pattern {text!r}: a {found[0]} {which}; write {found[0] * 2} for the brace itself")
+        if found["braces"] or found["text"]:
+            tokens.append(_Token(None, found["text"] or found[0][0]))
+            continue
+        token = _Token("*", "*") if found["any"] else _field(text, found["field"], types)
+        before = tokens[-1] if tokens else _Token(None, "")
+        if before.kind is not None and (before.kind in _NUMBERS) == (token.kind in _NUMBERS):
+            raise DataError(
+                f"the pattern {text!r}: nothing tells where {before.text} ends and {token.text} begins; write what is "
+                "between them in the names, or leave one out"
+            )
+        tokens.append(token)
+    return tokens
+
+
+def _field(text: str, field: str, types: dict[str, str]) -> _Token:
+    """Token of a field; one with a name is added to the others."""
+    name, colon, kind = field.partition(":")
+    if colon and kind not in _NUMBERS:
+        raise DataError(
+            f"the pattern {text!r}: {{{field}}} has the unknown type {kind!r}; :d is an integer, with or without "
+            f"leading zeros, :f a number, and a text has no type: {{{name}}}"
+        )
+    if not name:
+        return _Token(kind, f"{{{field}}}")
+    if not name.isidentifier():
+        better = re.sub(r"\W+", "_", name).strip("_")
+        instead = f": {{{better}{colon}{kind}}}" if better.isidentifier() else ""
+        raise DataError(
+            f"the pattern {text!r}: {name!r} cannot be the name of a factor; use letters, digits and _, and begin with "
+            f"a letter{instead}"
+        )
+    if name in types:
+        raise DataError(f"the pattern {text!r} has two fields {name!r}; give the second another name, or none: {{}}")
+    types[name] = kind
+    return _Token(kind, f"{{{field}}}", f"f{len(types) - 1}")
+
+
+# -- expressions -------------------------------------------------------------------------------------------------------
+
+
+def _is_unsure(tokens: list[_Token] | None) -> bool:
+    """Whether texts of one name may have several lengths; where the last is not named, only the first ones matter."""
+    texts = [token for token in tokens or () if token.kind in ("", "*")]
+    return len(texts) > 1 and bool(texts[-1].group)
+
+
+def _join(folders: Sequence[list[_Token] | None], last: list[_Token] | None, ending: str, longest: bool) -> str:
+    """Expression of a whole path, with texts as short or as long as they can be; None is any number of folders."""
+    many = "(?:[^/]+/)*" + "?" * (not longest)
+    begin = "".join(many if folder is None else _expression(folder, longest) + "/" for folder in folders)
+    return begin + (f"(?:[^/]+/)*[^/]*{ending}" if last is None else _expression(last, longest, not ending) + ending)
+
+
+def _expression(tokens: Sequence[_Token], longest: bool, ends: bool = False) -> str:
+    """Expression of one name; its last field is the ending where it `ends` so."""
+    parts = []
+    for place, token in enumerate(tokens):
+        if token.kind is None:
+            parts.append(_SPECIAL.sub(r"\\\1", token.text))
+            continue
+        before, after = (tokens[at].kind if 0 <= at < len(tokens) else None for at in (place - 1, place + 1))
+        how = "" if longest else "?"
+        if token.kind in _NUMBERS:
+            body = _NUMBERS[token.kind]
+        elif ends and place == len(tokens) - 1:
+            body = "[^/.]+"
+        elif token.kind == "*":
+            body = f"[^/]*{how}"
+        elif before in _NUMBERS:
+            body = f"[^/0-9][^/]*{how}"  # the number has all digits
+        elif after in _NUMBERS:
+            body = "[^/]*?[^/0-9]"  # so has the one that follows, and its sign
+        else:
+            body = f"[^/]+{how}"
+        parts.append(f"(?P<{token.group}>{body})" if token.group else f"(?:{body})")
+    return "".join(parts)

@@ -1,0 +1,195 @@
+"""Factors of a torch dataset: what it keeps in attributes, as torchvision's do, else what its items have."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Array
+from setsup.datasets.own.factor_sources import Kinds, plain_column, read_factors
+from setsup.datasets.own.torch.fields import Items, field_keys, is_value, pick, plain_value, read_item
+from setsup.errors import DataError, near
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.progress import progress
+
+__all__ = ["find_factors", "innermost"]
+
+_TARGETS = ("targets", "labels")  # torchvision's STL10 and SVHN have the second
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Values of a factor, and the names of classes that they number, if any."""
+
+    values: Array
+    classes: tuple[str, ...] = ()
+
+    def take(self, rows: Any) -> "Column":
+        """Values of some rows."""
+        return Column(self.values[np.asarray(rows, np.int64)], self.classes)
+
+    def named(self) -> list[Any]:
+        """Names of the classes; None for −1, which torchvision gives to what has no label."""
+        return [self.classes[code] if code >= 0 else None for code in self.values.tolist()]
+
+
+Columns = dict[str, Column]
+
+
+def innermost(dataset: Any) -> Any:
+    """The dataset of which this is a subset."""
+    while _is_subset(dataset):
+        dataset = dataset.dataset
+    return dataset
+
+
+def find_factors(dataset: Items, given: Any, name: str, first: Any, kinds: Kinds) -> tuple[FactorTable, frozenset[str]]:
+    """Table of the factors, and the fields of items that it was read from.
+
+    `first` is the first item.
+    """
+    keys = field_keys(first)
+    fields = _named_fields(given, keys, name)
+    if given is not None and fields is None:
+        return read_factors(given, len(dataset), name, kinds), frozenset()
+    if fields is None:
+        columns = _stored(dataset)
+        if columns:
+            return _table(columns, kinds), frozenset(columns)
+        fields = {field: field for field, key in keys.items() if is_value(pick(first, key, name, 0))}
+    if not fields:
+        raise DataError(
+            f"{name} has no targets, and its items no values that could be factors; give them as "
+            "factors={'name': values}"
+        )
+    values = _read_items(dataset, {label: keys[field] for label, field in fields.items()}, name)
+    return FactorTable.from_values(values, kinds=kinds), frozenset(fields.values())
+
+
+# -- of items ----------------------------------------------------------------------------------------------------------
+
+
+def _named_fields(given: Any, keys: Mapping[str, Any], name: str) -> dict[str, str] | None:
+    """Fields by the names of factors; None where values are given, or nothing."""
+    if isinstance(given, str | int) and not isinstance(given, bool):
+        given = [given]
+    if isinstance(given, Mapping) and given and all(isinstance(one, str | int) for one in given.values()):
+        return {str(label): _field(one, keys, name) for label, one in given.items()}
+    if isinstance(given, Sequence) and given and all(isinstance(one, str | int) for one in given):
+        fields = [_field(one, keys, name) for one in given]
+        return dict(zip(fields, fields, strict=True))
+    return None
+
+
+def _field(given: str | int, keys: Mapping[str, Any], name: str) -> str:
+    for field, key in keys.items():
+        if given == field or (isinstance(given, int) and given == key):
+            return field
+    raise DataError(f"items of {name} have no field {given!r}{near(given, keys)}")
+
+
+def _read_items(dataset: Items, keys: Mapping[str, Any], name: str) -> dict[str, list[Any]]:
+    """Read values of all items, in one pass."""
+    found: dict[str, list[Any]] = {label: [] for label in keys}
+    with progress(len(dataset), f"reading the factors of {name}", "items") as advance:
+        for row in range(len(dataset)):
+            item = read_item(dataset, row, name)
+            for label, key in keys.items():
+                value = pick(item, key, name, row)
+                if not is_value(value):
+                    raise DataError(
+                        f"{label} of item {row} of {name} is a {type(value).__name__}, no single value; leave it out "
+                        "of factors="
+                    )
+                found[label].append(plain_value(value))
+            advance()
+    return found
+
+
+# -- of attributes -----------------------------------------------------------------------------------------------------
+
+
+def _table(columns: Columns, kinds: Kinds) -> FactorTable:
+    values: dict[str, Any] = {
+        label: column.named() if column.classes else column.values for label, column in columns.items()
+    }
+    known = [
+        Factor(label, Kind.NOMINAL, column.classes)
+        for label, column in columns.items()
+        if column.classes and label not in (kinds or {})
+    ]
+    return FactorTable.from_values(values, known, kinds=kinds)
+
+
+def _stored(dataset: Any) -> Columns | None:
+    """Columns that a dataset keeps beside its items; None where there are none."""
+    finders: tuple[Callable[[Any], Columns | None], ...] = (_of_subset, _of_parts, _of_tensors, _of_targets)
+    return next((found for find in finders if (found := find(dataset))), None)
+
+
+def _is_subset(dataset: Any) -> bool:
+    return hasattr(dataset, "dataset") and hasattr(dataset, "indices")
+
+
+def _of_subset(dataset: Any) -> Columns | None:
+    if not _is_subset(dataset):
+        return None
+    whole = _stored(dataset.dataset)
+    return whole and {label: column.take(dataset.indices) for label, column in whole.items()}
+
+
+def _of_parts(dataset: Any) -> Columns | None:
+    """Columns of a ``ConcatDataset``, whose parts all have them."""
+    if not (hasattr(dataset, "datasets") and hasattr(dataset, "cumulative_sizes")):
+        return None
+    found = [_stored(part) for part in dataset.datasets]
+    parts = [part for part in found if part]
+    if not parts or len(parts) < len(found) or len({frozenset(part) for part in parts}) > 1:
+        return None
+    return {label: _joined([part[label] for part in parts]) for label in parts[0]}
+
+
+def _joined(columns: list[Column]) -> Column:
+    if len({column.classes for column in columns}) > 1 and all(column.classes for column in columns):
+        # one class may have different numbers in the parts
+        classes = tuple(dict.fromkeys(name for column in columns for name in column.classes))
+        places = {name: code for code, name in enumerate(classes)}
+        codes = [places.get(name, -1) for column in columns for name in column.named()]
+        return Column(np.asarray(codes, np.int64), classes)
+    same = len({column.classes for column in columns}) == 1
+    return Column(np.concatenate([column.values for column in columns]), columns[0].classes if same else ())
+
+
+def _of_tensors(dataset: Any) -> Columns | None:
+    """Columns of a ``TensorDataset``: its further tensors of one axis."""
+    tensors = getattr(dataset, "tensors", None)
+    if not isinstance(tensors, tuple) or not all(hasattr(tensor, "detach") for tensor in tensors):
+        return None
+    names = list(field_keys(tensors))
+    further = {label: tensor for label, tensor in zip(names[1:], tensors[1:], strict=True) if tensor.ndim == 1}
+    return {label: Column(np.asarray(plain_column(tensor))) for label, tensor in further.items()}
+
+
+def _of_targets(dataset: Any) -> Columns | None:
+    """The column ``target`` of torchvision's ``targets`` and ``classes``."""
+    for attribute in _TARGETS:
+        given = getattr(dataset, attribute, None)
+        if given is None or isinstance(given, str | Mapping) or not hasattr(given, "__len__"):
+            continue
+        if len(given) != len(dataset):
+            continue
+        values = np.asarray(plain_column(given))
+        if values.ndim == 1 and values.dtype.kind in "biufU":
+            return {"target": Column(values, _classes(dataset, values))}
+    return None
+
+
+def _classes(dataset: Any, values: Array) -> tuple[str, ...]:
+    """Names of the classes that the values number; nothing where they do not."""
+    given = getattr(dataset, "classes", None)
+    if not isinstance(given, Sequence) or isinstance(given, str) or values.dtype.kind not in "iu" or not len(values):
+        return ()
+    names = tuple(given)
+    plain = all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
+    return names if plain and -1 <= values.min() and values.max() < len(names) else ()

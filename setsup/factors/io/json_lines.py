@@ -1,0 +1,92 @@
+"""Files with one JSON object per line as Arrow batches, and their errors as sentences."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from setsup.errors import DataError, brief
+from setsup.factors.io.infer import arrow_array
+from setsup.factors.io.text_file import LINE, TextFile, explain_errors
+
+__all__ = ["JsonLines"]
+
+ROWS = 1 << 16
+"""Rows of a block."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """A text file with one JSON object per line, surveyed by :meth:`of`.
+
+    Attributes
+    ----------
+    text : TextFile
+        The file.
+    names : list of str
+        Keys of all lines whose values can be factors, in the order in which they appear; those with lists or objects
+        are left out.
+
+    """
+
+    text: TextFile
+    names: list[str]
+
+    @classmethod
+    def of(cls, path: Path) -> "JsonLines":
+        """Find the keys of all lines."""
+        text = TextFile.of(path)
+        names: dict[str, bool] = {}
+        rows = 0
+        for rows, row in enumerate(_objects(text), 1):  # noqa: B007  the last number counts the rows
+            for name, value in row.items():
+                names[name] = names.get(name, True) and type(value) not in (list, dict)
+        if not rows:
+            raise DataError(f"{path} has no rows; each line is expected to be a JSON object")
+        return cls(text, [name for name, plain in names.items() if plain])
+
+    def blocks(self) -> Iterator[Any]:
+        """Read the rows from the first on, as Arrow record batches."""
+        rows: list[dict[str, Any]] = []
+        first = 0
+        for row in _objects(self.text):
+            rows.append(row)
+            if len(rows) == ROWS:
+                yield self._batch(rows, first)
+                first, rows = first + ROWS, []
+        if rows:
+            yield self._batch(rows, first)
+
+    def _batch(self, rows: list[dict[str, Any]], first: int) -> Any:
+        import pyarrow as pa
+
+        arrays = [arrow_array(name, [row.get(name) for row in rows], first) for name in self.names]
+        return pa.RecordBatch.from_arrays(arrays, names=self.names)
+
+
+def _objects(text: TextFile) -> Iterator[dict[str, Any]]:
+    path, number = text.path, 0
+    with explain_errors(path), text.open() as file:
+        while line := file.readline(LINE + 1):
+            number += 1
+            if len(line) > LINE:
+                raise DataError(f"{path}, line {number}: it is longer than {LINE >> 20} MB; write one object per line")
+            line = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
+            if not line:
+                continue
+            try:
+                found = json.loads(line.decode())
+            except UnicodeDecodeError:
+                raise
+            except (ValueError, RecursionError) as error:
+                raise DataError(
+                    f"{path}, line {number}: it is not one whole JSON object ({str(error)[:80]}); write one "
+                    "object per line"
+                ) from None
+            if type(found) is not dict:
+                hint = ", as pandas does with orient='records', lines=True" if type(found) is list else ""
+                raise DataError(f"{path}, line {number}: {brief(found)} is no JSON object; write one per line{hint}")
+            yield found

@@ -1,0 +1,1 @@
+"""Sheets of datasets that display themselves, and their files."""

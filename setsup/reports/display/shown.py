@@ -1,0 +1,127 @@
+"""What a sheet shows: draws or bare rows, checked, as a block of draws with the table that describes them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_array
+from setsup.datasets import Dataset
+from setsup.errors import DataError
+from setsup.factors.stored import check_rows
+from setsup.factors.table import FactorTable
+from setsup.random import fold, permute
+from setsup.samplers.draw import Draw
+from setsup.samplers.sampler import Sampler
+
+__all__ = ["Shown", "find_shown"]
+
+_ROWS = 24  # of a dataset of which no rows are named
+_NOUNS = {"DomainSampler": "domain", "OrbitSampler": "orbit", "TripletSampler": "triplet"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown: a block of draws, and where it comes from."""
+
+    dataset: Dataset
+    table: FactorTable
+    draws: Draw
+    sampler: Sampler | None
+    bare: bool = False
+    """Whether these are row numbers of the caller rather than a draw."""
+    rows: str = ""
+    """What a single set of bare rows is called."""
+    single: bool = False
+    """Whether this is one step whose number is not known."""
+
+    @property
+    def noun(self) -> str:
+        """What the units of the draws are called."""
+        if self.sampler is None:
+            return "set" if self.draws.canonical is None else "orbit"
+        return _NOUNS.get(type(self.sampler).__name__, "set")
+
+    @property
+    def counter(self) -> str:
+        """What a step is called: the steps of a block that does not start with step 0 have other numbers."""
+        if self.sampler is None:
+            return "draw"
+        return "step" if np.array_equal(self.sampler[0].indices, self.draws.indices[0]) else "draw"
+
+    def argument(self, name: str) -> Any:
+        """An argument of the sampler, None where it is not known."""
+        return None if self.sampler is None else self.sampler.arguments.get(name)
+
+
+def find_shown(dataset: Dataset, draws: Any, sampler: Sampler | None) -> Shown:
+    """Check what `show` was given; DataError, RowError where it is nothing to show."""
+    table = dataset.factors if sampler is None else sampler.table
+    if isinstance(draws, Draw):
+        single = draws.indices.ndim == 2
+        block = _block(draws) if single else draws
+        _check_draw(dataset, table, block)
+        return Shown(dataset, table, block, sampler, single=single)
+    if draws is None:
+        count = min(_ROWS, len(dataset))
+        rows = np.sort(permute(fold(0, 0), len(dataset), np.arange(count)))
+        words = f"{count:,} of {len(dataset):,} rows" if count < len(dataset) else f"{count:,} rows"
+    else:
+        if isinstance(draws, Sampler) or hasattr(draws, "indices"):
+            raise DataError(
+                f"draws of show must be a draw or row numbers, not a {type(draws).__name__}; give it one step, such as "
+                "sampler[0]"
+            )
+        rows = np.atleast_1d(check_rows(check_array(draws, "draws of show", DataError), len(dataset)))
+        words = f"{rows.size:,} rows" if rows.size != 1 else f"row {rows.item():,}"
+    if rows.ndim > 3 or not rows.size:
+        raise DataError(
+            f"draws of show must be row numbers of the shape (n,), (sets, size) or (steps, sets, size), at least one, "
+            f"not {rows.shape}"
+        )
+    single = rows.ndim < 3
+    stacked = rows.reshape((1,) * (3 - rows.ndim) + rows.shape)
+    found = Draw(stacked, _equal(dataset.factors, stacked))
+    return Shown(dataset, dataset.factors, found, None, True, "" if rows.ndim > 1 else words, single)
+
+
+def _equal(table: FactorTable, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
+    """Codes of the factors that are equal within sets, as those that a draw fixes."""
+    found = {}
+    for factor in table.factors:
+        if factor.role in ("variation", "part"):
+            codes = table.codes(factor.name, rows)
+            equal = (codes == codes[..., :1]).all(axis=-1)
+            if equal.any():
+                found[factor.name] = np.where(equal, codes[..., 0], np.nan if factor.levels is None else -1)
+    return found
+
+
+def _block(draw: Draw) -> Draw:
+    """A block of one step."""
+    return Draw(
+        draw.indices[None],
+        {name: np.asarray(codes)[None] for name, codes in draw.inactive.items()},
+        None if draw.mask is None else draw.mask[None],
+        None if draw.canonical is None else draw.canonical[None],
+    )
+
+
+def _check_draw(dataset: Dataset, table: FactorTable, draws: Draw) -> None:
+    """Refuse the draw of another table, before a caption says something wrong."""
+    if draws.indices.ndim != 3 or not draws.indices.size:
+        raise DataError(f"a draw that is shown has the shape (sets, size), not {draws.indices.shape}")
+    check_rows(draws.indices, len(dataset))
+    for name, codes in draws.inactive.items():
+        if name not in table.names:
+            raise DataError(
+                f"the draw fixes {name!r}, which is no factor of {dataset.name}: show it with the dataset that it was "
+                "drawn from, or with its sampler, show(dataset, draw, sampler)"
+            )
+        levels = table[name].levels
+        if levels is not None and len(levels) <= np.max(codes, initial=-1):
+            raise DataError(
+                f"the draw fixes {name} at level {np.max(codes)}, but {dataset.name} has {len(levels):,}: show it with "
+                "the dataset that it was drawn from"
+            )

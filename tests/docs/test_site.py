@@ -1,0 +1,128 @@
+"""What the build of the site makes of manifests, names and extras, and what it refuses."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import setsup
+from setsup.files import load_manifest, manifest_names
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+pytestmark = pytest.mark.usefixtures("hooks")
+
+
+def test_every_dataset_has_a_card_with_what_the_filters_read() -> None:
+    import gallery
+
+    cards = re.findall(r"<article class=\"dataset\" (.*?) markdown>(.*?)</article>", gallery.gallery(), re.DOTALL)
+    for name, (attributes, text) in zip(manifest_names(), cards, strict=True):
+        manifest, data = load_manifest(name), dict(re.findall(r'data-(\w+)="([^"]*)"', attributes))
+        assert data["factors"].split() == [factor.name for factor in manifest.factors]
+        assert data["samples"] == str(manifest.samples or "")
+        assert data["fetch"] in ("nothing", "small", "large", "unstated")
+        assert f"Licence: {manifest.licence.name}" in text
+        assert len(re.findall(r"(?:drawn|rendered) by setsup|from the dataset", text)) == 1
+    script = (DOCS / "gallery.js").read_text()
+    assert all(f'["{kind}", ' in script for kind in ("nothing", "small", "large", "unstated"))
+    kinds = {name: gallery.licence_kind(load_manifest(name)) for name in manifest_names()}
+    assert all(f'["{kind}", ' in script for kind in kinds.values())
+    wanted = {"shapes3d": "open", "dsprites": "open", "celeba": "research", "multi-pie": "signed", "mnist": "unstated"}
+    assert {name: kinds[name] for name in wanted} == wanted
+
+
+def test_only_images_that_may_be_shown_are_genuine() -> None:
+    import illustrations
+
+    genuine = [name for name in manifest_names() if illustrations.origin(name) == "from the dataset"]
+    assert genuine == ["shapes3d"]
+    assert load_manifest("shapes3d").licence.name == "Apache-2.0"
+
+
+@pytest.mark.parametrize("name", ["mnist", "shapes3d-procedural", "table"])
+def test_the_images_of_the_gallery_can_be_made_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import illustrations
+
+    monkeypatch.syspath_prepend(str(ROOT))
+    made = np.asarray(illustrations.illustration(name).convert("RGB"), float)
+    with Image.open(illustrations.FOLDER / f"{name}.webp") as opened:
+        found = np.asarray(opened.convert("RGB"), float)
+    # compressed with a loss
+    assert np.abs(made - found)[np.asarray(opened.convert("RGBA"))[..., 3] == 255].mean() < 8
+
+
+def test_the_page_of_setsup_lists_every_public_name_with_a_link_to_its_documentation() -> None:
+    import public
+
+    text = public.names()
+    rows = dict(re.findall(r"^\| \[`(\w+)`\]\(([^)]*)\) \| \S.*\.? \|$", text, re.MULTILINE))
+    assert {*rows, "__version__"} == {*setsup.__all__, "open"}
+    for name, link in rows.items():
+        page, _, path = link.partition("#")
+        documented = (DOCS / "api" / page).read_text() if page else text
+        assert f"::: {path}\n" in f"{documented}\n", name
+
+
+def test_the_page_of_setsup_documents_a_name_that_no_other_page_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    import public
+
+    monkeypatch.setattr(public, "_documented", dict)
+    text = public.names()
+    assert "| [`load`](#setsup.load) | Open a benchmark by its name; nothing is ever downloaded. |" in text
+    assert "\n::: setsup.load" in text
+
+
+def test_the_install_page_has_every_extra() -> None:
+    import extras
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    table = extras.table()
+    for name in {*project["optional-dependencies"]} - {"all", "docs", "dev"}:
+        assert f"| `{name}` | `" in table, name
+    assert "`pip install timm`" in table
+
+
+def site(folder: Path, entries: list[tuple[str, str, str]], page: str = "<p>") -> Path:
+    """A site as mkdocs writes it: an index of pages, titles and texts, and one page."""
+    (folder / "search").mkdir()
+    docs = [{"location": place, "title": title, "text": text} for place, title, text in entries]
+    (folder / "search" / "search_index.json").write_text(json.dumps({"docs": docs}))
+    (folder / "a.html").write_text(page)
+    return folder
+
+
+def test_the_search_prefers_titles_and_many_mentions() -> None:
+    import built
+
+    entries = [
+        {"location": "changelog.html", "title": "conda", "text": "conda conda"},
+        {"location": "speed.html", "title": "Speed", "text": "A word about conda."},
+        {"location": "many.html#x", "title": "Else", "text": "<p>conda</p> and conda, conda"},
+        {"location": "install.html#conda", "title": "conda and uv", "text": "An environment"},
+        {"location": "none.html", "title": "miniconda", "text": "condaforge"},
+    ]
+    assert built.ranked(entries, "Conda") == ["install", "many", "speed"]
+    assert built.ranked(entries, "conda environment") == ["install"]
+    boosted = [*entries, {"location": "b.html", "title": "B", "text": "conda", "boost": 9}]
+    assert built.ranked(boosted, "conda")[0] == "b"
+
+
+def test_a_site_that_loads_from_elsewhere_or_hides_a_page_is_refused(tmp_path: Path) -> None:
+    import built
+    from mkdocs.exceptions import PluginError
+
+    entries = [(f"{pages[0]}.html", words, words) for words, pages in built.WANTED.items()]
+    folder = site(tmp_path, entries, '<link href="https://a.example/font.css"><a href="https://b.example">')
+    with pytest.raises(PluginError, match=r"^a.html loads <link href=\"https://$"):
+        built.on_post_build({"site_dir": str(folder)})
+    (folder / "a.html").write_text('<script src="assets/a.js"></script><a href="https://b.example">')
+    built.on_post_build({"site_dir": str(folder)})
+    without = [entry for entry in entries if entry[1] != "conda"]
+    (tmp_path / "other").mkdir()
+    with pytest.raises(PluginError, match=r"^the search for 'conda' finds nothing, not install$"):
+        built.on_post_build({"site_dir": str(site(tmp_path / "other", without))})
