@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     import numpy.typing as npt
 
@@ -20,11 +22,16 @@ Shapes = dict[str | None, tuple[int, ...]]
 
 
 def write_embeddings(
-    folder: Path, trained: "TrainedRun", dataset: "Dataset", rows: "npt.NDArray[np.int64] | None"
+    folder: Path,
+    trained: "TrainedRun",
+    dataset: "Dataset",
+    rows: "npt.NDArray[np.int64] | None",
+    on_size: "Callable[[tuple[int, ...]], None] | None" = None,
 ) -> tuple[dict[str, Path], Shapes]:
     """Embed rows, and write all files or none of them; their paths, and the shapes of embeddings by name.
 
-    Embeddings are written as they are computed: maps of many rows need no memory.
+    Embeddings are written as they are computed: maps of many rows need no memory. `on_size` gets the shape of each file
+    of embeddings before it is written.
     """
     import numpy as np
     import pyarrow.parquet as pq
@@ -41,6 +48,8 @@ def write_embeddings(
             return stack.enter_context(written(folder / file))
 
         def allocate(name: str | None, shape: tuple[int, ...]) -> "npt.NDArray[np.float32]":
+            if on_size is not None:
+                on_size(shape)
             file = "embeddings.npy" if name is None else f"embeddings-{name}.npy"
             return open_memmap(begin(file), "w+", np.float32, shape)
 

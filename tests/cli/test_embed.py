@@ -1,7 +1,10 @@
 """``setsup embed``: embeddings and factors of the same rows in the same order."""
 
 import gzip
+import os
 import shutil
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -272,3 +275,29 @@ def test_an_error_without_words(
     found = setsup("embed", trained, *MEAN)
     assert found.code == 2
     assert found.err == f"setsup: the method of {RUN} cannot embed mnist, split train: {error.__name__}\n"
+
+
+@pytest.mark.long("kills and interruptions")
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_what_is_stopped_leaves_no_file_and_what_is_large_is_said_before(
+    setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(method: object, dataset: object, rows: object, allocate: Callable[..., Any], **_: object) -> None:
+        allocate(None, (3, 4, 5, 2))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("setsup.experiments.embedding.embed_all", stopped)
+    monkeypatch.setattr("setsup_cli.commands.embed._LARGE", 400)
+    before = sorted(trained.rglob("*"))
+    found = setsup("embed", trained, *MEAN)
+    assert (found.code, found.err) == (130, "setsup: stopped\n")
+    assert found.out.splitlines()[-1] == "writing 480 bytes: float32 3 × 4 × 5 × 2"
+    assert [path for path in sorted(trained.rglob("*")) if path.is_file()] == [one for one in before if one.is_file()]
+
+
+@pytest.mark.long("trainings")
+def test_an_export_makes_no_folder(setsup: Run, trained: Path) -> None:
+    found = setsup("export", trained, "nowhere/weights.pt", *MEAN)
+    assert (found.code, found.out) == (2, "")
+    assert "there is no folder nowhere; make it, or name another FILE" in found.err
+    assert not Path("nowhere").exists()

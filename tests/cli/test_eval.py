@@ -207,7 +207,7 @@ def test_unfinished_runs_and_substitutes_are_labelled(
 def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence: str) -> None:
     found = setsup("eval", *words)
     assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: ")
+    assert found.err.startswith(("setsup: ", '{"error": "'))
     assert found.err.count("\n") == 1
     assert sentence in found.err
 

@@ -1,3 +1,4 @@
+import json
 import logging
 import os
 import subprocess
@@ -241,7 +242,9 @@ def test_a_full_disk_under_standard_output_gets_one_sentence(words: list[str]) -
         done = subprocess.run(
             [sys.executable, "-c", command], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120
         )
-    assert done.stderr == "setsup: standard output cannot be written: No space left on device\n"
+    sentence = "standard output cannot be written: No space left on device"
+    told = json.loads(done.stderr)["error"] if "--json" in words else done.stderr
+    assert told == (sentence if "--json" in words else f"setsup: {sentence}\n")
     assert done.returncode == 2
 
 

@@ -150,7 +150,7 @@ def test_other_samplers_write_their_roles(setsup: Run, tmp_path: Path) -> None:
     assert (arrays["canonical"] % 15 == 7).all()
     assert (arrays["canonical"] // 15 == arrays["indices"][..., 0] // 15).all()
     found = setsup("sample", *SAMPLERS["triplets"])
-    assert np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"].shape == (1, 9, 3)
+    assert np.load(tmp_path / "setsup-samples-2" / "draws.npz")["indices"].shape == (1, 9, 3)
     assert "anchor and positive share" in found.out
 
 

@@ -100,7 +100,7 @@ class TestFiles:
             ("preset: abc/fig3a\nsettings: {1: 2}", "settings must be a mapping with strings as names, and 1 is none"),
             ("preset: abc/fig3a\nseeds: [x]", "mine.yaml: seeds must be a list of integers, not ['x']"),
             ("preset: abc/fig3a\nconfig: {presision: bf16}", "mine.yaml: config: there is no setting 'presision'; did"),
-            ("preset: abc/fig3a\nconfig: {devices: 0}", "mine.yaml: config: at least one device"),
+            ("preset: abc/fig3a\nconfig: {devices: 0}", "mine.yaml: config: devices must be 1 or more, not 0"),
             ("preset: own/mean\nfile: gone.py", "gone.py"),
         ],
     )

@@ -388,8 +388,8 @@ def test_without_a_terminal_there_is_a_line_a_minute(
         ({"profiler": "xla"}, "^the setting profiler takes .*, not 'xla'$"),
         ({"accelerator": "tpu"}, "^the setting accelerator takes 'auto' or 'cpu' or 'gpu', not 'tpu'$"),
         ({"log": ("csv",)}, r"^the setting log takes .* not \('csv',\)$"),
-        ({"devices": 0}, "^at least one device on one node trains, not 0 on 1$"),
-        ({"nodes": -1}, "^at least one device on one node trains, not 1 on -1$"),
+        ({"devices": 0}, "^devices must be 1 or more, not 0$"),
+        ({"nodes": -1}, "^nodes must be 1 or more, not -1$"),
         ({"devices": "auto"}, "^the setting devices takes int, not 'auto'$"),
     ],
 )

@@ -1,11 +1,13 @@
 """``setsup embed``: computes embeddings of a dataset with a trained method, or with any encoder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from setsup.errors import FactorError, SetsupError, need
+from setsup.files import readable_size
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, python_command
@@ -26,6 +28,7 @@ from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.source import check_root, open_source, read_source_options
 from setsup_cli.parsing.values import write_literal
 from setsup_cli.runs import check_device, describe_run, opened
+from setsup_cli.stopping import sigterm_as_interrupt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +45,8 @@ embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions)
 several embeddings embeddings-NAME.npy of each; factors.parquet, the factors of the same rows, which
 setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. The last lines
 printed are the paths."""
+
+_LARGE = 1_000_000_000  # bytes
 
 Where = Annotated[str | None, declared("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\".")]
 
@@ -142,7 +147,8 @@ def run(options: "Options | ByEncoder") -> int:
         many = f"{len(dataset):,}" if rows is None else f"{len(rows):,} of {len(dataset):,}"
         say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
     try:
-        files, shapes = write_embeddings(folder, trained, dataset, rows)
+        with sigterm_as_interrupt():
+            files, shapes = write_embeddings(folder, trained, dataset, rows, _say_size(options))
     except (RuntimeError, ValueError, LookupError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"{job.who} cannot embed {_named(dataset, split)}: {reason}") from error
@@ -162,6 +168,17 @@ def run(options: "Options | ByEncoder") -> int:
     loaded = f'embeddings = numpy.load({write_literal(str(array))}, mmap_mode="r")'
     advise(options, python_command("import numpy, setsup", loaded, factors))
     return 0
+
+
+def _say_size(options: "Options | ByEncoder") -> Callable[[tuple[int, ...]], None]:
+    """Print what is to be written where that is much, before it is computed."""
+
+    def say_size(shape: tuple[int, ...]) -> None:
+        size = 4 * prod(shape)
+        if size > _LARGE and not options.json:
+            say(f"writing {readable_size(size)}: float32 {' × '.join(f'{length:,}' for length in shape)}")
+
+    return say_size
 
 
 def _of_run(options: Options) -> _Job:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from setsup.errors import need
+from setsup.errors import DataError, need
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, python_command
 from setsup_cli.output import say, show_json
@@ -43,6 +43,8 @@ def run(options: Options) -> int:
     check_root(options.root)
     found = opened(options.run, options.preset, options.checkpoint)
     path = expanded(options.file)
+    if not path.parent.is_dir():
+        raise DataError(f"there is no folder {path.parent}; make it, or name another FILE", file=path.parent)
     about = export(found, path, root=options.root)
     if options.json:
         show_json({"run": str(found.folder), "file": str(path), **about})

@@ -55,6 +55,15 @@ def _names(context: object) -> Iterable[str]:
     return manifest_names()
 
 
+def _names_and_paths(context: Any) -> Iterable[str]:
+    """Names of datasets, and files and folders that begin with the word."""
+    from glob import escape, glob
+
+    yield from _names(context)
+    word = context.incomplete
+    yield from glob(escape(word) + "*") if word else ()
+
+
 Dataset = Annotated[str, option("DATASET", "A name of `setsup datasets`.", completer=_names)]
 MaybeDataset = Annotated[
     str | None,
@@ -63,7 +72,7 @@ MaybeDataset = Annotated[
         "A name of `setsup datasets`; a CSV, Parquet or JSON lines file; a folder, zip or tar of images; a folder of "
         "`setsup render` or of a Hugging Face dataset; or a folder or address of shards.",
         DEFAULT,
-        completer=_names,
+        completer=_names_and_paths,
     ),
 ]
 Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.")]

@@ -74,11 +74,11 @@ def describe(asked: Asked) -> Iterator[str]:
 def shown(key: str, value: Any) -> str:
     """A value of a setting, as the command line takes it."""
     if key != "data.options":
-        return write_value(value)
+        return write_value(value) or "none of them"
     options = dict(value)
     if "kinds" in options:
         options["kinds"] = tuple(f"{name}={kind}" for name, kind in options["kinds"])
-    return write_value(write_options(options))
+    return write_value(write_options(options)) or "none of them"
 
 
 def _devices(config: "RunConfig") -> str:
@@ -132,7 +132,9 @@ def describe_result(found: dict[str, Any]) -> Iterator[str]:
     if found["steps"]:
         rate = found["images_per_second"]
         seconds = found["seconds"]
-        parts = [f"{found['steps']:,} steps", f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"]
+        all_of_them = f", of which {found['steps'] - found['from_step']:,} now" if found["from_step"] else ""
+        spent = f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+        parts = [f"{found['steps']:,} steps{all_of_them}", f"{spent} in all" if all_of_them else spent]
         parts += [f"{rate:,.0f} images/s"] if rate is not None else []
         yield "  " + ", ".join([*parts, *(f"{name} {number(value)}" for name, value in found["metrics"].items())])
 

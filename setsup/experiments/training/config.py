@@ -66,7 +66,8 @@ class RunConfig:
         """Check them."""
         check(self, asdict(self))
         if self.devices < 1 or self.nodes < 1:
-            raise SetsupError(f"at least one device on one node trains, not {self.devices} on {self.nodes}")
+            name, number = ("devices", self.devices) if self.devices < 1 else ("nodes", self.nodes)
+            raise SetsupError(f"{name} must be 1 or more, not {number}")
         if self.keep_best is not None:
             split_metric(self.keep_best)
         if self.keep_every is not None and self.keep_every < 1:
