@@ -5,7 +5,10 @@ kind is a bug.
 """
 
 import difflib
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +23,7 @@ __all__ = [
     "RowError",
     "SamplerError",
     "SetsupError",
+    "about_file",
     "brief",
     "imported",
     "near",
@@ -28,11 +32,50 @@ __all__ = [
 
 _SHOWN = 16
 _LETTERS = 80
+_ALSO = {"jpg": "jpeg", "opengl": "gl", "egl": "gl", "download": "fetch", "list": "datasets", "ls": "datasets"}
+"""Other names of what setsup calls so; no letters are missing in them."""
+_COMMAND = re.compile(r"\(([^()]*`[^`]*`[^()]*)\)$|: (`[^`]*`)$")
+"""A command at the end of a sentence: in parentheses, or after a colon."""
 _SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
 
 
 class SetsupError(Exception):
-    """Base class of all errors: one sentence that says what is wrong, where, and what to do next."""
+    """Base class of all errors: one sentence that says what is wrong, where, and what to do next.
+
+    Parameters
+    ----------
+    *args : object
+        The sentence.
+    file : path-like, optional
+        The file, folder or archive at fault, if the error is about one.
+
+    Attributes
+    ----------
+    file : str or None
+        That file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> error = SetsupError("a.csv has no rows; add some", file=Path("a.csv"))
+    >>> error.file, error.hint
+    ('a.csv', 'add some')
+
+    """
+
+    def __init__(self, *args: object, file: "str | os.PathLike[str] | None" = None) -> None:
+        super().__init__(*args)
+        self.file = None if file is None else os.fspath(file)
+
+    @property
+    def hint(self) -> str | None:
+        """The end of the sentence that says what to do: after its last semicolon, or a command at its end."""
+        sentence = str(self)
+        _, semicolon, told = sentence.partition("\n")[0].rpartition("; ")
+        if not semicolon:
+            found = _COMMAND.search(sentence)
+            told = found[1] or found[2] if found else ""
+        return told or None
 
 
 class DataError(SetsupError):
@@ -48,6 +91,8 @@ class DamagedFile(DataError):
         Which file it is, and what is wrong with it.
     fix : str
         What to do about it.
+    file : path-like, optional
+        Its path.
 
     Examples
     --------
@@ -56,18 +101,25 @@ class DamagedFile(DataError):
 
     """
 
-    def __init__(self, what: str, fix: str = "fetch it again") -> None:
+    def __init__(self, what: str, fix: str = "fetch it again", *, file: "str | os.PathLike[str] | None" = None) -> None:
         # both are arguments, so that a pickled error keeps its one remedy
-        super().__init__(what, fix)
+        super().__init__(what, fix, file=file)
 
     def __str__(self) -> str:
         """Write one sentence."""
         return "; ".join(self.args)
 
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return str(self.args[1])
+
     @classmethod
     def unreadable(cls, label: object, error: OSError, fix: str = "check its path and permissions") -> "DamagedFile":
         """Make the error for a file that the system refuses to read."""
-        return cls(f"{label} cannot be read: {error.strerror or error}", fix)
+        file = label if isinstance(label, os.PathLike) else error.filename
+        named = isinstance(file, str | os.PathLike)  # not a number or bytes
+        return cls(f"{label} cannot be read: {error.strerror or error}", fix, file=file if named else None)
 
 
 class FactorError(SetsupError):
@@ -88,6 +140,19 @@ class SamplerError(SetsupError):
 
 class EndlessError(SamplerError, TypeError):
     """An infinite sampler has no length; it is a TypeError too, as for all objects without a length."""
+
+
+@contextmanager
+def about_file(file: "str | os.PathLike[str]") -> Iterator[None]:
+    """Name the file at fault in errors about data that name none."""
+    try:
+        yield
+    except LibraryError:
+        raise
+    except DataError as error:
+        if error.file is None:
+            error.file = os.fspath(file)
+        raise
 
 
 def brief(value: object) -> str:
@@ -137,7 +202,9 @@ def near(word: object, known: Iterable[object]) -> str:
     """
     names = [str(name) for name in known]
     sought = {name.lower(): name for name in reversed(names[:_SOUGHT])}
-    close = difflib.get_close_matches(str(word).lower(), sought, n=3)
+    asked = str(word).lower()
+    same = [one for one in (asked, asked.replace("-", "_"), asked.replace("_", "-"), _ALSO.get(asked)) if one in sought]
+    close = same[:1] or difflib.get_close_matches(asked, sought, n=3)
     if close:
         return "; did you mean " + " or ".join(repr(sought[name]) for name in close) + "?"
     shown = ", ".join(names[:_SHOWN]) + (f", … ({len(names)} in all)" if len(names) > _SHOWN else "")

@@ -5,7 +5,7 @@ from functools import wraps
 from html import escape
 from typing import TypeVar
 
-__all__ = ["block", "facts", "image_row", "lines", "never_raises", "table", "text"]
+__all__ = ["block", "counted", "facts", "image_row", "lines", "never_raises", "table", "text"]
 
 T = TypeVar("T")
 
@@ -26,6 +26,11 @@ def text(value: object, longest: int = _LONGEST) -> str:
     found = str(value)
     cut = found if len(found) <= longest else found[: longest - 1] + "…"
     return escape(_printable(cut))
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things, such as ``1 row`` and ``2,000 rows``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def block(title: object, *parts: str) -> str:

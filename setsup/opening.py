@@ -19,7 +19,7 @@ from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.own.huggingface.hub import is_hub_address, may_be_on_hub
 from setsup.datasets.own.image_archive import is_archive, is_image_archive
 from setsup.datasets.registry import check_options, find_opener, opener_options
-from setsup.errors import DataError, near
+from setsup.errors import DataError, about_file, near
 from setsup.factors.io.text_file import SHEETS, TABLES, ending
 from setsup.files.expand_user import expanded
 
@@ -129,7 +129,8 @@ def open(
         raise DataError(f"{source} is {KINDS[kind]}, which needs no other files; leave out the root {root}")
     opener = _find_opener(source, kind)
     check_options(str(source), opener, options)
-    dataset: Dataset = opener(source, **options)
+    with about_file(source):
+        dataset: Dataset = opener(source, **options)
     if split is not None:
         dataset = open_split(dataset, split)
     return dataset if where is None else dataset.where(where)

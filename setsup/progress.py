@@ -1,6 +1,7 @@
 """Progress of long work: a bar on a terminal or in a notebook, elsewhere one line per minute through logging."""
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -37,9 +38,10 @@ def progress(
 ) -> Iterator[Advance]:
     """Show the progress of long work, its speed and the time left.
 
-    On a terminal and in a notebook this is a bar, which disappears when the work ends; work within that has no bar of
-    its own on a terminal. Elsewhere one line per minute is logged at INFO, and rich is not imported; work of less than
-    a minute logs nothing. A level above INFO of the logger ``setsup``, as ``-q`` sets it, silences all of them.
+    On a terminal (not a dumb one) and in a notebook this is a bar, which disappears when the work ends; work within
+    that has no bar of its own on a terminal. Elsewhere one line per minute is logged at INFO, and rich is not imported;
+    work of less than a minute logs nothing. A level above INFO of the logger ``setsup``, as ``-q`` sets it, silences
+    all of them.
     """
     if logging.getLogger("setsup").level > logging.INFO:
         yield _silent
@@ -51,7 +53,7 @@ def progress(
         finally:
             bar.clear()
         return
-    if sys.stderr is None or not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield _Lines(total, what, unit, note)
         return
     from rich.console import Console

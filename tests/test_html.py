@@ -168,7 +168,7 @@ def test_samplers_reports_and_draws() -> None:
     padded = setsup.Draw(
         np.zeros((1, 2), np.int64), {EVIL: np.array([np.nan])}, np.array([[True, False]]), np.zeros(1, np.int64)
     )
-    assert "padding: 1 positions · each with a canonical member" in read(padded).words
+    assert "padding: 1 position · each with a canonical member" in read(padded).words
     assert "not fixed" in read(padded).words
     assert "Draw" in read(setsup.Draw(np.zeros(3, np.int64))).words  # not a draw's shape, and no error
 

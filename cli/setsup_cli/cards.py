@@ -79,9 +79,8 @@ def _print_attributes(card: Mapping[str, Any]) -> None:
     if card.get("options"):
         words = card["options"]
         first = words[0].partition("=")[0]
-        say_prose(
-            f'options: {", ".join(words)}; as in setsup.open("{card["source"]}", {first}=...), or --option {words[0]}'
-        )
+        opened = f'setsup.open("{card["source"]}", {first}=...)'
+        say_prose(f"options: {', '.join(words)}; as in {opened}, or --option {words[0].partition('|')[0]}")
 
 
 def _split_words(split: Mapping[str, Any], levels: Mapping[str, Any]) -> str:

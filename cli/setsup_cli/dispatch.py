@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from setsup.errors import SetsupError, near
+from setsup_cli.failures import say_error
 from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
 
@@ -38,6 +39,18 @@ EXAMPLES = {
     "setsup sample --table photos.csv --inactive subject": "your own images",
 }
 
+_OPTIONS = {
+    "--help, -h": "show this help; `setsup help SUBCOMMAND` shows that of a subcommand",
+    "--version, -V": "show the version",
+    "--install-completion": "install completion for your shell: bash, zsh or fish",
+}
+_COMMON = (
+    "All subcommands have --json (output JSON), --quiet, -q (no progress and no advice on standard error) and "
+    "--verbose, -v (log details to standard error)."
+)
+_BESIDE = 60
+"""Columns from which a description stands beside its name."""
+
 
 def run(words: list[str]) -> int:
     """Run the command to an exit code, with one sentence for what goes wrong."""
@@ -45,11 +58,8 @@ def run(words: list[str]) -> int:
         try:
             code = _run(words)
             write("")  # flush
-        except SetsupError as error:
-            sys.stderr.write(f"setsup: {error}\n")
-            return 2
-        except MemoryError:
-            sys.stderr.write("setsup: not enough memory; use fewer steps, sets or rows\n")
+        except (SetsupError, MemoryError) as error:
+            say_error(error, as_json="--json" in words)
             return 2
         except BrokenPipeError:
             return 141
@@ -58,9 +68,11 @@ def run(words: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     name, rest = (words[0], words[1:]) if words else ("--help", [])
+    if name == "help" and rest and not rest[0].startswith("-"):
+        return _run([*rest, "--help"])
     if name in ("--help", "-h", "help"):
         write(_help())
-    elif name == "--version":
+    elif name in ("--version", "-V"):
         import setsup
 
         write(f"setsup {setsup.__version__}\n")
@@ -89,7 +101,9 @@ def _run_subcommand(name: str, words: list[str]) -> int:
             print_help(subcommand, f"{SUBCOMMANDS[name][0].upper()}{SUBCOMMANDS[name][1:]}.")
         return 0
     parsed = parse(subcommand, words)
-    with _log_to_stderr(parsed.quiet):
+    if parsed.quiet and parsed.verbose:
+        raise SetsupError("--quiet and --verbose exclude each other; leave out one of them")
+    with _log_to_stderr("DEBUG" if parsed.verbose else "WARNING" if parsed.quiet else "INFO"):
         code: int = module.run(parsed)
     return code
 
@@ -104,15 +118,15 @@ def _complete(words: list[str]) -> int:
 
 
 @contextmanager
-def _log_to_stderr(quiet: bool) -> Iterator[None]:
-    """Show on standard error what the library logs; with ``quiet`` only warnings, which turns off progress."""
+def _log_to_stderr(least: str) -> Iterator[None]:
+    """Show on standard error what the library logs from a level on; a level above INFO turns off progress."""
     import logging
 
     log, handler = logging.getLogger("setsup"), logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("setsup: %(message)s"))
     level, propagate = log.level, log.propagate
     log.addHandler(handler)
-    log.setLevel(logging.WARNING if quiet else logging.INFO)
+    log.setLevel(least)
     log.propagate = False
     try:
         yield
@@ -123,16 +137,36 @@ def _log_to_stderr(quiet: bool) -> Iterator[None]:
 
 
 def _help() -> str:
-    subcommands = "\n".join(f"  {name:<10} {line}" for name, line in SUBCOMMANDS.items())
-    examples = "\n".join(f"  {command}\n      {line}" for command, line in EXAMPLES.items())
-    return (
-        "Usage: setsup SUBCOMMAND [OPTIONS]\n\n"
-        "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning.\n\n"
-        f"Subcommands:\n{subcommands}\n\n"
-        "Options:\n"
-        "  --help, -h            show this help; `setsup SUBCOMMAND --help` shows that of a subcommand\n"
-        "  --version             show the version\n"
-        "  --install-completion  install completion for your shell: bash, zsh or fish\n\n"
-        "All subcommands have --json (output JSON) and --quiet, -q (no progress on standard error).\n\n"
-        f"Examples:\n{examples}\n"
-    )
+    import shutil
+    import textwrap
+
+    width = shutil.get_terminal_size((120, 24)).columns - 1
+
+    def wrap(text: str, first: str = "", indent: int = 0) -> str:
+        return textwrap.fill(
+            text,
+            max(width, indent + 1),
+            initial_indent=first,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def entry(name: str, line: str, least: int) -> str:
+        if width < _BESIDE:
+            return f"  {name}\n{wrap(line, ' ' * 6, 6)}"
+        return wrap(line, f"  {name:<{least}} ", least + 3)
+
+    parts = [
+        wrap("Usage: setsup SUBCOMMAND [OPTIONS]"),
+        wrap(
+            "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning."
+        ),
+        "\n".join(["Subcommands:", *(entry(name, line, 10) for name, line in SUBCOMMANDS.items())]),
+        "\n".join(["Options:", *(entry(name, line, 21) for name, line in _OPTIONS.items())]),
+        wrap(_COMMON),
+        "\n".join(
+            ["Examples:", *(f"{wrap(one, '  ', 6)}\n{wrap(line, ' ' * 6, 6)}" for one, line in EXAMPLES.items())]
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""Files of draws: ``draws.jsonl`` for replays, ``draws.npz`` for programs, ``sheet.png`` for people.
+"""Files of draws: ``draws.jsonl`` for replays, ``draws.npz`` for programs, ``sheet.png`` (PDF, SVG) for people.
 
 The first line of ``draws.jsonl`` is a header: version, dataset, fingerprint of its factor table, and the sampler as
 plain data. Each line after it is one step. Nothing in it depends on where the data lie but ``source``, a hint by which
@@ -10,14 +10,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import written
 from setsup_cli.hints import check_hint, find_place
+from setsup_cli.places import free_place, holds_nothing_else
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -57,21 +59,65 @@ def header(
     return found if table is None else {**found, "table": dict(table)}
 
 
-def write_files(folder: Path, head: Mapping[str, Any], draws: "Draw", sheet: "Sheet") -> dict[str, Path]:
-    """Write draws and their contact sheet: all files whole, or none of them."""
-    paths = {"jsonl": folder / "draws.jsonl", "npz": folder / "draws.npz", "sheet": folder / "sheet.png"}
+def write_files(
+    asked: Path, head: Mapping[str, Any], draws: "Draw", sheet: "Sheet", format: str = "png", *, force: bool = False
+) -> dict[str, Path]:
+    """Write draws and their contact sheet: all files whole, or none of them.
+
+    Unless `force`, a folder that has other files of draws is left as it is, and a numbered one is written.
+    """
     arrays: dict[str, Any] = {"indices": draws.indices}
     arrays |= {f"inactive_{name}": codes for name, codes in draws.inactive.items()}
     arrays |= {"mask": draws.mask} if draws.mask is not None else {}
     arrays |= {"canonical": draws.canonical} if draws.canonical is not None else {}
+    picture = sheet.encode(format)
+
+    def is_free(folder: Path) -> bool:
+        paths = _paths(folder, format)
+        return (
+            holds_nothing_else(paths["sheet"], picture)
+            and _has_no_others(paths["jsonl"], head, draws)
+            and _has_no_other_arrays(paths["npz"], arrays)
+        )
+
+    paths = _paths(asked if force else free_place(asked, is_free), format)
     with ExitStack() as stack:
         parts = {name: stack.enter_context(written(path)) for name, path in paths.items()}
         with parts["jsonl"].open("w", encoding="utf-8") as file:
             for line in (head, *lines(draws)):
                 file.write(json.dumps(line, allow_nan=False) + "\n")
         np.savez(parts["npz"], allow_pickle=False, **arrays)
-        parts["sheet"].write_bytes(sheet.encode("png"))
+        parts["sheet"].write_bytes(picture)
     return paths
+
+
+def _paths(folder: Path, format: str) -> dict[str, Path]:
+    return {"jsonl": folder / "draws.jsonl", "npz": folder / "draws.npz", "sheet": folder / f"sheet.{format}"}
+
+
+def _has_no_others(path: Path, head: Mapping[str, Any], draws: "Draw") -> bool:
+    """Whether a ``draws.jsonl`` is missing, or has these draws."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            wanted = (json.dumps(line, allow_nan=False) + "\n" for line in (head, *lines(draws)))
+            return all(found == line for found, line in zip_longest(file, wanted))
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False
+
+
+def _has_no_other_arrays(path: Path, arrays: Mapping[str, Any]) -> bool:
+    """Whether a ``draws.npz`` is missing, or has these arrays."""
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            return set(found) == set(arrays) and all(
+                np.array_equal(found[name], array, equal_nan=array.dtype.kind == "f") for name, array in arrays.items()
+            )
+    except FileNotFoundError:
+        return True
+    except Exception:  # not a file of numpy's, or a damaged one: zipfile and numpy raise many kinds
+        return False
 
 
 def lines(draws: "Draw") -> Iterator[dict[str, Any]]:
@@ -208,6 +254,11 @@ class Recorded:
 
 def read_draws(path: Path) -> Recorded:
     """Read a ``draws.jsonl``."""
+    with about_file(path):
+        return _read(path)
+
+
+def _read(path: Path) -> Recorded:
     try:
         found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as error:

@@ -8,10 +8,20 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
         from setsup_cli.dispatch import run
 
-        return run(list(sys.argv[1:] if argv is None else argv))
+        return run(words)
     except KeyboardInterrupt as stop:
-        sys.stderr.write(f"setsup: {' '.join(['stopped', *map(str, stop.args)])}\n")
+        sentence = " ".join(["stopped", *map(str, stop.args)])
+        sys.stderr.write(_as_json(sentence) if "--json" in words else f"setsup: {sentence}\n")
         return 130
+
+
+def _as_json(sentence: str) -> str:
+    """The interruption as one JSON object, as :mod:`setsup_cli.failures` writes errors."""
+    import json
+
+    hint = sentence.rpartition("; ")[2] if "; " in sentence else None
+    return json.dumps({"error": sentence, "kind": "KeyboardInterrupt", "file": None, "hint": hint}) + "\n"

@@ -10,12 +10,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import isfinite
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
 from setsup_cli.letters import is_encodable
 
-__all__ = ["output_errors", "say", "say_licence", "say_prose", "show_json", "show_result", "show_table", "write"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "console",
+    "output_errors",
+    "say",
+    "say_licence",
+    "say_prose",
+    "show_json",
+    "show_result",
+    "show_table",
+    "write",
+]
 
 _PIPED = 160
 """Width of a table that is not printed to a terminal."""
@@ -88,10 +101,24 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
+def console(file: IO[str], width: int | None = None) -> "Console":
+    """A console of rich that writes to a file what standard output would show.
+
+    Colours, bold letters and the like are for terminals, and wherever FORCE_COLOR is set and not empty; NO_COLOR and
+    TERM=dumb turn them off.
+    """
+    from rich.console import Console
+
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+    styled = not plain and (sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR")))
+    return Console(
+        file=file, force_terminal=styled, color_system="auto" if styled else None, highlight=False, width=width
+    )
+
+
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
     """Print a table."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -112,6 +139,6 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
     watched = sys.stdout.isatty()
     # rendered first: rich exits by itself where standard output is closed
     printed = io.StringIO()
-    Console(file=printed, force_terminal=watched, highlight=False, width=None if watched else _PIPED).print(table)
+    console(printed, None if watched else _PIPED).print(table)
     for line in printed.getvalue().splitlines():
         say(line.rstrip())

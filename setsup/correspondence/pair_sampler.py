@@ -1,7 +1,7 @@
 """Pairs of views of one scene, drawn by factors alone: what pixel correspondences are then found for."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from setsup.datasets.dataset import Dataset
 from setsup.errors import SamplerError
@@ -62,7 +62,7 @@ class PixelPairSampler(SetSampler):
         *,
         pairs: int = 8,
         tolerance: Mapping[str, float] | None = None,
-        small: str = "drop",
+        small: Literal["error", "drop", "short", "replace"] = "drop",
         where: str | None = None,
         seed: int = 0,
         stream: str = "PairSampler",

@@ -18,7 +18,7 @@ from setsup.arrays import Bools, Reals, Rows
 from setsup.checks import check_arguments, check_array, check_image_size
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, brief
-from setsup.html import block, never_raises, table
+from setsup.html import block, counted, never_raises, table
 
 __all__ = [
     "Partners",
@@ -118,7 +118,7 @@ class PixelPairs:
         """Show how many there are of each status in a notebook."""
         counts = np.bincount(self.status, minlength=len(Status)).tolist()
         rows = [(one.name.lower().replace("_", " "), f"{count:,}") for one, count in zip(Status, counts, strict=True)]
-        return block(f"{len(self):,} pixel pairs", table(("status", "pairs"), rows))
+        return block(counted(len(self), "pixel pair"), table(("status", "pairs"), rows))
 
     @property
     def visible(self) -> Bools:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
-from setsup.html import block, facts, image_row
+from setsup.html import block, counted, facts, image_row
 from setsup.random import fold, permute
 
 __all__ = ["dataset_html"]
@@ -27,7 +27,7 @@ def dataset_html(dataset: Any, previews: bool) -> str:
         " ".join(filter(None, [f"{name}:", _shape(found.shape), found.dtype, found.unit, found.color]))
         for name, found in dataset.modalities.items()
     ]
-    head = [type(dataset).__name__, f"{len(dataset):,} rows", *modalities]
+    head = [type(dataset).__name__, counted(len(dataset), "row"), *modalities]
     images = _previews(dataset) if previews else ""
     return block(dataset.name, facts(head), images, dataset.factors._repr_html_())
 

@@ -6,7 +6,7 @@ is chosen on the rows of the test.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,7 @@ def linear_classifier(
     test_embeddings: npt.ArrayLike,
     test_labels: npt.ArrayLike,
     *,
-    loss: str = "logistic",
+    loss: Literal["logistic", "squared_hinge"] = "logistic",
     c: Sequence[float] = (),
     copies: Sequence[npt.ArrayLike] = (),
     seed: int = 0,

@@ -22,7 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "Measured", "Preset", "smoke"]
 
-_OPTIONS = ("runs", "preset", "only", "checkpoint", "again", "root", "device", "encoder", "json", "quiet", "help")
+_OPTIONS = (
+    "runs",
+    "preset",
+    "only",
+    "checkpoint",
+    "again",
+    "root",
+    "device",
+    "encoder",
+    "json",
+    "quiet",
+    "verbose",
+    "help",
+)
 """Options of `setsup eval`, next to which evaluations have options under their names."""
 
 _NO_SETTING: Mapping[str, Any] = {"setting": False}

@@ -17,6 +17,11 @@ _QUOTED = re.compile(
     re.DOTALL,
 )
 """Strings and comments, in which a backtick is a character, and names in backticks."""
+_FOREIGN = re.compile(
+    rf"(?:{_QUOTED.pattern})|(?P<sign>\s*(?:&&|\|\||<>|===|!==|(?<![=!<>])=(?!=)|!(?!=))\s*)", re.DOTALL
+)
+"""Operators of other languages, outside strings, comments and names in backticks."""
+_MEANT = {"&&": " and ", "||": " or ", "<>": " != ", "===": " == ", "!==": " != ", "=": " == ", "!": " not "}
 _SHOWN = 120  # characters of an expression in an error
 
 
@@ -59,12 +64,26 @@ class Expression:
         plain, _ = _without_backticks(self.text)
         if "`" in _QUOTED.sub("", plain):
             return "; a name in backticks must end with a backtick, on the same line"
+        if meant := self._in_python():
+            return f"; did you mean {meant}?"
         for name in self.names:
             odd = not name.isidentifier() or keyword.iskeyword(name)
             if odd and name in plain and any(map(str.isalpha, name)):
                 quoted = name.replace("`", "``")
                 return f"; the name {name!r} must be in backticks, `{quoted}`"
         return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
+
+    def _in_python(self) -> str | None:
+        """The expression with the operators of Python, if it has others and is one then."""
+        meant = _FOREIGN.sub(lambda match: _MEANT[match["sign"].strip()] if match["sign"] else match[0], self.text)
+        meant = meant.strip()
+        if meant == self.text or len(meant) > _SHOWN:
+            return None
+        try:
+            ast.parse(_without_backticks(meant)[0], mode="eval")
+        except (SyntaxError, ValueError):
+            return None
+        return meant
 
     def refuse(self, node: ast.AST, sentence: str) -> NoReturn:
         """Raise an error that points at a node."""

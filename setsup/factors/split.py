@@ -13,7 +13,7 @@ such that the parts of the whole table have their rounded shares too.
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def split(
     stratify: str | Sequence[str] | None = None,
     disjoint: str | Sequence[str] | None = None,
     repeats: int = 1,
-    rounding: str = "strata",
+    rounding: Literal["strata", "table"] = "strata",
 ) -> FactorTable:
     """Table with a factor that divides its rows at random into parts of given sizes.
 

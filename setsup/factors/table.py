@@ -17,7 +17,7 @@ from setsup.factors.groups import Groups
 from setsup.factors.io import arrow, frames, huggingface, infer
 from setsup.factors.join import join
 from setsup.factors.where import evaluate
-from setsup.html import block, never_raises, table
+from setsup.html import block, counted, never_raises, table
 
 __all__ = ["FactorTable"]
 
@@ -79,7 +79,7 @@ class FactorTable(FactorColumns):
         """Show the factors with their first levels in a notebook."""
         rows = [_words(factor) for factor in self.factors[:_SHOWN]]
         heads = ("factor", "kind", "levels", "values")
-        title = f"{len(self):,} rows{' as a grid' if self.is_grid else ''}, {len(self.factors):,} factors"
+        title = f"{counted(len(self), 'row')}{' as a grid' * self.is_grid}, {counted(len(self.factors), 'factor')}"
         return block(title, table(heads, rows, len(self.factors) - _SHOWN, "factors"))
 
     # -- rows, groups and more factors -----------------------------------------------------------------------------

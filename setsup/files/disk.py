@@ -61,7 +61,8 @@ def read_errors(label: object) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedFile(f"{label} is cut off or damaged ({error})") from error
+        file = label if isinstance(label, os.PathLike) else None
+        raise DamagedFile(f"{label} is cut off or damaged ({error})", file=file) from error
     except OSError as error:
         raise DamagedFile.unreadable(label, error) from error
 
@@ -89,7 +90,7 @@ def write_error(error: OSError, path: Path | str) -> DataError:
     fix = "free some space there or choose another folder" if error.errno in _FULL else "choose a folder you can write"
     if path.absolute().is_relative_to(cache_folder()):
         fix += " (SETSUP_CACHE=/path/to/folder moves the cache)"
-    return DataError(f"cannot write {path}: {reason}; {fix}")
+    return DataError(f"cannot write {path}: {reason}; {fix}", file=path)
 
 
 def need_readable(path: Path, expected: str) -> None:
@@ -97,7 +98,7 @@ def need_readable(path: Path, expected: str) -> None:
     # os.path, since Path.is_file raises where a folder may not be entered
     if not os.path.isfile(path):
         state = "is not a file" if os.path.exists(path) else "is not there"
-        raise DataError(f"{path} {state}; {expected} was expected")
+        raise DataError(f"{path} {state}; {expected} was expected", file=path)
     with read_errors(path):
         path.open("rb").close()
 

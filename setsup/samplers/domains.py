@@ -15,6 +15,7 @@ References
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -92,8 +93,8 @@ class DomainSampler(Sampler):
         sets: int = 4,
         size: int = 32,
         *,
-        domains: str = "balanced",
-        small: str = "error",
+        domains: Literal["balanced", "independent", "all"] = "balanced",
+        small: Literal["error", "drop", "short", "replace"] = "error",
         where: str | None = None,
         seed: int = 0,
         stream: str = "DomainSampler",

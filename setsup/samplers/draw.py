@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.html import block, facts, never_raises, table
+from setsup.html import block, counted, facts, never_raises, table
 
 __all__ = ["Draw"]
 
@@ -42,8 +42,9 @@ class Draw:
     def _repr_html_(self) -> str:
         """Show the fixed codes and first rows of the first sets in a notebook."""
         *steps, sets, size = self.indices.shape
-        title = f"Draw of {f'{steps[0]:,} steps, each ' if steps else ''}{sets:,} sets of {size:,} rows"
-        parts = [f"padding: {int((~self.mask).sum()):,} positions"] if self.mask is not None else []
+        title = f"{counted(sets, 'set')} of {counted(size, 'row')}"
+        title = f"Draw of {counted(steps[0], 'step')}, each {title}" if steps else f"Draw of {title}"
+        parts = [f"padding: {counted(int((~self.mask).sum()), 'position')}"] if self.mask is not None else []
         parts += ["each with a canonical member"] if self.canonical is not None else []
         first = self.at(0) if steps else self
         names = list(first.inactive)[:_SHOWN]

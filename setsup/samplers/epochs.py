@@ -1,5 +1,7 @@
 """Ordinary passes over the data: every row once per epoch, shuffled or in table order."""
 
+from typing import Literal
+
 import numpy as np
 
 from setsup.arrays import Steps
@@ -70,7 +72,7 @@ class EpochSampler(Sampler):
         *,
         epochs: int | None = None,
         shuffle: bool = True,
-        partial: str = "drop",
+        partial: Literal["drop", "pad"] = "drop",
         where: str | None = None,
         seed: int = 0,
         stream: str = "EpochSampler",

@@ -13,7 +13,7 @@ References
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -91,9 +91,9 @@ class OrbitSampler(Sampler):
         size: int | None = None,
         *,
         canonical: str | Mapping[str, Level] | None = None,
-        values: str = "different",
-        choose: str = "groups",
-        small: str = "error",
+        values: Literal["different", "independent"] = "different",
+        choose: Literal["levels", "groups", "rows"] = "groups",
+        small: Literal["error", "drop", "short", "replace"] = "error",
         where: str | None = None,
         seed: int = 0,
         stream: str = "OrbitSampler",

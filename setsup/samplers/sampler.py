@@ -10,7 +10,7 @@ from setsup.arrays import Steps
 from setsup.checks import check_integer, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
-from setsup.html import block, facts, never_raises, table
+from setsup.html import block, counted, facts, never_raises, table
 from setsup.samplers.arguments import check_draw_memory, check_table
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
@@ -71,8 +71,10 @@ class Sampler(ABC):
     def _repr_html_(self) -> str:
         """Show the arguments that were given, and the table, in a notebook."""
         given = [(name, _short(value)) for name, value in self.arguments.items() if value is not None]
-        draws = "without end" if self.length is None else f"{self.length:,} draws"
-        about = facts([draws, f"from {len(self.table):,} rows", "report() says what is drawn, and what never is"])
+        draws = "without end" if self.length is None else counted(self.length, "draw")
+        about = facts(
+            [draws, f"from {counted(len(self.table), 'row')}", "report() says what is drawn, and what never is"]
+        )
         return block(type(self).__name__, about, table((), given))
 
     def __bool__(self) -> bool:

@@ -13,6 +13,7 @@ References
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from setsup.arrays import Array, Steps
 from setsup.checks import check_choice, check_integer
@@ -120,9 +121,9 @@ class SetSampler(Sampler):
         sets: int = 2,
         unconstrained: int = 0,
         random: int | None = None,
-        choose: str = "levels",
-        values: str = "independent",
-        small: str = "error",
+        choose: Literal["levels", "groups", "rows"] = "levels",
+        values: Literal["independent", "equal", "different"] = "independent",
+        small: Literal["error", "drop", "short", "replace"] = "error",
         tolerance: Mapping[str, float] | None = None,
         weights: str | Sequence[float] | Array | None = None,
         where: str | None = None,

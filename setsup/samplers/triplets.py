@@ -11,6 +11,7 @@ References
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -80,8 +81,8 @@ class TripletSampler(Sampler):
         orbit: str | Sequence[str],
         triplets: int = 32,
         *,
-        choose: str = "rows",
-        small: str = "error",
+        choose: Literal["levels", "groups", "rows"] = "rows",
+        small: Literal["error", "drop", "short", "replace"] = "error",
         where: str | None = None,
         seed: int = 0,
         stream: str = "TripletSampler",

@@ -48,6 +48,12 @@ def setsup(
 
 
 @pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the advice that a person at a terminal gets."""
+    monkeypatch.setattr("setsup_cli.advice.is_watched", lambda: True)
+
+
+@pytest.fixture
 def photos(tmp_path: Path) -> Path:
     """photos.csv of 48 pictures: 4 subjects × 2 lights × 6 takes, red in the picture tells the subject."""
     folder = tmp_path / "album"

@@ -26,7 +26,7 @@ Run = Callable[..., Any]
 def refused(found: Any, *words: str) -> None:
     """One sentence on standard error, nothing on standard output."""
     assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: ")
+    assert found.err.startswith(("setsup: ", '{"error": "'))
     assert found.err.count("\n") == 1
     for word in words:
         assert word in found.err

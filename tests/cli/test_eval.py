@@ -212,11 +212,12 @@ def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence:
     assert sentence in found.err
 
 
+@pytest.mark.usefixtures("watched")
 def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     preset = f"{OWN}:own/unmeasured"
     found = setsup("train", preset, "--root", digits, "--steps", 2)
     run = "runs/own/unmeasured/seed-0"
-    assert found.out.splitlines()[-1] == f"  setsup embed {run} --preset {preset}"
+    assert found.err.splitlines()[-1] == f"next: setsup embed {run} --preset {preset}"
     found = setsup("eval", run, "--preset", preset)
     assert (found.code, found.out) == (2, "")
     assert f"own/unmeasured has no evaluations; `setsup embed {run}` computes its embeddings" in found.err

@@ -32,20 +32,21 @@ def photos(tmp_path: Path) -> Path:
 
 def refused(found: Any, *words: str) -> None:
     assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: ")
+    assert found.err.startswith(("setsup: ", '{"error": "'))
     assert found.err.count("\n") == 1
     for word in words:
         assert word in found.err
 
 
+@pytest.mark.usefixtures("watched")
 def test_words(setsup: Run, photos: Path) -> None:
     found = setsup("index", "photos")
-    assert (found.code, found.err) == (0, "")
+    assert (found.code, found.err) == (0, "next: setsup sample photos --inactive subject\n")
     lines = found.out.splitlines()
     assert lines[0].startswith("photos: 24 samples in 2 tars, ")
     assert lines[1:3] == ["factors: subject 3, angle ~", "modalities: image (8 × 10 × 3 uint8, .png)"]
     assert lines[3].startswith("left out: boxes: it holds lists, such as [[0]] of 0000 in ")
-    assert lines[4:] == ["not read: .txt", "setsup.open_shards('photos')", "setsup sample photos --inactive subject"]
+    assert lines[4:] == ["not read: .txt", "setsup.open_shards('photos')"]
     assert sorted(path.name for path in photos.iterdir())[2:] == ["index.parquet", "shards.json"]
 
 
@@ -82,7 +83,7 @@ def test_what_is_refused_is_one_sentence(setsup: Run, photos: Path) -> None:
 
 def test_help_names_what_is_read(setsup: Run) -> None:
     text = " ".join(setsup("index", "--help").out.replace("│", " ").split())
-    for word in ("URL", "--out FOLDER|URL", "--json", "KEY.json", "KEY.cls", "data-{000000..000099}.tar"):
+    for word in ("URL", "--out -o FOLDER|URL", "--json", "KEY.json", "KEY.cls", "data-{000000..000099}.tar"):
         assert word in text
 
 

@@ -36,7 +36,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def refused(found: Any, *words: str) -> None:
     """One sentence on standard error, nothing on standard output."""
     assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: ")
+    assert found.err.startswith(("setsup: ", '{"error": "'))
     assert "Traceback" not in found.err
     for word in words:
         assert word in found.err
@@ -75,16 +75,16 @@ def test_help_has_the_options_of_the_recipe(setsup: Run) -> None:
     assert "find_floor" not in rooms
 
 
+@pytest.mark.usefixtures("watched")
 def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) -> None:
     found = setsup("render", "shapes3d", "--out", "shapes", *FEW)
-    assert (found.code, found.err) == (0, "")
+    assert (found.code, found.err) == (0, f"next: setsup sample {tmp_path}/shapes --inactive scale\n")
     assert found.out.splitlines() == [
         "shapes3d: 480 images of 16 × 24 pixels, 5.1 MB, to shapes",
         "rendered by embree, 480 now",
         "factors: floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
         "modalities: image, depth, normals, instances, triangles; cameras, and names of instances",
         f"setsup.open('{tmp_path}/shapes')",
-        f"setsup sample {tmp_path}/shapes --inactive scale",
     ]
     drawn = library.open(tmp_path / "shapes")
     dataset = RenderedDataset(Shapes3D(size=(16, 24)), renderer="embree").where(FEW[-1])  # type: ignore[arg-type]

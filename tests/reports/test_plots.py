@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("matplotlib")
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.reports import bars, curves, image_scatter, scatter, scatter_panels
+from setsup.reports import bar_panels, bars, curves, image_scatter, scatter, scatter_panels
 from setsup.reports.colouring import assign_colours
 from setsup.reports.palette import DISTINCT, OTHERS, UNKNOWN, rgb
 
@@ -370,6 +370,26 @@ def test_a_reference_that_all_series_share_is_a_line() -> None:
 def test_references_that_belong_to_nothing_are_refused(references, message: str) -> None:
     with pytest.raises(DataError, match=message):
         bars({"a": {"x": (1.0, None)}}, references=references)
+
+
+LONG = "a name of many words that nobody would read but somebody has written"
+WIDE = {
+    "bars": lambda: bars(
+        {f"{LONG} {i}": {f"{LONG} {k}": (1e-4 * k, 1e-4) for k in range(6)} for i in range(4)},
+        unit="nats",
+        references={LONG: {f"{LONG} 0": {f"{LONG} 1": (7e-4, 2e-4)}}},
+        title=LONG * 3,
+    ),
+    "curves": lambda: curves({LONG: ([1, 1e6], [-1e6, 1e6])}, x_label=LONG, y_label=LONG[:30], title=LONG * 2),
+    "panels": lambda: bar_panels({LONG: {LONG: {f"{LONG} {k}": 1.0 for k in range(6)}}}, title=LONG * 2),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_no_label_is_clipped(name: str) -> None:
+    pixels = np.asarray(WIDE[name]())
+    for edge in (pixels[:4], pixels[-4:], pixels[:, :4], pixels[:, -4:]):
+        assert (edge == 255).all(), "letters stay within the image"
 
 
 def test_charts_and_sheets_have_one_font() -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import SamplerError
 from setsup.progress import progress
+from setsup_cli.advice import advise_command
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Source, option
-from setsup_cli.parsing.source import card_command, check_factors, open_source
+from setsup_cli.parsing.arguments import DEFAULT, Source, option
+from setsup_cli.parsing.source import card_command, check_factors, open_source, source_words
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -57,6 +58,9 @@ def run(options: Options) -> int:
     show_table(heads, [[what, f"{rate:,.0f}", unit] for what, (unit, rate) in rates.items()], right=("rate",))
     say()
     say_prose(_NOTE, piped=100)
+    if held:
+        words = [options.dataset or DEFAULT, "--inactive", *held, "--small", "drop", "--size", size]
+        advise_command(options, ["setsup", "sample", *words, *source_words(options)])
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from setsup.errors import DataError, near
 from setsup.files import cache_folder, disk_errors, manifest_names, readable_size
+from setsup_cli.advice import advise
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.parsing.arguments import Common, option
 
@@ -53,6 +54,8 @@ def run(options: Options) -> int:
     else:
         say("nothing is cached")
     say(str(folder))
+    if any(name in _REBUILT for name in entries):
+        advise(options, "setsup cache --clear  # removes what can be rebuilt")
     return 0
 
 

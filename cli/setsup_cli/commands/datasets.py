@@ -9,8 +9,9 @@ from typing import Any
 from setsup.errors import DataError
 from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names
 from setsup.files.manifests.packages import find_manifest
+from setsup_cli.advice import advise_command
 from setsup_cli.output import show_json, show_table
-from setsup_cli.parsing.arguments import Common
+from setsup_cli.parsing.arguments import DEFAULT, Common
 
 __all__ = ["HELP", "Options", "foreign", "present", "run"]
 
@@ -36,6 +37,7 @@ def run(options: Options) -> int:
         return 0
     heads = ["name", "samples", "factors", "licence", "here"]
     show_table(heads, map(_cells, found), right=("samples",))
+    advise_command(options, ["setsup", "info", DEFAULT])
     return 0
 
 

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from setsup.errors import DataError
 from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
 from setsup.optional import LIBRARIES, installed
+from setsup_cli.advice import advise_command
 from setsup_cli.output import show_json, show_table
 from setsup_cli.parsing.arguments import Common
 
@@ -44,6 +45,7 @@ def run(options: Options) -> int:
         show_json([asdict(check) for check in checks])
     else:
         show_table(["what", "state", ""], [[check.name, check.state, check.detail] for check in checks])
+        advise_command(options, ["setsup", "sample", "--inactive", "wall_hue"])
     return 2 if any(check.state == "missing" for check in checks) else 0
 
 

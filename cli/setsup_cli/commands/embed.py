@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise, python_command
 from setsup_cli.embedding_files import FILES, write_embeddings
 from setsup_cli.encoders.options import (
     MODE,
@@ -23,6 +24,7 @@ from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Dev
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.source import check_root, open_source, read_source_options
+from setsup_cli.parsing.values import write_literal
 from setsup_cli.runs import check_device, describe_run, opened
 
 if TYPE_CHECKING:
@@ -60,7 +62,9 @@ class Options(Common):
     root: Root = None
     split: Split = None
     where: Where = None
-    rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed of the run.", "all")] = None
+    rows: Annotated[
+        int | None, declared("N", "Embed N random rows, drawn with the seed of the run.", "all", alias="-n")
+    ] = None
     out: Annotated[
         Path | None,
         declared(
@@ -68,6 +72,7 @@ class Options(Common):
             "Output folder.",
             "RUN/embeddings-DATASET or -DATASET-SPLIT, with the suffixes -best and the like of another checkpoint than "
             "the last, and -part if rows are left out; an error if the folder has other rows",
+            alias="-o",
         ),
     ] = None
     checkpoint: Checkpoint = "last"
@@ -82,7 +87,7 @@ class ByEncoder(EncoderOptions):
     """Options of the subcommand with ``--encoder``."""
 
     where: Where = None
-    rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed.", "all")] = None
+    rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed.", "all", alias="-n")] = None
     out: Annotated[
         Path | None,
         declared(
@@ -90,6 +95,7 @@ class ByEncoder(EncoderOptions):
             "Output folder.",
             "encoders/ENCODER/embeddings-DATASET or -DATASET-SPLIT, with the suffix -part if rows are left out; an "
             "error if the folder has other rows",
+            alias="-o",
         ),
     ] = None
 
@@ -151,6 +157,10 @@ def run(options: "Options | ByEncoder") -> int:
         say(f"{_named(dataset, split)}: {len(numbers):,} rows, {dimensions}")
     for path in files.values():
         say(str(path))
+    array = next(path for path in files.values() if path.suffix == ".npy")
+    factors = f"factors = setsup.FactorTable.from_parquet({write_literal(str(files['factors']))})"
+    loaded = f'embeddings = numpy.load({write_literal(str(array))}, mmap_mode="r")'
+    advise(options, python_command("import numpy, setsup", loaded, factors))
     return 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import SetsupError, need
+from setsup_cli.advice import advise_command
 from setsup_cli.encoders import evaluating
 from setsup_cli.encoders.options import MODE, names_encoder
 from setsup_cli.output import say, show_json
@@ -100,7 +101,18 @@ def run(options: Any) -> int:
             say_results(one.results_path, kept)
     if options.json:
         show_json(found)
+    else:
+        advise_command(options, _next(presets[0], options))
     return 0
+
+
+def _next(preset: "Preset", options: Options) -> list[object]:
+    """Words of the command that compares the results with the paper's, or embeds where no paper has them."""
+    from setsup.experiments import presets
+
+    if preset.name in presets():
+        return ["setsup", "report", preset.name, *(options.runs or ())]
+    return ["setsup", "embed", *(options.runs or ())[:1], *(["--preset", options.preset] if options.preset else [])]
 
 
 def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:

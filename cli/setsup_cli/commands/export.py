@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 from setsup.errors import need
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise, python_command
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Checkpoint, Common, Root
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root
+from setsup_cli.parsing.values import write_literal
 from setsup_cli.runs import describe_run, opened
 
 __all__ = ["HELP", "Options", "run"]
@@ -47,6 +49,16 @@ def run(options: Options) -> int:
         return 0
     for line in (*describe_run(found), *_lines(about), str(path)):
         say(line)
+    loads = {
+        ".pt2": ("import torch", f"encoder = torch.export.load({write_literal(str(path))}).module()"),
+        ".pt": ("import torch", f"weights = torch.load({write_literal(str(path))})"),
+        ".safetensors": (
+            "from safetensors.torch import load_file",
+            f"weights = load_file({write_literal(str(path))})",
+        ),
+    }
+    if path.suffix in loads:
+        advise(options, python_command(*loads[path.suffix]))
     return 0
 
 

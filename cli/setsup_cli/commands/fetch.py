@@ -7,6 +7,7 @@ from typing import Annotated
 from setsup.errors import DataError, SetsupError
 from setsup.files import FileState, Manifest, State, check_files, fetch, load_manifest, readable_size
 from setsup.files.downloads.check import release_folder
+from setsup_cli.advice import advise_command
 from setsup_cli.commands.datasets import foreign, present
 from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, Dataset, Root, flag, option
@@ -73,6 +74,7 @@ def run(options: Options) -> int:
         show_json({"name": name, "folder": str(folder), "files": [file.path for file in manifest.files]})
     else:
         say(str(folder))
+        advise_command(options, ["setsup", "info", name, *(["--root", options.root] if options.root else [])])
     return 0
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.files import readable_size
+from setsup_cli.advice import advise
 from setsup_cli.output import show_result
 from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.parsing.sampling import sample_command
@@ -36,7 +37,7 @@ class Options(Common):
     ] = field(kw_only=False)
     out: Annotated[
         str | None,
-        option("FOLDER|URL", "Output folder of the index, if that of the tars cannot be written."),
+        option("FOLDER|URL", "Output folder of the index, if that of the tars cannot be written.", alias="-o"),
     ] = None
 
 
@@ -47,6 +48,7 @@ def run(options: Options) -> int:
     with sigterm_as_interrupt():
         about = _about(write_foreign_index(options.url, options.out))
     show_result(options.json, about, _words(about))
+    advise(options, about["next"])
     return 0
 
 
@@ -99,7 +101,6 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     if about["not_read"]:
         yield f"not read: {_listed([f'.{one}' for one in about['not_read']])}"
     yield about["open"]
-    yield about["next"]
 
 
 def _listed(words: list[str]) -> str:

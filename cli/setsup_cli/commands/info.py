@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from setsup.errors import SetsupError
 from setsup.files import Manifest
 from setsup.files.manifests.packages import find_manifest
+from setsup_cli.advice import advise
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
-from setsup_cli.parsing.arguments import Source
-from setsup_cli.parsing.source import find_source, open_source, word_options
+from setsup_cli.parsing.arguments import DEFAULT, Source
+from setsup_cli.parsing.source import find_source, open_source, source_words, word_options
 from setsup_cli.parsing.values import describe_options
 
 if TYPE_CHECKING:
@@ -56,7 +57,21 @@ def run(options: Options) -> int:
         show_json({**card, "opened": dataset is not None, "why_not": closed or None})
     else:
         print_card(card, closed)
+        if (command := _next(options, dataset, manifest)) is not None:
+            advise(options, command)
     return 0
+
+
+def _next(options: Options, dataset: "Dataset | None", manifest: Manifest | None) -> str | None:
+    """A command that draws from the dataset, or that gets its files."""
+    if dataset is None:
+        return f"setsup fetch {manifest.name}" if manifest is not None and manifest.files else None
+    from setsup_cli.parsing.sampling import sample_command
+
+    words = [] if options.table is None else ["--table", str(options.table)]
+    words += source_words(options)
+    command = sample_command(options.dataset or DEFAULT, dataset.factors, words=words)
+    return None if command.startswith("setsup info ") else command
 
 
 def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise_command
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.recipes import (
@@ -17,6 +18,7 @@ from setsup_cli.parsing.recipes import (
     resolve_options,
 )
 from setsup_cli.parsing.values import check_image
+from setsup_cli.places import Force, moved, write_image
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs
@@ -29,6 +31,9 @@ Example: `setsup pairs room`. A PixelPairSampler draws each scene equally often,
 of the first view are traced to the scene and on to the second; occluded pixels are plotted apart. `setsup render RECIPE
 --matches N` writes such pairs with the partner of every pixel."""
 
+_WITHOUT_FILES = ("room", "shapes3d")
+"""Recipes that need no file."""
+
 _STATES = ("visible", "occluded", "outside", "no_surface")
 
 
@@ -36,15 +41,17 @@ _STATES = ("visible", "occluded", "outside", "no_surface")
 class Options(RecipeOptions):
     """Options of the subcommand, without those of a recipe."""
 
-    draws: Annotated[int, option("N", "Number of pairs of views.")] = 5
+    draws: Annotated[int, option("N", "Number of pairs of views.", alias="-n")] = 5
     lines: Annotated[int, option("N", "Number of lines per pair.")] = 24
-    out: Annotated[Path, option("FILE", "Output image.")] = Path("setsup-pairs.png")
+    out: Annotated[Path, option("FILE", "Output image.", alias="-o")] = Path("setsup-pairs.png")
+    force: Force = False
 
 
 def run(options: Any) -> int:
     """Plot pairs of views and their matches, and print the number of pixels of each status."""
     if options.recipe is None:
         list_recipes(HELP, options.json)
+        advise_command(options, ["setsup", "pairs", "room"])
         return 0
     need_rendering(options, "matches need")
     for name in ("draws", "lines"):
@@ -55,7 +62,6 @@ def run(options: Any) -> int:
     import numpy as np
 
     from setsup.correspondence import PixelPairSampler, spatial
-    from setsup.files import written
     from setsup.rendered.dataset import RenderedDataset
     from setsup.reports import match_sheet
 
@@ -69,8 +75,7 @@ def run(options: Any) -> int:
     captions = [_caption(one) for one in about]
     title = f"{dataset.name}\nseed {options.seed}, rendered by {dataset.renderer_name}"
     sheet = match_sheet([(pair[0], pair[1]) for pair in images], found, captions, title, shown=options.lines)
-    with written(out) as temporary:
-        sheet.save(temporary, "PNG")
+    asked, out = out, write_image(sheet, out, force=options.force)
     if options.json:
         show_json({"recipe": recipe.name, "renderer": dataset.renderer_name, "pairs": about, "file": str(out)})
         return 0
@@ -81,7 +86,11 @@ def run(options: Any) -> int:
     ]
     show_table(heads, body, right=list(_STATES))
     say()
-    say(str(out))
+    for line in (*moved(asked, out), str(out)):
+        say(line)
+    words = ["--matches", options.draws, "--seed", options.seed, "--out", f"{options.recipe}-pairs"]
+    if options.recipe in _WITHOUT_FILES:
+        advise_command(options, ["setsup", "render", options.recipe, *words])
     return 0
 
 

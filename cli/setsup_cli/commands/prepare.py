@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from setsup.files import load_manifest
+from setsup_cli.advice import advise_command
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, Dataset, DatasetOptions, Root
 from setsup_cli.parsing.source import check_root
@@ -46,4 +47,5 @@ def run(options: Options) -> int:
         say(f"{name} needs no preparation")
     for path in paths:
         say(str(path))
+    advise_command(options, ["setsup", "bench", name, *(["--root", options.root] if options.root else [])])
     return 0

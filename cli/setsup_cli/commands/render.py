@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files import readable_size
+from setsup_cli.advice import advise
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import flag, option
 from setsup_cli.parsing.recipes import (
@@ -41,7 +42,8 @@ class Options(RecipeOptions):
     """Options of the subcommand, without those of a recipe."""
 
     out: Annotated[
-        Path | None, option("FOLDER", "Output folder; must be new or an unfinished run of the same command.")
+        Path | None,
+        option("FOLDER", "Output folder; must be new or an unfinished run of the same command.", alias="-o"),
     ] = None
     modalities: Annotated[
         tuple[str, ...] | None,
@@ -64,6 +66,7 @@ def run(options: Any) -> int:
     """Render and print how to open the folder, or list the recipes."""
     if options.recipe is None:
         list_recipes(HELP, options.json)
+        advise(options, "setsup render shapes3d --rows 500 --out shapes")
         return 0
     if options.out is None:
         raise DataError(f"--out is required: `setsup render {options.recipe} --out FOLDER`")
@@ -109,6 +112,7 @@ def run(options: Any) -> int:
         ) from None
     about = _about(found, before)
     show_result(options.json, about, _words(about))
+    advise(options, about["next"])
     return 0
 
 
@@ -154,4 +158,3 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     yield f"factors: {', '.join(factors)}"
     yield f"modalities: {', '.join(about['modalities'])}; cameras, and names of instances"
     yield about["open"]
-    yield about["next"]

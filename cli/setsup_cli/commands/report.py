@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import need
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise, advise_command
 from setsup_cli.encoders import knowledge
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
+from setsup_cli.places import Force, moved, write_image
 
 if TYPE_CHECKING:
     from setsup.experiments.report.filled import FilledReport, Line
@@ -45,7 +47,8 @@ class Options(Common):
     runs: Annotated[
         tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
     ] = field(default=None, kw_only=False)
-    out: Annotated[Path | None, option("FILE.png", "Plot the report into this file.")] = None
+    out: Annotated[Path | None, option("FILE.png", "Plot the report into this file.", alias="-o")] = None
+    force: Force = False
 
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
@@ -69,6 +72,7 @@ def run(options: "Options | knowledge.Options") -> int:
         else:
             rows = [[name, report.shows] for name, report in listed.items()]
             show_table(["report", "what it shows"], [*rows, [knowledge.NAME, knowledge.SHOWS]])
+            advise_command(options, ["setsup", "report", next(iter(listed))])
         return 0
     out = None if options.out is None else expanded(options.out)
     if out is not None:
@@ -79,11 +83,8 @@ def run(options: "Options | knowledge.Options") -> int:
     filled = report_on(report, folders)
     if out is not None:
         from setsup.experiments.report.picture import draw_report
-        from setsup.files import written
 
-        picture = draw_report(filled)
-        with written(out) as part:
-            picture.save(part, format="png")
+        asked, out = out, write_image(draw_report(filled), out, force=options.force)
     if options.json:
         show_json({**filled.to_dict(), "picture": None if out is None else str(out)})
         return 0
@@ -91,7 +92,14 @@ def run(options: "Options | knowledge.Options") -> int:
     _print(filled, "" if options.runs else f"{looked}; name other folders: setsup report {options.report} FOLDER")
     if out is not None:
         say()
-        say(str(out))
+        for line in (*moved(asked, out), str(out)):
+            say(line)
+    needs = [*filled.commands.values(), *(command for line in filled.lines for command in line.needs)]
+    if needs:
+        advise(options, needs[0])
+    elif out is None:
+        named = [*(options.runs or ()), "--out", f"{options.report.replace('/', '-')}.png"]
+        advise_command(options, ["setsup", "report", options.report, *named])
     return 0
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise, python_command, sampler_call
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.sampling import build_sampler, check_factor_lists, choose_sampler, fill_defaults
-from setsup_cli.parsing.source import assignments, card_command, find_source, open_source
+from setsup_cli.parsing.source import assignments, card_command, find_source, open_call, open_source
+from setsup_cli.places import Force, moved
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -28,6 +30,11 @@ _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
 _PLACES = ("dataset", "table", "root", "index", "relist", "option")
 """Options with the location of the data, which a replay is given again."""
+
+_OUTPUT = ("replay", "out", "force", "format", "tile", "title", "json", "quiet", "verbose")
+"""Options that a replay has besides."""
+
+_TILES = (8, 1024)
 
 _RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub")
 """Kinds of sources whose options are recorded for replays."""
@@ -65,7 +72,7 @@ class Options(Source):
     ] = None
     sets: Annotated[int | None, option("N", "Sets per step.", "2 sets, 32 triplets; up to 4 domains, 8 orbits")] = None
     seed: Annotated[int, option("N", "Random seed.")] = 0
-    steps: Annotated[int, option("N", "Number of steps, from step 0 on.")] = 1
+    steps: Annotated[int, option("N", "Number of steps, from step 0 on.", alias="-n")] = 1
     where: Annotated[
         str | None, option("EXPRESSION", "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".")
     ] = None
@@ -106,9 +113,15 @@ class Options(Source):
         Path | None,
         option("DRAWS.JSONL", "Repeat the draws that this file records, and verify that they are the same."),
     ] = None
-    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.")] = Path(
+    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.", alias="-o")] = Path(
         "setsup-samples"
     )
+    force: Force = False
+    format: Annotated[Literal["png", "pdf", "svg"], option("png|pdf|svg", "Format of the sheet.")] = "png"
+    tile: Annotated[
+        int | None, option("PIXELS", "Longer side of a thumbnail, 8 to 1,024.", "128 of few images, else 64")
+    ] = None
+    title: Annotated[str | None, option("TEXT", "Heading of the sheet.", "dataset, sets and seed")] = None
 
 
 def run(options: Options) -> int:
@@ -116,23 +129,29 @@ def run(options: Options) -> int:
     if options.steps < 1:
         raise SamplerError(f"--steps must be 1 or more, not {options.steps}")
     folder = expanded(options.out)
-    need_writable(folder / "sheet.png")
+    if options.tile is not None and not _TILES[0] <= options.tile <= _TILES[1]:
+        raise SamplerError(f"--tile must be {_TILES[0]} to {_TILES[1]:,}, not {options.tile}")
+    need_writable(folder / f"sheet.{options.format}")
     drawn = _draw(options) if options.replay is None else _replay(options, expanded(options.replay))
     from setsup.reports import show
     from setsup_cli.draws import header, lines, write_files
 
     # the sheet first: when an image cannot be read, no file is written
-    sheet = show(drawn.dataset, drawn.draws, drawn.sampler, steps=_STEPS_SHOWN)
+    sheet = show(drawn.dataset, drawn.draws, drawn.sampler, steps=_STEPS_SHOWN, title=options.title, tile=options.tile)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
     head |= _hint(drawn, folder)
-    paths = write_files(folder, head, drawn.draws, sheet)
+    paths = write_files(folder, head, drawn.draws, sheet, options.format, force=options.force)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
         words = [[asdict(found) for found in step] for step in _words(drawn)]
         report = drawn.sampler.report().to_dict()
         show_json({**head, "draws": list(lines(drawn.draws)), "words": words, "report": report, "files": files})
     else:
+        drawn.notes.extend(moved(folder, paths["sheet"].parent))
         _print(drawn, paths)
+        opened = f"dataset = {open_call(drawn.opening)}"
+        sampler = f"sampler = {sampler_call(drawn.sampler, 'dataset.factors')}"
+        advise(options, python_command("import setsup", opened, sampler, "draw = sampler[0]"))
     return 0
 
 
@@ -207,7 +226,7 @@ def _replay(options: Options, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
     for name in _given(options):
-        if name not in (*_PLACES, "replay", "out", "json", "quiet"):
+        if name not in (*_PLACES, *_OUTPUT):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{name}")
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None

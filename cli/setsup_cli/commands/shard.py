@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
+from setsup_cli.advice import advise
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.sampling import sample_command
@@ -42,6 +43,7 @@ class Options(Source):
             "URL",
             "Output folder or address such as s3://bucket/shapes; must be new or an unfinished run of the same "
             "command.",
+            alias="-o",
         ),
     ] = None
     where: Annotated[
@@ -88,6 +90,8 @@ def run(options: Options) -> int:
         named = [shlex.quote(options.dataset)] if options.dataset else []
         named += ["--table", shlex.quote(str(options.table))] if options.table else []
         raise DataError(f"--out is required: `{' '.join(['setsup shard', *named, '--out URL'])}`")
+    if not options.out:
+        raise DataError("--out must be a folder or an address, not ''")
     if options.out.rpartition("::")[2].startswith("memory://"):
         raise DataError(
             f"--out {options.out}: the memory of this process ends with it; give a folder, or the address of a store"
@@ -136,6 +140,7 @@ def run(options: Options) -> int:
         raise KeyboardInterrupt(f"{said}; run the same command to resume") from None
     about = _about(written, before, _left_out(dataset, written))
     show_result(options.json, about, _words(about))
+    advise(options, about["next"])
     return 0
 
 
@@ -238,4 +243,3 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     if about["left_out"]:
         yield f"left out, since --size changes the images: {', '.join(about['left_out'])}"
     yield about["open"]
-    yield about["next"]

@@ -43,9 +43,12 @@ class Options(Common):
         declared("[PRESET]", "A preset, or a file of presets: my_method.py, my_method.py:NAME.", completer=_presets),
     ] = field(default=None, kw_only=False)
     out: Annotated[
-        Path | None, declared("FOLDER", "Folder of the runs; seed N is written to FOLDER/seed-N.", "runs/PRESET")
+        Path | None,
+        declared("FOLDER", "Folder of the runs; seed N is written to FOLDER/seed-N.", "runs/PRESET", alias="-o"),
     ] = None
-    seeds: Annotated[tuple[int, ...] | None, declared("N ...", "Random seeds, one run each.", "0")] = None
+    seeds: Annotated[
+        tuple[int, ...] | None, declared("N ...", "Random seeds, one run each.", "0", name="--seed", alias="--seeds")
+    ] = None
     config: Annotated[
         Path | None,
         declared("FILE", "YAML file of settings, as --print-config prints and a run keeps; other options win over it."),
@@ -140,7 +143,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     seeds = f"\nThe paper's numbers are taken over {preset.seeds} seeds." if preset.seeds > 1 else ""
     options = make_dataclass(
         "Options",
-        [*usual, *setting_fields(preset, NO_SETTINGS)],
+        [*usual, *setting_fields(preset, NO_SETTINGS, aliases={"steps": "-n"})],
         bases=(Options,),
         frozen=True,
         kw_only=True,

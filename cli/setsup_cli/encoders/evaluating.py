@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import need
 from setsup.files.expand_user import expanded
+from setsup_cli.advice import advise_command
 from setsup_cli.encoders.options import (
     EncoderOptions,
     check_named,
@@ -39,7 +40,9 @@ class ByEncoder(EncoderOptions):
         option("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
-    out: Annotated[Path | None, option("FOLDER", "Output folder.", "encoders/ENCODER/DATASET or DATASET-SPLIT")] = None
+    out: Annotated[
+        Path | None, option("FOLDER", "Output folder.", "encoders/ENCODER/DATASET or DATASET-SPLIT", alias="-o")
+    ] = None
     typed: ClassVar[frozenset[str]] = frozenset()
     opened: "ClassVar[_Opened | None]" = None
 
@@ -99,4 +102,7 @@ def run(options: Any) -> int:
         show_json({"folder": str(folder), **about, **encoder.about, "left_out": found.left_out, "evaluations": kept})
     else:
         say_results(folder / EVALUATION, kept)
+        if options.table is None:
+            words = [options.dataset, "--encoder", options.encoder, "--encoder", "pixels", "--split", options.split]
+            advise_command(options, ["setsup", "report", "factors", *(words if options.split else words[:-2])])
     return 0

@@ -14,6 +14,7 @@ from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, S
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
+from setsup_cli.places import Force, moved, write_image
 from setsup_cli.runs import check_device, describe_run, opened
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Options(Common):
         tuple[str, ...] | None,
         declared("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
     ] = None
-    rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.")] = 5_000
+    rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.", alias="-n")] = 5_000
     metric: Annotated[Literal["cosine", "l2sq"], declared("cosine|l2sq", "Of neighbours and retrieval.")] = "cosine"
     estimator: Annotated[
         Literal["linear", "probe", "mine"],
@@ -79,7 +80,8 @@ class Options(Common):
     device: Device = None
     batch: Batch = 64
     seed: Seed = 0
-    out: Annotated[Path | None, declared("FILE.png", "Plot the report into this file.")] = None
+    out: Annotated[Path | None, declared("FILE.png", "Plot the report into this file.", alias="-o")] = None
+    force: Force = False
 
 
 SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
@@ -118,7 +120,7 @@ def run(options: Options) -> int:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
     if out is not None:
-        _plot(out, found, names, dataset.name)
+        asked, out = out, _plot(out, found, names, dataset.name, options.force)
     if options.json:
         about: dict[str, Any] = {
             "dataset": dataset.name,
@@ -134,7 +136,8 @@ def run(options: Options) -> int:
     _print(found, names)
     if out is not None:
         say()
-        say(str(out))
+        for line in (*moved(asked, out), str(out)):
+            say(line)
     return 0
 
 
@@ -170,8 +173,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _plot(out: Path, found: Mapping[str, Mapping[str, float]], names: Sequence[str], dataset: str) -> None:
-    from setsup.files import written
+def _plot(out: Path, found: Mapping[str, Mapping[str, float]], names: Sequence[str], dataset: str, force: bool) -> Path:
     from setsup.reports import bar_panels
 
     def of(values: Mapping[str, float], measure: str) -> dict[str, float]:
@@ -191,5 +193,4 @@ def _plot(out: Path, found: Mapping[str, Mapping[str, float]], names: Sequence[s
         reference="chance: an embedding that knows nothing",
         title=f"What encoders know about {dataset}",
     )
-    with written(out) as part:
-        picture.save(part, format="png")
+    return write_image(picture, out, force=force)

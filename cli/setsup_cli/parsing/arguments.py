@@ -105,7 +105,8 @@ class Common:
     """Options of all subcommands."""
 
     json: Annotated[bool, flag("Output JSON.", group=_OUTPUT)] = False
-    quiet: Annotated[bool, flag("No progress on standard error.", group=_OUTPUT, alias="-q")] = False
+    quiet: Annotated[bool, flag("No progress and no advice on standard error.", group=_OUTPUT, alias="-q")] = False
+    verbose: Annotated[bool, flag("Log details to standard error.", group=_OUTPUT, alias="-v")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

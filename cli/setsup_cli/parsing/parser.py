@@ -4,6 +4,7 @@ A subcommand is a function whose parameters are the fields of its class of optio
 class.
 """
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
@@ -11,6 +12,7 @@ from dataclasses import MISSING, Field, fields
 from inspect import Parameter as Argument
 from inspect import Signature
 from io import StringIO
+from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -67,20 +69,39 @@ def _app(subcommands: Sequence[Subcommand]) -> App:
 
 def parse(subcommand: Subcommand, words: Sequence[str]) -> Any:
     """Convert words to options, or say in one sentence what is wrong with them."""
-    _check_flags(subcommand, words)
+    _check_words(subcommand, words)
     try:
         return _options(subcommand, words)
     except CycloptsError as error:
         raise SetsupError(_sentence(error, subcommand.command)) from error
 
 
-def _check_flags(subcommand: Subcommand, words: Sequence[str]) -> None:
-    """Refuse ``--json=true``, which cyclopts takes, as it refuses ``--json=3``."""
-    flags = {f"--{one.name.replace('_', '-')}" for one in fields(subcommand.options) if get_args(one.type)[0] is bool}
-    for word in words:
+def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
+    """Refuse what cyclopts takes: ``--json=true``, ``--out=``, ``-out`` for ``-o ut``, and a second seed as DATASET."""
+    kinds = {_long_name(one): one.type for one in fields(subcommand.options) if one.kw_only}
+    for at, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if name in flags and equals:
+        if (long := f"-{name}") in kinds:
+            raise SetsupError(
+                f"unknown option {name!r}; did you mean {long!r}? (`{subcommand.command} --help` lists the options)"
+            )
+        if name not in kinds:
+            continue
+        is_flag = get_args(kinds[name])[0] is bool
+        if equals and is_flag:
             raise SetsupError(f"{name} takes no value; leave out '={value}'")
+        if equals and not value:
+            metavar = next(note for note in get_args(kinds[name]) if isinstance(note, Parameter)).metavar
+            raise SetsupError(f"{name} requires a value: `{name} {metavar}`")
+        more = words[at + 1 :] if equals else words[at + 2 :]
+        if name == "--seed" and get_args(kinds[name])[0] is int and more and re.fullmatch(r"\d+", more[0]):
+            raise SetsupError(
+                f"--seed takes one seed here, and {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
+            )
+
+
+def _long_name(one: "Field[Any]") -> str:
+    return next(iter(_parameter(one).name or ()), f"--{one.name.replace('_', '-')}")
 
 
 def _columns(console: "Console", options: object, entries: object) -> tuple["ColumnSpec", ...]:
@@ -95,13 +116,16 @@ def _columns(console: "Console", options: object, entries: object) -> tuple["Col
 def print_help(subcommand: Subcommand, line: str) -> None:
     """Print the help of a subcommand to standard output, after a line about it."""
     from cyclopts.help import DefaultFormatter
-    from rich.console import Console
+
+    from setsup_cli.output import console
+    from setsup_cli.parsing.narrow import NARROW, NarrowFormatter
 
     # rendered first: rich exits by itself where standard output is closed
     text = StringIO()
+    screen = console(text)
     app = _app([subcommand._replace(help=f"{line}\n\n{subcommand.help}")])
-    app.help_formatter = DefaultFormatter(column_specs=_columns)
-    app.help_print([subcommand.name], console=Console(file=text, force_terminal=sys.stdout.isatty()))
+    app.help_formatter = NarrowFormatter() if screen.width < NARROW else DefaultFormatter(column_specs=_columns)
+    app.help_print([subcommand.name], console=screen)
     sys.stdout.write(text.getvalue())
 
 
@@ -126,6 +150,7 @@ def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
     The values of an unknown option are all words up to the next one, but a single word where no argument would be left.
     """
     words = [word for word in words if word not in ("-h", "--help")]
+    _check_words(subcommand, words)
     for most in (len(words), 1):
         known = list(words)
         while True:
@@ -201,7 +226,8 @@ def _sentence(error: CycloptsError, command: str) -> str:
         case cyclopts.UnknownOptionError(argument_collection=known):
             name = _option_name(error)
             names = [one for each in known if not each.children for one in each.names if one.startswith("--")]
-            return f"unknown option {name!r}{near(name, names)} (`{command} --help` lists the options)"
+            sought = f"--{name.lstrip('-').replace('_', '-')}"
+            return f"unknown option {name!r}{near(sought, names)} (`{command} --help` lists the options)"
         case cyclopts.UnusedCliTokensError(unused_tokens=[first, *_]):
             return f"unexpected argument {first!r} (`{command} --help` lists arguments and options)"
         case cyclopts.RepeatArgumentError(token=token):
@@ -215,7 +241,10 @@ def _sentence(error: CycloptsError, command: str) -> str:
             option = argument.name if token.keyword else parameter.metavar
             if argument.hint is bool:
                 return f"{option} takes no value; leave out '={token.value}'"
-            return f"{option} must be {_expected(kind, parameter.metavar or '')}, not {token.value!r}"
+            choices = _choices(kind)
+            meant = near(token.value, choices) if choices else ""
+            meant = meant if "did you mean" in meant else ""  # the choices are listed before
+            return f"{option} must be {_expected(kind, parameter.metavar or '')}, not {token.value!r}{meant}"
     return str(error).rstrip(".")
 
 
@@ -231,16 +260,21 @@ def _usage(name: str, parameter: Parameter) -> str:
     return f"{name} {parameter.metavar}" if parameter.metavar else name
 
 
-_KINDS: Mapping[Any, str] = {int: "an integer", float: "a number"}
+_KINDS: Mapping[Any, str] = {int: "an integer", float: "a number", Path: "a path"}
 
 
 def _expected(kind: Any, metavar: str) -> str:
     kinds = alternatives(kind)
     words = [_KINDS[one] for one in kinds if one in _KINDS]
-    choices = [str(choice).lower() for one in kinds if get_origin(one) is Literal for choice in get_args(one)]
-    words += [f"one of {', '.join(choices)}"] if choices else []
+    choices = _choices(kind)
+    words += [f"one of {', '.join(choices)}"] if len(choices) > 1 else choices
     words += ["none"] if NoneType in kinds or "none" in metavar.split("|") else []
     return " or ".join(words) or "valid"
+
+
+def _choices(kind: Any) -> list[str]:
+    literals = (one for one in alternatives(kind) if get_origin(one) is Literal)
+    return [str(choice).lower() for one in literals for choice in get_args(one)]
 
 
 def _start(text: str | None) -> str:

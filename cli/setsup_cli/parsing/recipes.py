@@ -35,7 +35,8 @@ class RecipeOptions(Common):
         str | None, option("[RECIPE]", "Recipe to render: object, room or shapes3d.", completer=_recipes)
     ] = field(default=None, kw_only=False)
     rows: Annotated[
-        int | None, option("N", "Render N random rows in place of the grid: every factor is uniform over its levels.")
+        int | None,
+        option("N", "Render N random rows in place of the grid: every factor is uniform over its levels.", alias="-n"),
     ] = None
     ranges: Annotated[
         tuple[str, ...] | None,

@@ -137,19 +137,26 @@ def fill_defaults(
     return {**given, **found}, notes
 
 
-def sample_command(source: str, table: "FactorTable", preferred: Sequence[str] = (), index: str | None = None) -> str:
+def sample_command(
+    source: str,
+    table: "FactorTable",
+    preferred: Sequence[str] = (),
+    index: str | None = None,
+    words: Sequence[str] = (),
+) -> str:
     """A command that draws sets from a folder: by factors of which every group has two rows; else one that shows it."""
+    places, more = ([], words) if "--table" in words else ([source], words)
     discrete = [one.name for one in table.factors if not one.continuous and one.role == "variation"]
     varied = [name for name in discrete if (table.counts(name) > 1).sum() > 1]
     for fixed in (preferred, *([name] for name in (*varied, *discrete))):
         if fixed and not any(table[name].continuous for name in fixed):
             counts = table.joint_counts(fixed)
             if counts[counts > 0].min(initial=len(table)) > 1:
-                words = ["sample", source, "--inactive", *fixed]
+                command = ["sample", *places, "--inactive", *fixed]
                 break
     else:
-        words = ["info", source]
-    return shlex.join(["setsup", *words, *(["--index", index] if index else [])])
+        command = ["info", *places]
+    return shlex.join(["setsup", *command, *(["--index", index] if index else []), *more])
 
 
 def _canonical(words: tuple[str, ...], table: "FactorTable", card: str) -> "str | Mapping[str, Level]":

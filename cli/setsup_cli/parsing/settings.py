@@ -26,7 +26,12 @@ Setting = tuple[str, Any, "Field[Any]"]
 """A field as :func:`dataclasses.make_dataclass` takes it."""
 
 
-def setting_fields(settings: Any, leave_out: Collection[str] = (), group: Group = _SETTINGS) -> list[Setting]:
+def setting_fields(
+    settings: Any,
+    leave_out: Collection[str] = (),
+    group: Group = _SETTINGS,
+    aliases: Mapping[str, str] = {},
+) -> list[Setting]:
     """Fields of a class of options, one for each setting."""
     found = []
     hints, described = _hints(type(settings)), helps(type(settings))
@@ -43,6 +48,7 @@ def setting_fields(settings: Any, leave_out: Collection[str] = (), group: Group 
                 write_value(value) or "none of them",
                 group=group,
                 converter=partial(_convert, kind),
+                alias=aliases.get(name),
             )
             found.append((name, Annotated[kind, about], field(default=value)))
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from setsup.checks import check_choice
 from setsup.errors import DataError, FactorError, near
 from setsup_cli.parsing.arguments import DEFAULT, Named
-from setsup_cli.parsing.values import is_readable, read_options
+from setsup_cli.parsing.values import is_readable, read_options, write_literal
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -23,8 +23,10 @@ __all__ = [
     "find_source",
     "given_words",
     "numbers",
+    "open_call",
     "open_source",
     "read_source_options",
+    "source_words",
     "word_options",
 ]
 
@@ -65,7 +67,37 @@ def find_source(options: Named) -> "tuple[str | Path, SourceKind]":
 
 def open_source(options: Named) -> "Dataset":
     """Open the source that the options of a subcommand name."""
-    from setsup.opening import KINDS, open, options_of
+    from setsup.opening import open
+
+    source, kind, given = _asked(options)
+    return open(source, options.root, options.split, kind=kind, **given)
+
+
+def source_words(options: Named) -> list[str]:
+    """Words of the options, besides the name, that open the same source."""
+    words: list[str] = []
+    for name in ("root", "split", "index", "image", "pattern"):
+        if (value := getattr(options, name, None)) is not None:
+            words += [f"--{name}", str(value)]
+    for name in ("kinds", "option"):
+        if value := getattr(options, name, None):
+            words += [f"--{name}", *value]
+    return words
+
+
+def open_call(options: Named) -> str:
+    """The expression of Python that opens the same source."""
+    source, kind, given = _asked(options)
+    chosen = any(word.startswith(_KIND) for word in options.option or ())
+    asked = {"root": options.root, "split": options.split, "kind": kind if chosen else None, **given, "relist": None}
+    named = {name: str(one) if isinstance(one, Path) else one for name, one in asked.items() if one is not None}
+    words = [write_literal(str(source)), *(f"{name}={write_literal(one)}" for name, one in named.items())]
+    return f"setsup.open({', '.join(words)})"
+
+
+def _asked(options: Named) -> "tuple[str | Path, SourceKind, dict[str, Any]]":
+    """Source, kind and options of the dataset that the options of a subcommand name."""
+    from setsup.opening import KINDS, options_of
 
     source, kind = find_source(options)
     check_root(options.root)
@@ -76,7 +108,7 @@ def open_source(options: Named) -> "Dataset":
     given |= {name: value for name in ("index", "image") if (value := getattr(options, name, None)) is not None}
     if kinds := getattr(options, "kinds", None):
         given["kinds"] = assignments(kinds, "--kinds", "kind")
-    return open(source, options.root, options.split, kind=kind, **given)
+    return source, kind, given
 
 
 def given_words(options: Named, source: str | Path, kind: "SourceKind | None" = None) -> dict[str, Any]:

@@ -23,6 +23,7 @@ __all__ = [
     "is_sequence",
     "metavar",
     "read_options",
+    "write_literal",
     "write_options",
     "write_value",
 ]
@@ -64,6 +65,8 @@ def _convert_word(kind: Any, word: str) -> Any:
             raise ValueError
         return known[word.lower()]
     value = kind(word)
+    if kind is Path and not word:
+        raise ValueError  # Path("") is the current folder
     if kind is float and not isfinite(value):
         raise ValueError
     return value
@@ -101,6 +104,12 @@ def write_value(value: Any, separator: str = " ") -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
+def write_literal(value: Any) -> str:
+    """A value of Python, in double quotes where that is possible, since the shell needs the single ones."""
+    text = repr(value)
+    return text if '"' in text or "\\" in text else text.replace("'", '"')
+
+
 # -- dataset options ---------------------------------------------------------------------------------------------------
 
 _ORDER = (NoneType, bool, int, float, str, Path)
@@ -113,7 +122,7 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
     for word in words:
         option, equals, value = word.partition("=")
         if not (option and equals):
-            example = next(iter(describe_options(known)), "size=64,64")
+            example = next(iter(describe_options(known)), "size=64,64").partition("|")[0]
             raise DataError(f"--option takes NAME=VALUE, such as {example}, not {word!r}")
         if option not in known:
             there = ", ".join(describe_options(known)) or "none"

@@ -1,6 +1,6 @@
 """Options of subcommands that can run on a cluster."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from setsup.errors import SetsupError, need
 from setsup_cli.parsing.arguments import option
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["On", "RayAddress", "RayGpus", "cluster"]
 
 On = Annotated[
-    str | None,
+    Literal["ray"] | None,
     option("ray", "Run on a Ray cluster whose machines share the folder or store.", "this machine"),
 ]
 """The option ``--on``."""

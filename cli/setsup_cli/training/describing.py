@@ -130,7 +130,6 @@ def describe_result(found: dict[str, Any]) -> Iterator[str]:
         parts = [f"{found['steps']:,} steps", f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"]
         parts += [f"{rate:,.0f} images/s"] if rate is not None else []
         yield "  " + ", ".join([*parts, *(f"{name} {number(value)}" for name, value in found["metrics"].items())])
-    yield f"  {found['next']}"
 
 
 def plan_json(plan: "Plan") -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
+from setsup_cli.advice import advise_command
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.values import write_value
 from setsup_cli.training.asked import Asked, Training
@@ -45,11 +46,20 @@ def train_points(asked: Asked, points: Sequence[Point], options: Any) -> int:
     elif told and options.sweep:
         say()
         show_points(each)
+    trained = [run["folder"] for run in found if "error" not in run]
+    if told and trained:
+        advise_command(options, _next(asked, trained))
     failed = [f"{one.folder}: {run['error']}" for one, run in zip(trainings, found, strict=True) if "error" in run]
     if failed:
         more = f" (and {len(failed) - 1} more runs failed)" if len(failed) > 1 else ""
         raise SetsupError(f"{failed[0]}{more}")
     return 0
+
+
+def _next(asked: Asked, folders: Sequence[str]) -> list[str]:
+    """Words of the command that evaluates runs, or embeds by the first one."""
+    own = ["--preset", asked.name] if ".py" in asked.name else []
+    return ["setsup", "eval", *folders, *own] if asked.preset.evaluations else ["setsup", "embed", folders[0], *own]
 
 
 def plan_points(asked: Asked, points: Sequence[Point], as_json: bool) -> int:

@@ -14,7 +14,7 @@ References
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +90,7 @@ class ColoredMnist(BaseDataset):
 
     name = "colored-mnist"
 
-    def __init__(self, folder: Path | str, recipe: str = "irm", seed: int = 0) -> None:
+    def __init__(self, folder: Path | str, recipe: Literal["irm", "pixels"] = "irm", seed: int = 0) -> None:
         if not isinstance(recipe, str) or recipe not in _SHAPES:
             raise DataError(f"colored-mnist has no recipe {recipe!r}{near(recipe, _SHAPES)}")
         self.recipe = recipe
@@ -137,7 +137,7 @@ def zeroed(color: Any, channels: int) -> Any:
     return 1 - color if channels == 2 else color
 
 
-def open(root: Path | str | None = None, *, recipe: str = "irm", seed: int = 0) -> ColoredMnist:
+def open(root: Path | str | None = None, *, recipe: Literal["irm", "pixels"] = "irm", seed: int = 0) -> ColoredMnist:
     """Open Colored MNIST.
 
     Parameters

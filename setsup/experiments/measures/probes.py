@@ -22,7 +22,10 @@ __all__ = ["Probes"]
 
 Array = npt.NDArray[Any]
 
-_LOSSES: dict[str, tuple[str, str]] = {"logistic": ("", "logistic"), "svm": ("svm ", "squared_hinge")}
+_LOSSES: dict[str, tuple[str, Literal["logistic", "squared_hinge"]]] = {
+    "logistic": ("", "logistic"),
+    "svm": ("svm ", "squared_hinge"),
+}
 """What the names of results begin with, and the loss of the fit."""
 
 
@@ -134,7 +137,7 @@ class Probes:
         test = draw_sample(trained, self.factors, self.samples, embedding=self.embedding, dataset=other)
         return _Rows(fit, test, self.augment, self.copies)
 
-    def _told(self, rows: "_Rows", loss: str, name: str) -> dict[str, float | None]:
+    def _told(self, rows: "_Rows", loss: Literal["logistic", "squared_hinge"], name: str) -> dict[str, float | None]:
         fit, test, copies = rows.parted(name)
         seed = rows.fit.trained.seed
         found = evaluation.linear_classifier(*fit, *test, loss=loss, c=self.c, copies=copies, seed=seed)

@@ -24,9 +24,9 @@ def read_json(path: Path, advice: str = "restore it, or train again in another f
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}): {advice}") from None
+        raise DataError(f"{path} cannot be read ({error}); {advice}", file=path) from None
     if not isinstance(found, dict):
-        raise DataError(f"{path} is no JSON object: {advice}")
+        raise DataError(f"{path} is no JSON object; {advice}", file=path)
     return found
 
 

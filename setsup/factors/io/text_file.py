@@ -104,7 +104,7 @@ class TextFile:
 def _open(path: Path) -> BinaryIO:
     with path.open("rb") as file:
         packed = file.read(2) == _GZIP
-    file = cast(BinaryIO, gzip.open(path, "rb")) if packed else path.open("rb")
+    file: BinaryIO = cast(BinaryIO, gzip.open(path, "rb")) if packed else path.open("rb")
     mark = file.read(2)
     file.seek(0)
     return io.BufferedReader(_AsUtf8(file), _BLOCK) if mark in _UTF16 else file

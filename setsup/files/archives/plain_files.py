@@ -67,7 +67,8 @@ def too_long(label: str, size: int, limit: int) -> DataError:
 def unreadable(source: Path, error: OSError) -> DataError:
     """Make the error for a file that the system refuses to read."""
     if isinstance(error, FileNotFoundError):
-        return DataError(f"{shown(str(source))} is not there; name the folder or the archive of the dataset")
+        told = f"{shown(str(source))} is not there; name the folder or the archive of the dataset"
+        return DataError(told, file=source)
     return DamagedFile.unreadable(shown(str(source)), error)
 
 

@@ -1,6 +1,7 @@
 """Classes of a manifest: the files of a benchmark, their addresses and checksums, its licence, factors and splits."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 __all__ = [
     "Addresses",
@@ -98,7 +99,7 @@ class ManifestSplit:
     stratify: tuple[str, ...] = ()
     disjoint: tuple[str, ...] = ()
     seed: int = 0
-    rounding: str = "strata"
+    rounding: Literal["strata", "table"] = "strata"
     factor: str | None = None
     leaks: tuple[str, ...] = ()
 

@@ -111,7 +111,7 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         stratify=fields.get("stratify", validators.words) or (),
         disjoint=fields.get("disjoint", validators.words) or (),
         seed=fields.get("seed", validators.whole) or 0,
-        rounding=fields.get("rounding", validators.one_of(("strata", "table"))) or "strata",
+        rounding="table" if fields.get("rounding", validators.one_of(("strata", "table"))) == "table" else "strata",
         factor=fields.get("factor", validators.text),
         leaks=fields.get("leaks", validators.words) or (),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -99,7 +99,7 @@ class Augment:
     _: KW_ONLY
     modalities: Mapping[str, str] = field(default_factory=lambda: {"image": "color"})
     copies: int | None = None
-    geometry: str = "independent"
+    geometry: Literal["independent", "copies", "sets"] = "independent"
     into: str | None = None
     fill: float | Mapping[str, float] = 0.0
     eight_bit: bool = False

@@ -17,6 +17,7 @@ References
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 import torch
 
@@ -153,7 +154,7 @@ class Patches:
     stride: int = 8
     image: str = "image"
     into: str = "patches"
-    kind: str = "color"
+    kind: Literal["color", "label", "depth", "normal"] = "color"
 
     def __post_init__(self) -> None:
         """Refuse sizes below 1, and kinds that are none."""
@@ -219,7 +220,7 @@ class PatchPairs:
     image: str = "image"
     names: tuple[str, str] = ("patch_1", "patch_2")
     _: KW_ONLY
-    kind: str = "color"
+    kind: Literal["color", "label", "depth", "normal"] = "color"
     seed: int = 0
     stream: str = "PatchPairs"
 

@@ -105,7 +105,16 @@ def show(
 
 
 def orbit_names(sampler: Sampler) -> list[str]:
-    """Factors that anchor and positive of a triplet share."""
+    """Factors that anchor and positive of a triplet share.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> orbit_names(setsup.TripletSampler(shapes.factors, "shape", triplets=2))
+    ['shape']
+
+    """
     named = sampler.arguments["orbit"]
     return [named] if isinstance(named, str) else list(named)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def write_shards(
     *,
     order: str = "keep",
     per_shard: int | None = None,
-    format: str = "png",
+    format: Literal["png", "webp", "jpeg", "npy"] = "png",
     modalities: Iterable[str] | None = None,
     size: Sequence[int] | None = None,
     seed: int = 0,

@@ -2,7 +2,7 @@
 
 import posixpath
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from setsup.factors import Factor, FactorTable, Kind
 __all__ = ["ShapeNet", "open"]
 
 _LARGEST_VOXELS, _LARGEST_TAXONOMY = 1 << 27, 1 << 26
-_VOXELS = {"voxels_solid": "solid", "voxels_surface": "surface"}
+_VOXELS: dict[str, Literal["solid", "surface"]] = {"voxels_solid": "solid", "voxels_surface": "surface"}
 
 
 class ShapeNet(BaseDataset):
@@ -100,7 +100,7 @@ class ShapeNet(BaseDataset):
         return meshes.load_obj(members, place, posixpath.dirname(folder) if self.version == "v2" else folder)
 
     @of_row
-    def voxels(self, row: int, kind: str = "solid") -> Binvox:
+    def voxels(self, row: int, kind: Literal["solid", "surface"] = "solid") -> Binvox:
         """Read a model's voxels with their place in the frame of the mesh.
 
         Parameters

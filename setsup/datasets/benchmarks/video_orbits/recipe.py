@@ -13,6 +13,7 @@ References
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,7 @@ def extract(
     track: Track = link,
     yaw: Yaw = yaw_of_points,
     canonical: Canonical = least_yaw,
-    keep: str = "video",
+    keep: Literal["video", "shot", "all"] = "video",
     size: int = 96,
     margin: float = 0.2,
 ) -> Path:

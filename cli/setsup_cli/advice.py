@@ -1,0 +1,47 @@
+"""The line on what to do next that ends a result."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from inspect import signature
+from typing import TYPE_CHECKING
+
+from setsup_cli.parsing.arguments import Common
+from setsup_cli.parsing.values import write_literal
+
+if TYPE_CHECKING:
+    from setsup.samplers import Sampler
+
+__all__ = ["advise", "advise_command", "is_watched", "python_command", "sampler_call"]
+
+
+def advise(options: Common, command: str) -> None:
+    """Name a command for the shell on standard error, where a person reads both streams."""
+    if not (options.json or options.quiet) and is_watched():
+        sys.stderr.write(f"next: {command}\n")
+
+
+def is_watched() -> bool:
+    """Whether a person reads both streams."""
+    return sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def advise_command(options: Common, words: Sequence[object]) -> None:
+    """Name the command of some words, quoted for the shell."""
+    advise(options, shlex.join(map(str, words)))
+
+
+def python_command(*statements: str) -> str:
+    """A command that runs statements and stays in Python."""
+    return shlex.join(["python", "-i", "-c", "; ".join(statements)])
+
+
+def sampler_call(sampler: "Sampler", table: str) -> str:
+    """An expression of Python that makes a sampler, without arguments that have their defaults."""
+    kind = type(sampler)
+    usual = {name: one.default for name, one in signature(kind).parameters.items()}
+    given = {name: value for name, value in sampler.arguments.items() if value != usual.get(name)}
+    if given.get("stream") == kind.__name__:
+        del given["stream"]
+    words = [table, *(f"{name}={write_literal(one)}" for name, one in given.items())]
+    return f"setsup.{kind.__name__}({', '.join(words)})"

@@ -1,0 +1,57 @@
+"""Where results are written: never over others, unless that is asked for."""
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from setsup.errors import DataError
+from setsup_cli.parsing.arguments import flag
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Force", "free_place", "holds_nothing_else", "moved", "write_image"]
+
+Force = Annotated[bool, flag("Replace an existing result; by default another one gets a number, such as -2.")]
+"""The option ``--force``."""
+
+
+def free_place(place: Path, is_free: Callable[[Path], bool]) -> Path:
+    """The place, or the first of its numbered ones (``sheet-2.png``), that holds nothing else."""
+    if is_free(place):
+        return place
+    if place.name in ("", ".."):
+        raise DataError(f"{place} holds another result; name a new folder, or use --force to replace it", file=place)
+    numbered = (place.with_name(f"{place.stem}-{number}{place.suffix}") for number in count(2))
+    return next(filter(is_free, numbered))
+
+
+def moved(asked: Path, place: Path) -> list[str]:
+    """A line for the user where a result was written to another place than asked."""
+    return [] if asked == place else [f"{asked} holds another result: this one is {place} (--force replaces the other)"]
+
+
+def write_image(image: "Image", asked: Path, *, force: bool) -> Path:
+    """Write a PNG where there is no other one, and return its path."""
+    from io import BytesIO
+
+    from setsup.files import written
+
+    content = BytesIO()
+    image.save(content, format="png")
+    found = content.getvalue()
+    place = asked if force else free_place(asked, lambda path: holds_nothing_else(path, found))
+    with written(place) as part:
+        part.write_bytes(found)
+    return place
+
+
+def holds_nothing_else(path: Path, content: bytes) -> bool:
+    """Whether a file is missing, or has this content."""
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
