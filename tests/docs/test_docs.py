@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -83,6 +84,9 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             Image.new("RGB", (48, 64), (red, 50 * place, 90)).save(tmp_path / name)
             lines.append(f"{name},{subject},{light},{38 + place / 2}")
     (tmp_path / "photos.csv").write_text("\n".join(lines) + "\n")
+    rows = np.arange(24, dtype=np.uint8)
+    images = np.broadcast_to(rows[:, None, None, None], (24, 8, 8, 3))
+    np.savez(tmp_path / "faces.npz", image=images, identity=rows // 4, yaw=rows % 4)
     for folder, red in (("cats", 40), ("dogs", 200)):
         (tmp_path / "pets" / folder).mkdir(parents=True)
         for number in range(8):
