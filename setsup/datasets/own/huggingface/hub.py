@@ -32,7 +32,7 @@ __all__ = ["is_hub_address", "may_be_on_hub", "open_hub"]
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
 _ADDRESS = re.compile(rf"hf:(?P<name>(?:{_PART}/)?{_PART})(?:@(?P<revision>[^/@\s]+))?(?:/(?P<config>[^/@\s]+))?")
-_TIMEOUT = 8.0  # seconds in which the Hub has to answer
+_TIMEOUT = 5.0  # seconds in which the Hub has to answer
 _LETTERS = 200  # of an error of datasets that are shown
 _OFFLINE = threading.Lock()
 
@@ -151,7 +151,7 @@ def _ask(address: str, wanted: HubAddress) -> str | None:
     except errors.HFValidationError as error:
         raise DataError(f"{address}: {_one_line(error)}") from error
     except Exception as error:  # no network, no name server, a proxy's page, a time-out, the Hub's own trouble
-        return _one_line(error)
+        return _one_line(error).partition(" For more information")[0]
     return None
 
 
