@@ -16,11 +16,12 @@ from setsup.checks import check_arguments
 from setsup.datasets import Dataset, from_huggingface, load, names, open_arrays, open_hub, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
-from setsup.datasets.own.huggingface.hub import is_hub_address, may_be_on_hub
-from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, is_archive, is_image_archive
+from setsup.datasets.marks import MARKS
+from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
+from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, about_file, near
-from setsup.factors.io.text_file import SHEETS, TABLES, ending
+from setsup.factors.io.text_file import SHEETS, TABLES
 from setsup.files.expand_user import expanded
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
@@ -38,15 +39,6 @@ KINDS: dict[SourceKind, str] = {
     "hub": "a dataset of the Hugging Face Hub",
 }
 """What each kind of source is called in messages."""
-
-_MARKS: dict[str, SourceKind] = {
-    "rendered.json": "rendered",
-    "shards.json": "shards",
-    ".setsup": "shards",  # which are not finished
-    "dataset_info.json": "huggingface",
-    "dataset_dict.json": "huggingface",
-}
-"""Files by which the content of a folder is recognized."""
 
 _PARQUET = (".parquet", ".pq")
 _ARRAYS = (".npz", ".npy")
@@ -137,16 +129,16 @@ def open(
 
 
 def find_kind(source: Path | str) -> SourceKind:
-    """Decide what a source is, by its form and the names of files, also those in a zip or tar; none of them is read."""
+    """Decide what a source is, by its form and the names of files; none of them is read."""
     from setsup.shards.stores.opening import intended_address
 
     path = expanded(source)
     if isinstance(source, str):
-        if is_hub_address(source):
+        if HUB_ADDRESS.match(source):
             return "hub"
         if "://" in source or intended_address(source) is not None:
             if path.suffix.lower() == ".tar":
-                raise _one_tar(source)
+                raise one_tar(source)
             return "shards"
         if source in names():
             return "benchmark"
@@ -154,14 +146,12 @@ def find_kind(source: Path | str) -> SourceKind:
         return "table"
     if path.suffix.lower() in _ARRAYS and not path.is_dir():
         return "arrays"
-    if is_archive(path):
-        if is_image_archive(path, _MARKS):
-            return "images"
-        raise _one_tar(str(source))
+    if path.is_file() and path.name.lower().endswith(ARCHIVE_ENDINGS):
+        return "images"
     # a catalogue of shards that is no file is reported by what reads it
     found = {
         kind: mark
-        for mark, kind in _MARKS.items()
+        for mark, kind in MARKS.items()
         if (path / mark).is_file() or (kind == "shards" and (path / mark).exists())
     }
     if len(found) > 1:
@@ -180,8 +170,8 @@ def find_kind(source: Path | str) -> SourceKind:
 def is_table(path: Path | str) -> bool:
     """Whether a path has the ending of a table, or of a spreadsheet, and is no folder."""
     path = Path(path)
-    known = ending(path) in (*TABLES, *SHEETS) or path.suffix.lower() in _PARQUET
-    return known and not os.path.isdir(path)
+    name = path.name.lower().removesuffix(".gz")
+    return name.endswith((*TABLES, *SHEETS, *_PARQUET)) and not os.path.isdir(path)
 
 
 def options_of(source: Path | str, kind: SourceKind | None = None) -> dict[str, Parameter]:
@@ -233,14 +223,6 @@ def _holds_images(folder: Path) -> bool:
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
-def _one_tar(source: str) -> DataError:
-    folder = source.rpartition("/")[0] or "."
-    return DataError(
-        f"{source} is one tar, not a dataset; give the folder that holds it, {folder} (`setsup index {folder}` indexes "
-        "tars that others wrote)"
-    )
-
-
 def _unknown(source: Path | str) -> DataError:
     """Say what a source is that is no dataset, and which names are close to it."""
     path = expanded(source)
@@ -266,5 +248,5 @@ def _neighbours(source: str) -> Iterator[str]:
     place, slash, _ = source.rstrip("/").rpartition("/")
     with suppress(OSError), os.scandir(expanded(place + slash)) as entries:
         for entry in islice(entries, _LOOKED_AT):
-            if any(os.path.isfile(Path(entry.path, mark)) for mark in _MARKS):
+            if any(os.path.isfile(Path(entry.path, mark)) for mark in MARKS):
                 yield place + slash + entry.name

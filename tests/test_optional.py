@@ -117,7 +117,8 @@ def test_the_extras_bring_what_the_list_says() -> None:
 def test_a_command_names_the_extra_before_anything_is_begun(core: dict[str, Any], command: str) -> None:
     code, out, err, files = core["commands"][command]
     assert (code, out, files) == (2, "", [])
-    assert re.fullmatch(r"setsup: .+ needs? .+ installed: pip install '\.\[(.+)\]' in setsup's folder\n", err), err
+    said = json.loads(err)["error"] if "--json" in command else err.removeprefix("setsup: ").rstrip("\n")
+    assert re.fullmatch(r".+ needs? .+ installed: pip install '\.\[(.+)\]' in setsup's folder", said), err
     assert f"'.[{COMMANDS[command]}]'" in err
 
 

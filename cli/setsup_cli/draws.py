@@ -18,7 +18,7 @@ import numpy as np
 
 from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import written
-from setsup_cli.hints import check_hint, find_place
+from setsup_cli.hints import find_place
 from setsup_cli.places import free_place, holds_nothing_else
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ def _read(path: Path) -> Recorded:
     if not isinstance(opened, dict) or not all(isinstance(value, str | None) for value in opened.values()):
         raise DataError(f"{path}, line 1: expected a text for each of the options, not {opened!r}")
     if "source" in head:
-        check_hint(path, head["source"])
+        _check_hint(path, head["source"])
     if head["format"] != _FORMAT:
         raise DataError(
             f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"
@@ -294,3 +294,20 @@ def _read(path: Path) -> Recorded:
     if head["steps"] < 1 or (len(found) > 1 and len(found) - 1 != head["steps"]):
         raise DataError(f"{path} is cut off: {len(found) - 1} of {head['steps']} steps")
     return Recorded(path, head, found[1:])
+
+
+def _check_hint(path: Path, hint: Any) -> None:
+    """Refuse a hint that :func:`setsup_cli.hints.source_hint` does not write."""
+    from setsup.opening import KINDS
+
+    options = hint.get("options", {}) if isinstance(hint, dict) else None
+    if (
+        not isinstance(options, dict)
+        or hint.get("kind") not in KINDS
+        or not all(map(_is_place, [hint, *options.values()]))
+    ):
+        raise DataError(f"{path}, line 1: expected a kind and a path under source, not {hint!r}")
+
+
+def _is_place(hint: Any) -> bool:
+    return isinstance(hint, dict) and isinstance(hint.get("path"), str) and isinstance(hint.get("relative", ""), str)

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import DataError
 from setsup.files.expand_user import expanded
 
 if TYPE_CHECKING:
     from setsup.opening import SourceKind
 
-__all__ = ["check_hint", "find_place", "place_hint", "source_hint"]
+__all__ = ["find_place", "place_hint", "source_hint"]
 
 
 def source_hint(source: str | Path, kind: "SourceKind", folder: Path, others: Mapping[str, str]) -> dict[str, Any]:
@@ -48,20 +47,3 @@ def _exists(place: Path) -> bool:
         return place.exists()
     except (OSError, ValueError):  # too long, not to be entered, or with a NUL
         return False
-
-
-def check_hint(path: Path, hint: Any) -> None:
-    """Refuse a hint that :func:`source_hint` does not write."""
-    from setsup.opening import KINDS
-
-    options = hint.get("options", {}) if isinstance(hint, dict) else None
-    if (
-        not isinstance(options, dict)
-        or hint.get("kind") not in KINDS
-        or not all(map(_is_place, [hint, *options.values()]))
-    ):
-        raise DataError(f"{path}, line 1: expected a kind and a path under source, not {hint!r}")
-
-
-def _is_place(hint: Any) -> bool:
-    return isinstance(hint, dict) and isinstance(hint.get("path"), str) and isinstance(hint.get("relative", ""), str)

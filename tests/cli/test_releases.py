@@ -79,7 +79,7 @@ class TestFetching:
         assert found.out.splitlines()[1].startswith("to be signed: the licence agreement")
         assert f"`setsup fetch multi-pie --root {tmp_path} --check`" in found.err
         silent = setsup("fetch", "multi-pie", "--root", tmp_path, "--json")
-        assert (silent.code, silent.out, silent.err) == (2, "", found.err)
+        assert (silent.code, silent.out, f"setsup: {json.loads(silent.err)['error']}\n") == (2, "", found.err)
 
     def test_nothing_is_fetched_into_an_archive(self, setsup: Run, tmp_path: Path) -> None:
         archive = tmp_path / "mine.zip"

@@ -190,8 +190,10 @@ def test_sets_are_drawn_from_shards(setsup: Run, folder: Path, tmp_path: Path) -
 def test_draws_of_shards_of_a_table_name_no_data_set(setsup: Run, photos: Path) -> None:
     assert setsup("shard", "--table", photos, "--out", "out").code == 0
     assert setsup("sample", "out", "--inactive", "subject", "--out", "drawn").code == 0
-    refused(setsup("sample", "--replay", "drawn/draws.jsonl"), "say where it lies: `setsup sample FOLDER --replay")
-    assert setsup("sample", "out", "--replay", "drawn/draws.jsonl", "--out", "again").code == 0
+    assert setsup("sample", "--replay", "drawn/draws.jsonl", "--out", "found").code == 0
+    Path("out").rename("moved")
+    refused(setsup("sample", "--replay", "drawn/draws.jsonl"), "setsup sample")
+    assert setsup("sample", "moved", "--replay", "drawn/draws.jsonl", "--out", "again").code == 0
 
 
 def test_a_card_of_shards(setsup: Run, folder: Path) -> None:

@@ -296,7 +296,7 @@ class Odd(Varied):
         (Varied(5), {"modalities": "image"}, DataError, "must be a list of strings or None, not 'image'"),
         (Varied(5), {"modalities": ["imge"]}, DataError, "no modality 'imge'; did you mean 'image'"),
         (Varied(5), {"modalities": []}, DataError, "name at least one modality"),
-        (Varied(5), {"format": "gif"}, DataError, "no format 'gif'"),
+        (Varied(5), {"format": "gif"}, DataError, "format of write_shards must be one of png, .*not 'gif'"),
         (Varied(5), {"order": "by:yaw"}, FactorError, "continuous"),
         (Varied(5), {"order": "shuffle", "seed": -1}, SamplerError, "seed"),
         (Varied(5), {"per_shard": 0}, DataError, "rows of a shard"),

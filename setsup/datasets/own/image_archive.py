@@ -1,19 +1,18 @@
-"""Whether a file is a zip or tar of images; its listing is read, none of its files."""
+"""What a zip or tar of images is told by: its listing, none of its files."""
 
 import re
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from setsup.datasets.formats.image_formats import ending_pattern, missing_plugins
+from setsup.datasets.marks import MARKS
 from setsup.errors import DataError
-from setsup.files import open_members
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.listing import find_matches
 
-__all__ = ["ARCHIVE_ENDINGS", "holds_samples", "is_archive", "is_image_archive"]
+__all__ = ["ARCHIVE_ENDINGS", "check_image_archive", "holds_samples", "one_tar"]
 
 ARCHIVE_ENDINGS = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar")
 """Endings of archives, also of those that cannot be read file by file."""
@@ -21,39 +20,34 @@ ARCHIVE_ENDINGS = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz"
 _KEY = r"(?s)^(?P<key>(?:.*/)?[^/.]+)[.][^/]*$"
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a file has the ending or the content of an archive, perhaps one that cannot be read file by file."""
-    if not path.is_file():
-        return False
-    if path.name.lower().endswith(ARCHIVE_ENDINGS):
-        return True
-    try:
-        return archive_kind(path) != "folder"
-    except DataError:
-        return False
+def check_image_archive(path: Path, names: Any) -> None:
+    """Refuse an archive that holds no images, or a dataset of another kind, such as one tar of a set of shards.
 
-
-def is_image_archive(path: Path, marks: Collection[str]) -> bool:
-    """Whether an archive is a dataset of images; False for a tar that is one of many, as WebDataset writes them.
-
-    DataError where it cannot be read file by file, holds no images, or one of the `marks`: files of another kind of
-    dataset, which is to be unpacked.
+    `names` pyarrow large_string array, of its files.
     """
-    if path.suffix.lower() == ".tar" and not path.stat().st_size:
-        return False
     kind = archive_kind(path)
-    names = open_members(path).names
-    marked = "|".join(re.escape(mark) for mark in marks)
+    marked = "|".join(re.escape(mark) for mark in MARKS)
     for place in find_matches(names, f"^(?:[^/]*/)?(?:{marked})(?:/|$)")[:1].tolist():
         raise DataError(f"{path} is a {kind} of a dataset ({names[place].as_py()}); unpack it, and give the folder")
     if len(find_matches(names, ending_pattern() + "$")):
-        return kind != "tar" or not holds_samples(names)
+        if kind == "tar" and holds_samples(names):
+            raise one_tar(str(path))
+        return
     missing = missing_plugins(names)
     if kind == "tar" and not missing:
-        return False
+        raise one_tar(str(path))
     raise DataError(
         f"{path} is a {kind} without images"
         + (f": {missing}" if missing else "; for the files of a benchmark give its name, and this as the root")
+    )
+
+
+def one_tar(source: str) -> DataError:
+    """The error that one tar of a set of shards is no dataset."""
+    folder = source.rpartition("/")[0] or "."
+    return DataError(
+        f"{source} is one tar, not a dataset; give the folder that holds it, {folder} (`setsup index {folder}` indexes "
+        "tars that others wrote)"
     )
 
 

@@ -9,6 +9,7 @@ from setsup.checks import check_arguments
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.formats.image_formats import ending_pattern, image_endings, missing_plugins
 from setsup.datasets.images import check_size
+from setsup.datasets.own.image_archive import check_image_archive, one_tar
 from setsup.datasets.own.path_factors import folders_of, read_fields
 from setsup.datasets.own.path_pattern import PathPattern, suggest_pattern
 from setsup.datasets.own.table import ImageTable
@@ -108,7 +109,11 @@ def open_images(
     path = expanded(folder)
     size = check_size(size)
     parsed = None if pattern is None else PathPattern.of(pattern)
+    if path.suffix.lower() == ".tar" and path.is_file() and not path.stat().st_size:
+        raise one_tar(str(path))
     members = open_members(path, relist=relist)
+    if parsed is None and not path.is_dir():  # a pattern says that images are meant
+        check_image_archive(path, members.names)
     if parsed is not None:
         members = _below_top(members, parsed)
     places, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")

@@ -29,8 +29,9 @@ SAMPLES = {f"{key}.{ending}": png() if ending == "png" else b"1" for key in "abc
 def test_images_in_folders_are_a_dataset(write: type, tmp_path: Path) -> None:
     for name in ("pets.zip", "pets.tar", "pets.data"):
         path = write(PETS, tmp_path / name)
-        assert find_kind(path) == find_kind(str(path)) == "images"
-        assert setsup.open(path).factors.values("folder").tolist() == ["cats", "dogs"]
+        if name != "pets.data":  # whose name does not say what it is
+            assert find_kind(path) == find_kind(str(path)) == "images"
+        assert setsup.open(path, kind="images").factors.values("folder").tolist() == ["cats", "dogs"]
 
 
 def test_the_tars_of_webdataset_are_one_of_many(tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_the_tars_of_webdataset_are_one_of_many(tmp_path: Path) -> None:
     boxes = {f"images/{n}.png": png() for n in range(4)} | {f"labels/{n}.txt": b"0 0 1 1" for n in range(4)}
     for name, files in {"notes": notes, "boxes": boxes}.items():
         assert find_kind(tar_of(files, tmp_path / f"{name}.tar")) == "images"
-    samples = setsup.open(tmp_path / "0.tar", kind="images", pattern="{key}")
+    samples = setsup.open(tmp_path / "0.tar", pattern="{key}")
     assert samples.factors.values("key").tolist() == ["a", "b", "c"]
     assert find_kind(zip_of(SAMPLES, tmp_path / "0.zip")) == "images"  # samples lie in tars only
 

@@ -28,7 +28,10 @@ from setsup.datasets.own.huggingface.dataset import HuggingFaceDataset, Names, f
 from setsup.errors import DataError, imported
 from setsup.factors import Factor, Kind
 
-__all__ = ["is_hub_address", "may_be_on_hub", "open_hub"]
+__all__ = ["HUB_ADDRESS", "may_be_on_hub", "open_hub"]
+
+HUB_ADDRESS = re.compile(r"(?i)hf:(?!/|:)")
+"""How a string begins that is meant as a dataset of the Hub: with ``hf:``, and no slash after it."""
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
 _ADDRESS = re.compile(rf"hf:(?P<name>(?:{_PART}/)?{_PART})(?:@(?P<revision>[^/@\s]+))?(?:/(?P<config>[^/@\s]+))?")
@@ -58,11 +61,6 @@ class HubAddress:
             )
         revision = found["revision"]
         return cls(found["name"], revision and unquote(revision), found["config"])
-
-
-def is_hub_address(source: str) -> bool:
-    """Whether a string is meant as a dataset of the Hub: it begins with ``hf:`` and no slash follows."""
-    return re.match(r"(?i)hf:(?!/|:)", source) is not None
 
 
 def may_be_on_hub(source: str) -> bool:
