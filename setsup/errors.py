@@ -129,6 +129,11 @@ class FactorError(SetsupError):
 class LibraryError(DataError):
     """An optional library is not installed."""
 
+    @property
+    def hint(self) -> str | None:
+        """The command that installs it."""
+        return str(self).partition(" not installed: ")[2] or super().hint
+
 
 class RowError(SetsupError, IndexError):
     """A row number or a step is out of range."""

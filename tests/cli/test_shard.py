@@ -255,8 +255,8 @@ def test_an_index_elsewhere(setsup: Run, folder: Path, tmp_path: Path) -> None:
     for words in (["sample", "--inactive", "digit"], ["info"]):
         found = setsup(words[0], "tars", "--index", "index", *words[1:])
         assert (found.code, found.err) == (0, "")
-    refused(setsup("info", "mnist", "--index", "index"), "--index goes with shards, and mnist is a benchmark")
-    refused(setsup("info", "tars/data-00000.tar", "--index", "index"), "give the folder that holds it, tars")
+    refused(setsup("info", "mnist", "--index", "index"), "folder or address, and mnist is a benchmark")
+    refused(setsup("info", "tars/data-00000.tar", "--index", "index"), "shards, given by their folder or address")
     (tmp_path / "deep").mkdir()
     (tmp_path / "tars").rename(tmp_path / "deep" / "train")
     (tmp_path / "deep" / "mine").mkdir()

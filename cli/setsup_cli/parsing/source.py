@@ -34,7 +34,7 @@ _ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
 
 _IMAGES = "a folder or archive of images"
 _GO_WITH = {
-    "index": "shards",
+    "index": "shards, given by their folder or address",
     "image": "a table (--table FILE)",
     "kinds": f"a table (--table FILE), or {_IMAGES}",
     "pattern": _IMAGES,
