@@ -190,7 +190,7 @@ def _draw(options: Options) -> _Drawn:
     given, notes = fill_defaults(kind, given, dataset.factors, card, own=of != "benchmark")
     sampler = build_sampler(kind, given, dataset.factors, card)
     table: dict[str, Any] | None = None
-    if of == "table" or (of == "images" and options.kinds):
+    if of == "table" or options.kinds:
         table = {"image": options.image, "kinds": assignments(options.kinds or (), "--kinds", "kind")}
     opened: dict[str, str | None] = {}
     if of in _RECORDED:
@@ -248,7 +248,7 @@ def _replay(options: Options, path: Path) -> _Drawn:
         options = replace(options, option=tuple(recorded.opening(options.option or ())))
     if not named and of not in (None, "table"):  # not to be found out again: a folder may hold several
         options = replace(options, option=(*(options.option or ()), f"kind={of}"))
-    if table is not None and of in ("table", "images"):
+    if table is not None:
         kinds = tuple(f"{name}={kind}" for name, kind in table["kinds"].items())
         options = replace(options, image=table["image"], kinds=kinds)
     options = replace(options, split=split)
