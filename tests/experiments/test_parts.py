@@ -267,7 +267,7 @@ def test_an_evaluation_killed_at_random_moments_is_the_one_that_was_not(tmp_path
     script, kills, ended = Children(), 0, 0
     try:
         assert script(MEASURED, tmp_path / "whole", log=str(tmp_path / "whole-log")) == 0
-        while kills < 12 or not ended:
+        while kills < 8 or not ended:
             before = done(folder)
             log.unlink(missing_ok=True)
             end = script(MEASURED, folder, log=str(log), seconds=dice.uniform(0.05, 1.0) * (1 + kills / 10))
