@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
+from cyclopts import Parameter
 from PIL import Image
 
 from setsup_cli.commands import cache, sample
@@ -79,6 +80,13 @@ def test_outputs_and_counts_have_one_short_name_everywhere(setsup: Run, words: l
     shown = " ".join(setsup(*words, "--help").out.replace("│", " ").split())
     for name in [*names, "--quiet -q", "--verbose -v"]:
         assert name in shown
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_no_short_option_has_two_meanings(name: str) -> None:
+    notes = [note for one in fields(import_module(f"setsup_cli.commands.{name}").Options) for note in get_args(one.type)]
+    short = [alias for note in notes if isinstance(note, Parameter) for alias in note.alias or ()]
+    assert len(short) == len(set(short)), short
 
 
 def test_short_options_are_the_long_ones(setsup: Run, tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     again = setsup("sample", "shapes", "--replay", "drawn/draws.jsonl", "--out", "again")
     assert (again.code, again.err) == (0, "")
     assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
-    refused(setsup("sample", "--replay", "drawn/draws.jsonl"), "say where it lies: `setsup sample FOLDER --replay")
+    assert setsup("sample", "--replay", "drawn/draws.jsonl", "--out", "found").code == 0
     refused(setsup("sample", "shapes", "--inactive", "shap"), "did you mean 'shape'?", "`setsup info shapes`")
     refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "leave out the root")
     card = setsup("info", "shapes")

@@ -41,6 +41,10 @@ _LARGE = 1_000_000_000  # bytes
 class Options(RecipeOptions):
     """Options of the subcommand, without those of a recipe."""
 
+    rows: Annotated[
+        int | None,
+        option("N", "Render N random rows in place of the grid: every factor is uniform over its levels.", alias="-n"),
+    ] = None
     out: Annotated[
         Path | None,
         option("FOLDER", "Output folder; must be new or an unfinished run of the same command.", alias="-o"),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_extra_attributes"]
 
-_KNOWN = ("name", "factors", "modalities", "computes", "prepare")
+_KNOWN = ("name", "factors", "modalities", "computes", "previews", "prepare")
 """Attributes that every dataset has, or that have a subcommand."""
 
 

@@ -36,7 +36,7 @@ class RecipeOptions(Common):
     ] = field(default=None, kw_only=False)
     rows: Annotated[
         int | None,
-        option("N", "Render N random rows in place of the grid: every factor is uniform over its levels.", alias="-n"),
+        option("N", "Render N random rows in place of the grid: every factor is uniform over its levels."),
     ] = None
     ranges: Annotated[
         tuple[str, ...] | None,
