@@ -84,7 +84,8 @@ def test_outputs_and_counts_have_one_short_name_everywhere(setsup: Run, words: l
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_no_short_option_has_two_meanings(name: str) -> None:
-    notes = [note for one in fields(import_module(f"setsup_cli.commands.{name}").Options) for note in get_args(one.type)]
+    options = fields(import_module(f"setsup_cli.commands.{name}").Options)
+    notes = [note for one in options for note in get_args(one.type)]
     short = [alias for note in notes if isinstance(note, Parameter) for alias in note.alias or ()]
     assert len(short) == len(set(short)), short
 
