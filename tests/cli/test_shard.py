@@ -325,7 +325,9 @@ def test_a_store(setsup: Run, digits: Path, folder: Path, bucket: Bucket, monkey
     assert setsup("sample", url, "--inactive", "digit", "--out", "far").code == 0
     assert setsup("sample", folder, "--inactive", "digit", "--out", "near").code == 0
     assert Path("far", "sheet.png").read_bytes() == Path("near", "sheet.png").read_bytes()
-    far, near = ([json.loads(line) for line in Path(name, "draws.jsonl").open()] for name in ("far", "near"))
+    far, near = (
+        [json.loads(line) for line in Path(name, "draws.jsonl").read_text().splitlines()] for name in ("far", "near")
+    )
     assert far[0].pop("source") != near[0].pop("source")
     assert far == near
     refused(setsup("info", f"{url}/nothing"), f"{url}/nothing")
