@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setsup.errors import DamagedFile, DataError, about_file
-from setsup.files import written
+from setsup.files import locked, written
 from setsup_cli.hints import find_place
 from setsup_cli.places import free_place, holds_nothing_else
 
@@ -80,8 +80,9 @@ def write_files(
             and _has_no_other_arrays(paths["npz"], arrays)
         )
 
-    paths = _paths(asked if force else free_place(asked, is_free), format)
     with ExitStack() as stack:
+        stack.enter_context(locked(asked))  # two processes would find the same place free
+        paths = _paths(asked if force else free_place(asked, is_free), format)
         parts = {name: stack.enter_context(written(path)) for name, path in paths.items()}
         with parts["jsonl"].open("w", encoding="utf-8") as file:
             for line in (head, *lines(draws)):

@@ -36,14 +36,15 @@ def write_image(image: "Image", asked: Path, *, force: bool) -> Path:
     """Write a PNG where there is no other one, and return its path."""
     from io import BytesIO
 
-    from setsup.files import written
+    from setsup.files import locked, written
 
     content = BytesIO()
     image.save(content, format="png")
     found = content.getvalue()
-    place = asked if force else free_place(asked, lambda path: holds_nothing_else(path, found))
-    with written(place) as part:
-        part.write_bytes(found)
+    with locked(asked):  # two processes would find the same place free
+        place = asked if force else free_place(asked, lambda path: holds_nothing_else(path, found))
+        with written(place) as part:
+            part.write_bytes(found)
     return place
 
 

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -307,6 +308,15 @@ def test_here_is_not_numbered(setsup: Run, tmp_path: Path) -> None:
     assert (found.code, found.out) == (2, "")
     assert ". holds another result; name a new folder, or use --force to replace it" in found.err
     assert setsup(*ONE, "-o", ".", "--seed", 1, "--force").code == 0
+
+
+def test_results_written_at_once_get_places_of_their_own(tmp_path: Path) -> None:
+    images = [Image.new("RGB", (300, 300), (shade, 0, 0)) for shade in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        places = list(pool.map(lambda image: write_image(image, tmp_path / "pairs.png", force=False), images))
+    assert len(set(places)) == 8
+    for image, place in zip(images, places, strict=True):
+        assert Image.open(place).tobytes() == image.tobytes()
 
 
 def test_an_image_is_not_overwritten_by_another(tmp_path: Path) -> None:
