@@ -1,6 +1,7 @@
 """The command on small releases in their true formats."""
 
 import importlib
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path

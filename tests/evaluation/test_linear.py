@@ -105,7 +105,9 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         linear_classifier(X, NOISY, X[:, :3], NOISY)
     with pytest.raises(DataError, match="no label of the test is known"):
         linear_classifier(X, NOISY, X, np.full(400, -1))
-    with pytest.raises(SetsupError, match="loss of linear_classifier must be one of logistic, squared_hinge, not 'hinge'"):
+    with pytest.raises(
+        SetsupError, match="loss of linear_classifier must be one of logistic, squared_hinge, not 'hinge'"
+    ):
         linear_classifier(X, NOISY, X, NOISY, loss="hinge")
     with pytest.raises(SetsupError, match="c must be a finite number above 0, not 0"):
         linear_classifier(X, NOISY, X, NOISY, c=[1, 0])
