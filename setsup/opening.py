@@ -21,7 +21,7 @@ from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, about_file, near
-from setsup.factors.io.text_file import SHEETS, TABLES
+from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
 from setsup.files.expand_user import expanded
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
@@ -40,7 +40,6 @@ KINDS: dict[SourceKind, str] = {
 }
 """What each kind of source is called in messages."""
 
-_PARQUET = (".parquet", ".pq")
 _ARRAYS = (".npz", ".npy")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
 _SEARCHED = 20_000  # entries of all folders among which images are sought
@@ -171,7 +170,7 @@ def is_table(path: Path | str) -> bool:
     """Whether a path has the ending of a table, or of a spreadsheet, and is no folder."""
     path = Path(path)
     name = path.name.lower().removesuffix(".gz")
-    return name.endswith((*TABLES, *SHEETS, *_PARQUET)) and not os.path.isdir(path)
+    return name.endswith((*TABLES, *SHEETS, *PARQUET)) and not os.path.isdir(path)
 
 
 def options_of(source: Path | str, kind: SourceKind | None = None) -> dict[str, Parameter]:

@@ -9,14 +9,13 @@ import numpy as np
 from setsup.arrays import Array
 from setsup.errors import DataError, FactorError, brief
 from setsup.factors import FactorTable, Kind
+from setsup.factors.io.text_file import PARQUET
 from setsup.factors.stored import as_array
 from setsup.files.expand_user import expanded
 
 __all__ = ["Kinds", "plain_column", "read_factors"]
 
 Kinds = Mapping[str, Kind | str] | None
-
-_PARQUET = (".parquet", ".pq")
 
 
 def read_factors(given: Any, rows: int, what: str, kinds: Kinds = None) -> FactorTable:
@@ -42,7 +41,7 @@ def _table(given: Any, kinds: Kinds) -> FactorTable:
         return FactorTable.from_values({name: plain_column(values) for name, values in given.items()}, kinds=kinds)
     if isinstance(given, str | Path):
         path = expanded(given)
-        read = FactorTable.from_parquet if path.suffix.lower() in _PARQUET else FactorTable.from_csv
+        read = FactorTable.from_parquet if path.suffix.lower() in PARQUET else FactorTable.from_csv
         return read(path, kinds=kinds)
     if hasattr(given, "iloc") and hasattr(given, "columns"):
         return FactorTable.from_pandas(given, kinds=kinds)

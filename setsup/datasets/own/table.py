@@ -12,6 +12,7 @@ from setsup.datasets.dataset import Modality
 from setsup.datasets.images import channels_of, check_size
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.io.text_file import PARQUET
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
 
@@ -113,7 +114,7 @@ def open_table(
     check_array(size, "size", DataError)
     size = check_size(size)
     need_readable(path, "a CSV, Parquet or JSON lines file")
-    parquet = path.suffix.lower() in (".parquet", ".pq")
+    parquet = path.suffix.lower() in PARQUET
     table, images = (_from_parquet if parquet else _from_text)(path, image, factors, kinds or {})
     return ImageTable(path.stem, table, images, size)
 

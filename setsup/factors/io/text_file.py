@@ -12,13 +12,16 @@ from typing import BinaryIO, cast
 
 from setsup.errors import DamagedFile, DataError
 
-__all__ = ["LINE", "SHEETS", "TABLES", "TextFile", "ending", "explain_errors", "not_utf8"]
+__all__ = ["LINE", "PARQUET", "SHEETS", "TABLES", "TextFile", "ending", "explain_errors", "not_utf8"]
 
 LINE = 16 << 20
 """Bytes that a line of text may have."""
 
 TABLES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
 """Endings of tables that are text, each also with ``.gz``."""
+
+PARQUET = (".parquet", ".pq")
+"""Endings of tables that are Parquet files."""
 
 SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 """Endings of spreadsheets, which are refused with a sentence."""
