@@ -1,4 +1,4 @@
-"""Two sets of pictures in which the hue of the wall is held: rows, levels, arrays and a contact sheet."""
+"""Two sets of images in which the hue of the wall is fixed: rows, levels, arrays and a contact sheet."""
 
 import tempfile
 from pathlib import Path
@@ -16,7 +16,7 @@ shape_codes = shapes.factors.codes("shape", draw.indices)  # (2, 32) int64, a la
 
 words = describe(shapes.factors, draw)
 for number, found in enumerate(words):
-    print(f"set {number} holds {found.held_words(shapes.factors)}")
+    print(f"set {number}: fixed: {found.fixed_words(shapes.factors)}")
 picture = Path(tempfile.mkdtemp(), "sets.png")  # or a file of yours
-contact_sheet(images, [found.held_words(shapes.factors) for found in words], "step 17").save(picture)
+contact_sheet(images, [found.fixed_words(shapes.factors) for found in words], "step 17").save(picture)
 print(images.shape, shape_codes.shape, picture)

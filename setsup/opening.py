@@ -169,8 +169,9 @@ def find_kind(source: Path | str) -> SourceKind:
 def is_table(path: Path | str) -> bool:
     """Whether a path has the ending of a table, or of a spreadsheet, and is no folder."""
     path = Path(path)
-    name = path.name.lower().removesuffix(".gz")
-    return name.endswith((*TABLES, *SHEETS, *PARQUET)) and not os.path.isdir(path)
+    name = path.name.lower()
+    known = name.endswith(PARQUET) or name.removesuffix(".gz").endswith((*TABLES, *SHEETS))
+    return known and not os.path.isdir(path)
 
 
 def options_of(source: Path | str, kind: SourceKind | None = None) -> dict[str, Parameter]:

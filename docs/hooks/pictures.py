@@ -178,7 +178,7 @@ def blocks(sampler: Sampler, title: str, noun: str = "set", steps: int = 1) -> I
     for step in range(steps):
         for number, words in enumerate(describe(dataset.factors, draws.at(step))):
             label = f"{noun} {number}" if steps == 1 else f"step {step}, {noun} {number}"
-            held, varies = words.held_words(dataset.factors), words.varying_words(dataset.factors)
+            held, varies = words.fixed_words(dataset.factors), words.varying_words(dataset.factors)
             captions.append(f"{label} · fixed: {_whole(held)}\nvaries: {_whole(varies)}")
     images = dataset.fetch(draws.indices)["image"]
     flat = images.reshape(-1, *images.shape[2:])

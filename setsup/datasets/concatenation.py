@@ -86,6 +86,8 @@ def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
         When a factor of one name differs in kind or unit between the datasets.
 
     """
+    if len(datasets) == 1 and isinstance(datasets[0], list | tuple):
+        raise DataError("concat takes datasets one by one, concat(a, b), not in a list")
     return Concat(datasets, parts)
 
 

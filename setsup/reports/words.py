@@ -37,21 +37,21 @@ class Variation:
 
 @dataclass(frozen=True, slots=True)
 class SetWords:
-    """What is held in one set, what varies, and how many members it has (padding does not count)."""
+    """What is fixed in one set, what varies, and how many members it has (padding does not count)."""
 
-    held: dict[str, Level]
+    fixed: dict[str, Level]
     varies: dict[str, Variation]
     members: int
 
-    def held_words(
+    def fixed_words(
         self,
         table: FactorTable,
         tolerance: Mapping[str, float] | None = None,
         legible: Callable[[str], bool] = lambda text: True,
     ) -> str:
-        """Say what is held: ``wall_hue = 0.3 turn``; a level that is not ``legible`` is followed by its number."""
+        """Say what is fixed: ``wall_hue = 0.3 turn``; a level that is not ``legible`` is followed by its number."""
         near, words = tolerance or {}, []
-        for name, value in self.held.items():
+        for name, value in self.fixed.items():
             spelled = table[name].levels is None or legible(str(value))
             number = "" if spelled else f" (level {table[name].code(value)})"
             around = f" ± {near[name]:.4g}" if name in near else ""
@@ -65,7 +65,7 @@ class SetWords:
 
 
 def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[SetWords]:
-    """Say for each set of a draw what is held and what varies; keys, such as paths, and splits are left out.
+    """Say for each set of a draw what is fixed and what varies; keys, such as paths, and splits are left out.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[Se
     >>> grid = FactorTable([Factor("hue", Kind.CYCLIC, (0.0, 0.5), unit="turn", period=1.0),
     ...                     Factor("size", Kind.ORDINAL, (1, 2, 3))])
     >>> found = describe(grid, Draw(np.array([[3, 5]]), {"hue": np.array([1])}))[0]
-    >>> found.held_words(grid), found.varying_words(grid)
+    >>> found.fixed_words(grid), found.varying_words(grid)
     ('hue = 0.5 turn', 'size 2 of 3')
 
     """
@@ -95,15 +95,15 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[Se
     found = []
     for number, rows in enumerate(draw.indices[:most]):
         members = rows if draw.mask is None else rows[draw.mask[number]]
-        held: dict[str, Level] = {}
+        fixed: dict[str, Level] = {}
         varies: dict[str, Variation] = {}
         for factor in table.factors:
             code = draw.inactive[factor.name][number] if factor.name in draw.inactive else None
             if code is not None and (not np.isnan(code) if factor.levels is None else code >= 0):
-                held[factor.name] = float(code) if factor.levels is None else factor.levels[int(code)]
+                fixed[factor.name] = float(code) if factor.levels is None else factor.levels[int(code)]
             elif factor.role not in ("key", "split"):
                 varies[factor.name] = _variation(table, factor, members)
-        found.append(SetWords(held, varies, len(members)))
+        found.append(SetWords(fixed, varies, len(members)))
     return found
 
 

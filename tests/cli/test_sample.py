@@ -162,7 +162,7 @@ def test_json_holds_everything(setsup: Run, tmp_path: Path) -> None:
     assert np.load(tmp_path / data["files"]["npz"])["indices"].tolist() == [line["indices"] for line in data["draws"]]
     for step, line in zip(data["words"], data["draws"], strict=True):
         shapes = ["cube", "cylinder", "sphere", "capsule"]
-        assert [words["held"]["shape"] for words in step] == [shapes[code] for code in line["inactive"]["shape"]]
+        assert [words["fixed"]["shape"] for words in step] == [shapes[code] for code in line["inactive"]["shape"]]
         assert [words["varies"]["scale"]["levels"] for words in step] == [8, 8]
     assert data["report"]["entries"][0]["groups"] == 4
     assert (tmp_path / data["files"]["sheet"]).is_file()

@@ -23,18 +23,18 @@ TABLE = FactorTable(
 
 def test_held_and_varying_factors_in_words() -> None:
     found = describe(TABLE, Draw(np.array([[0, 1, 2]]), {"hue": np.array([1])}))[0]
-    assert found.held == {"hue": 0.25}
+    assert found.fixed == {"hue": 0.25}
     assert found.members == 3
     assert found.varies == {"shape": Variation(2, 2), "angle": Variation(2, None, (10.0, 20.0))}
-    assert found.held_words(TABLE) == "hue = 0.25 turn"
+    assert found.fixed_words(TABLE) == "hue = 0.25 turn"
     assert found.varying_words(TABLE) == "shape 2 of 2, angle 10 to 20 deg"
 
 
 def test_levels_that_cannot_be_written_have_their_numbers() -> None:
     found = describe(TABLE, Draw(np.array([[1, 2]]), {"hue": np.array([1]), "shape": np.array([1])}))[0]
-    assert found.held_words(TABLE, legible=lambda text: text != "ball") == "hue = 0.25 turn, shape = ball (level 1)"
+    assert found.fixed_words(TABLE, legible=lambda text: text != "ball") == "hue = 0.25 turn, shape = ball (level 1)"
     near = describe(TABLE, Draw(np.array([[0, 5]]), {"angle": np.float32([12.5])}))[0]
-    assert near.held_words(TABLE, {"angle": 5.0}, lambda text: False) == "angle = 12.5 deg ± 5"
+    assert near.fixed_words(TABLE, {"angle": 5.0}, lambda text: False) == "angle = 12.5 deg ± 5"
 
 
 def test_padding_and_unknown_values_do_not_count() -> None:
@@ -55,22 +55,22 @@ def test_what_has_one_value_does_not_vary() -> None:
 def test_a_set_that_does_not_hold_a_factor_varies_by_it() -> None:
     draw = Draw(np.array([[0, 1], [3, 4]]), {"hue": np.array([1, -1])})
     held, free = describe(TABLE, draw)
-    assert held.held == {"hue": 0.25}
-    assert free.held == {}
-    assert free.held_words(TABLE) == "nothing"
+    assert held.fixed == {"hue": 0.25}
+    assert free.fixed == {}
+    assert free.fixed_words(TABLE) == "nothing"
     assert free.varies["hue"] == Variation(1, 4)
 
 
 def test_a_value_within_a_tolerance() -> None:
     draw = Draw(np.array([[0, 5], [3, 4]]), {"angle": np.float32([12.5, np.nan])})
     near, free = describe(TABLE, draw)
-    assert near.held_words(TABLE, {"angle": 5.0}) == "angle = 12.5 deg ± 5"
+    assert near.fixed_words(TABLE, {"angle": 5.0}) == "angle = 12.5 deg ± 5"
     assert "angle" in free.varies
 
 
 def test_triplets_are_described_by_anchor_and_positive() -> None:
     found = describe_triplets(TABLE, Draw(np.array([[1, 2, 3]])), ["hue", "shape"])[0]
-    assert found.held == {"hue": 0.25, "shape": "ball"}
+    assert found.fixed == {"hue": 0.25, "shape": "ball"}
     assert found.members == 2
     assert list(found.varies) == ["angle"]
 

@@ -286,7 +286,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     rows = []
     for step, found in enumerate(_words(drawn)):
         for number, words in enumerate(found):
-            fixed, varies = words.held_words(table, arguments.get("tolerance")), words.varying_words(table)
+            fixed, varies = words.fixed_words(table, arguments.get("tolerance")), words.varying_words(table)
             rows.append([str(step), str(number), f"{words.members:,}", fixed, varies])
     if isinstance(drawn.sampler, TripletSampler):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]

@@ -51,10 +51,10 @@ def open_images(
     ===============  ===================================================  ==========
 
     The whole path below the folder must match. In an archive where all files lie in one folder, that is the path below
-    it, unless the pattern begins with its name. The ending may be left out, or be ``.*``; ``.jpg`` stands for ``.JPG``
-    too. Texts are as short as they can be, from the left: ``{a}_{b}`` takes ``x_y_z`` as ``x`` and ``y_z``, and a
-    warning says so, since the pattern can be read in another way. Hidden files and folders, whose names begin with a
-    dot, are left out.
+    it, unless the pattern begins with its name. The ending may be left out, or be ``.*``, and is in no field; ``.jpg``
+    stands for ``.JPG`` too. Texts are as short as they can be, from the left: ``{a}_{b}`` takes ``x_y_z`` as ``x`` and
+    ``y_z``, and a warning says so, since the pattern can be read in another way. Hidden files and folders, whose names
+    begin with a dot, are left out.
 
     The folder is listed each time while it has fewer than 10,000 files; the list of more, or of an archive, is kept in
     the cache folder until the time of any folder within, or the archive's time or size, changes. Rows are in the order

@@ -11,8 +11,7 @@ Fields are filled from the left, and texts are as short as they can be: of ``x_y
 b = y_z.
 
 The ending need not be written: without one, or with ``.*``, it may be that of any image, and belongs to no field. A
-written one, ``.jpg``, matches in any case, all else exactly. A text field after the last dot, ``{name}.{ending}``, is
-the ending itself.
+written one, ``.jpg``, matches in any case, all else exactly.
 """
 
 import re
@@ -163,11 +162,7 @@ def _split_ending(name: str) -> tuple[str, str]:
         return stem, ending_pattern()
     if f".{ending.lower()}" in image_endings():
         return stem, ending_pattern((f".{ending.lower()}",))
-    return name, "" if _is_text_field(ending) else ending_pattern()
-
-
-def _is_text_field(text: str) -> bool:
-    return re.fullmatch(r"\{[^{}:]*\}", text) is not None
+    return name, ending_pattern()
 
 
 def _parse(text: str, segment: str, types: dict[str, str]) -> list[_Token]:

@@ -160,11 +160,11 @@ def _caption(shown: Shown, found: SetWords, step: int, number: int, steps: int) 
     label = shown.rows or f"{shown.noun} {number}"
     if steps > 1:
         label = f"{shown.counter} {step}, {label}"
-    fixed = _join(found.held_words(shown.table, shown.argument("tolerance"), legible))
+    fixed = _join(found.fixed_words(shown.table, shown.argument("tolerance"), legible))
     size = shown.draws.indices.shape[-1]
     if shown.bare and size == 1:
         return f"{label}\n{fixed}"
-    if found.held or not shown.bare:
+    if found.fixed or not shown.bare:
         label += f" · {'equal' if shown.bare else 'fixed'}: {fixed}"
     short = f" · {found.members:,} of {size:,} positions" if found.members < size else ""
     return f"{label}{short}\nvaries: {_join(found.varying_words(shown.table))}"

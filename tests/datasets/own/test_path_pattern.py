@@ -80,7 +80,7 @@ def fields(pattern: str, path: str) -> list[object] | None:
         ("{id}.jpg", "1.JPG", ["1"]),
         ("{id}.JPG", "1.jpg", ["1"]),
         ("{id}.jpg", "1.jpeg", None),
-        ("{id}.{ending}", "a.b.JPG", ["a.b", "JPG"]),
+        ("{id}.{part}", "a.b.JPG", ["a", "b"]),
         ("{id}.{take:d}", "a.3.jpg", ["a", 3]),
         ("front", "front.jpg", "no field"),
         ("{a}/front", "x/front.png", ["x"]),
