@@ -240,13 +240,17 @@ def _unknown(source: Path | str) -> DataError:
         if os.path.exists(path):
             return DataError(f"{source} is a file, but no table{others}")
         return DataError(f"{source} does not exist{near(source, close) if close else others}")
-    return DataError(f"there is no dataset {source!r}{near(source, [*close, *names()])} (`setsup datasets` lists them)")
+    meant = near(source, [*close, *names()])
+    if not meant.startswith("; did you mean"):
+        meant = ", nor a file or folder of that name here"
+    return DataError(f"there is no dataset {source!r}{meant} (`setsup datasets` lists them)")
 
 
 def _neighbours(source: str) -> Iterator[str]:
-    """Folders that hold datasets in the same folder, written as the source is."""
+    """What could be datasets in the same folder, written as the source is."""
     place, slash, _ = source.rstrip("/").rpartition("/")
     with suppress(OSError), os.scandir(expanded(place + slash)) as entries:
         for entry in islice(entries, _LOOKED_AT):
-            if any(os.path.isfile(Path(entry.path, mark)) for mark in MARKS):
+            ends = (*TABLES, *PARQUET, *_ARRAYS, *ARCHIVE_ENDINGS)
+            if not entry.name.startswith(".") and (entry.is_dir() or entry.name.lower().endswith(ends)):
                 yield place + slash + entry.name

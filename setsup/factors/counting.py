@@ -23,7 +23,8 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
         if table[name].continuous:
             raise FactorError(
                 f"factor {name!r} is continuous, so it has no levels to group by: fix it with "
-                f"tolerance={{{name!r}: …}} (--tolerance), or fix {name + '_bin'!r} of table.binned({name!r}, width)"
+                f"tolerance={{{name!r}: …}} (--tolerance), declare it as ordinal where its values are few (kinds= or "
+                f"--kinds {name}=ordinal), or fix {name + '_bin'!r} of table.binned({name!r}, width)"
             )
         wanted |= {table[name].name, *table.outer(name)}
     return tuple(name for name in table.names if name in wanted)

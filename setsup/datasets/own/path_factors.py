@@ -71,14 +71,15 @@ def read_fields(pattern: PathPattern, names: Any, source: str) -> tuple[Places, 
             f"none of the {len(names):,} images of {source} matches the pattern {pattern.text!r}: the first is "
             f"{shown(example)}, which {suggest_pattern(example)!r} matches"
         )
-    if len(places) < len(names):
-        others = names.filter(found.is_null())
-        _log.warning(
-            "%s: %s of %s images do not match the pattern %r and are left out: %s",
-            *(source, f"{len(others):,}", f"{len(names):,}", pattern.text, _some(others)),
-        )
-        found, names = found.take(places), names.take(places)
+    others = names.filter(found.is_null())
+    found, names = found.take(places), names.take(places)
     groups = {name: pc.struct_field(found, f"f{number}") for number, name in enumerate(pattern.types)}
+    if len(others):
+        _log.warning(
+            "%s: %s of %s images do not match the pattern %r and are left out: %s; %s is read as %s",
+            *(source, f"{len(others):,}", f"{len(names) + len(others):,}", pattern.text, _some(others)),
+            *(shown(names[0].as_py()), _values(groups, 0)),
+        )
     if pattern.longest is not None:
         _warn_if_unsure(pattern, names, groups, source)
     return places, {name: _typed(pattern.types[name], name, group, names) for name, group in groups.items()}
@@ -93,6 +94,11 @@ def _some(names: Any) -> str:
     return ", ".join(map(shown, names[:_SHOWN].to_pylist())) + (", …" if len(names) > _SHOWN else "")
 
 
+def _values(groups: dict[str, Any], place: int) -> str:
+    """What the fields of one path are read as."""
+    return ", ".join(f"{name}={shown(group[place].as_py())}" for name, group in groups.items())
+
+
 def _warn_if_unsure(pattern: PathPattern, names: Any, groups: dict[str, Any], source: str) -> None:
     """Warn of paths of which a pattern could be read in another way too."""
     import pyarrow.compute as pc
@@ -104,11 +110,11 @@ def _warn_if_unsure(pattern: PathPattern, names: Any, groups: dict[str, Any], so
     if not differs.any():
         return
     first = int(np.argmax(differs))
-    values = ", ".join(f"{name}={shown(group[first].as_py())}" for name, group in groups.items())
     _log.warning(
         "%s: the pattern %r can be read in more than one way in %s of %s paths; %s is read as %s, where each field is "
         "as short as it can be from the left: see that this is what you mean, else write more of the names",
-        *(source, pattern.text, f"{int(differs.sum()):,}", f"{len(names):,}", shown(names[first].as_py()), values),
+        *(source, pattern.text, f"{int(differs.sum()):,}", f"{len(names):,}"),
+        *(shown(names[first].as_py()), _values(groups, first)),
     )
 
 

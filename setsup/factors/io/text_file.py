@@ -167,5 +167,7 @@ def not_utf8(path: Path, encoding: str = "utf-8") -> DataError:
                 text.decode()
             except UnicodeDecodeError as error:
                 wrong = text[error.start : error.start + 1]
-                return DataError(f"{path}, line {line}: the byte {wrong!r} is not UTF-8; save the file as UTF-8")
+                return DataError(
+                    f"{path}, line {line}: the byte {wrong!r} is not UTF-8; save the file as UTF-8 (CSV UTF-8 in Excel)"
+                )
     return DataError(f"{path} is not UTF-8; save it as UTF-8")

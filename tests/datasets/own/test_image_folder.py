@@ -192,7 +192,7 @@ def test_images_that_do_not_match_are_counted(tmp_path: Path, caplog: pytest.Log
         (
             "WARNING",
             f"{folder}: 4 of 7 images do not match the pattern '{{class}}/{{n:d}}' and are left out: "
-            "a/front.png, b/c/1.png, odd.png, …",
+            "a/front.png, b/c/1.png, odd.png, …; a/0.png is read as class=a, n=0",
         )
     ]
 
