@@ -455,7 +455,7 @@ def test_shards_are_the_same_bytes_whoever_ends(
         assert until(lambda: not drivers(), 20)  # which have ended what ran
         assert before < finished()
         assert len(finished()) < 160
-    assert err.endswith(" of 160 shards; run the same command to resume\n")
+    assert json.loads(err.splitlines()[-1])["error"].endswith(" of 160 shards; run the same command to resume")
     done = finished()
     again = subprocess.run(remote, capture_output=True, text=True, check=True)
     assert json.loads(again.stdout)["written_now"] <= 640 - 4 * len(done)
