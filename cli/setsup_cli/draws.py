@@ -19,7 +19,7 @@ import numpy as np
 from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import locked, written
 from setsup_cli.hints import find_place
-from setsup_cli.places import free_place, holds_nothing_else
+from setsup_cli.places import free_place, is_missing_or_equal
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -70,14 +70,14 @@ def write_files(
     arrays |= {f"inactive_{name}": codes for name, codes in draws.inactive.items()}
     arrays |= {"mask": draws.mask} if draws.mask is not None else {}
     arrays |= {"canonical": draws.canonical} if draws.canonical is not None else {}
-    picture = sheet.encode(format)
+    content = sheet.encode(format)
 
     def is_free(folder: Path) -> bool:
         paths = _paths(folder, format)
         return (
-            holds_nothing_else(paths["sheet"], picture)
-            and _has_no_others(paths["jsonl"], head, draws)
-            and _has_no_other_arrays(paths["npz"], arrays)
+            is_missing_or_equal(paths["sheet"], content)
+            and _are_missing_or_equal(paths["jsonl"], head, draws)
+            and _arrays_are_missing_or_equal(paths["npz"], arrays)
         )
 
     with ExitStack() as stack:
@@ -88,7 +88,7 @@ def write_files(
             for line in (head, *lines(draws)):
                 file.write(json.dumps(line, allow_nan=False) + "\n")
         np.savez(parts["npz"], allow_pickle=False, **arrays)
-        parts["sheet"].write_bytes(picture)
+        parts["sheet"].write_bytes(content)
     return paths
 
 
@@ -96,7 +96,7 @@ def _paths(folder: Path, format: str) -> dict[str, Path]:
     return {"jsonl": folder / "draws.jsonl", "npz": folder / "draws.npz", "sheet": folder / f"sheet.{format}"}
 
 
-def _has_no_others(path: Path, head: Mapping[str, Any], draws: "Draw") -> bool:
+def _are_missing_or_equal(path: Path, head: Mapping[str, Any], draws: "Draw") -> bool:
     """Whether a ``draws.jsonl`` is missing, or has these draws."""
     try:
         with path.open(encoding="utf-8") as file:
@@ -108,7 +108,7 @@ def _has_no_others(path: Path, head: Mapping[str, Any], draws: "Draw") -> bool:
         return False
 
 
-def _has_no_other_arrays(path: Path, arrays: Mapping[str, Any]) -> bool:
+def _arrays_are_missing_or_equal(path: Path, arrays: Mapping[str, Any]) -> bool:
     """Whether a ``draws.npz`` is missing, or has these arrays."""
     try:
         with np.load(path, allow_pickle=False) as found:

@@ -11,7 +11,7 @@ from setsup_cli.parsing.arguments import flag
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Force", "free_place", "holds_nothing_else", "moved", "write_image"]
+__all__ = ["Force", "free_place", "is_missing_or_equal", "moved", "write_image"]
 
 Force = Annotated[bool, flag("Replace an existing result; by default another one gets a number, such as -2.")]
 """The option ``--force``."""
@@ -42,13 +42,13 @@ def write_image(image: "Image", asked: Path, *, force: bool) -> Path:
     image.save(content, format="png")
     found = content.getvalue()
     with locked(asked):  # two processes would find the same place free
-        place = asked if force else free_place(asked, lambda path: holds_nothing_else(path, found))
+        place = asked if force else free_place(asked, lambda path: is_missing_or_equal(path, found))
         with written(place) as part:
             part.write_bytes(found)
     return place
 
 
-def holds_nothing_else(path: Path, content: bytes) -> bool:
+def is_missing_or_equal(path: Path, content: bytes) -> bool:
     """Whether a file is missing, or has this content."""
     try:
         return path.stat().st_size == len(content) and path.read_bytes() == content

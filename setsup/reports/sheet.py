@@ -44,7 +44,7 @@ _TRIMMED = 0.02  # of an image that may be cropped without a mark
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One set as it will be drawn: None stands for a padded slot."""
+    """One set as it will be shown: None stands for a padded position."""
 
     pictures: list[npt.NDArray[Any] | None]
     canonical: npt.NDArray[Any] | None
@@ -119,7 +119,7 @@ def contact_sheet(
     title : str
         Title of the sheet; lines after ``\n`` are softer.
     mask : (sets, size) bool, optional
-        False for padded slots, which are greyed out.
+        False for padded positions, which are greyed out.
     canonical : (sets, height, width, channels) uint8, optional
         An image a set that is shown framed in front of it.
     sizes : sequence of int, one a set, optional
@@ -192,7 +192,7 @@ def contact_page(
 
 
 def _used(images: Sequence[Pictures] | npt.NDArray[Any], mask: npt.ArrayLike | None) -> list[list[bool]]:
-    """Whether each slot holds a member."""
+    """Whether each position holds a member."""
     if mask is None:
         return [[True] * len(pictures) for pictures in images]
     used = np.asarray(mask, dtype=bool)
