@@ -13,6 +13,7 @@ from setsup.methods.correspondence_loss import (
     double_augmentation_loss,
 )
 from setsup.methods.neighbours import soft_nearest_neighbours
+from setsup.methods.orbits.losses import rectification_loss, triplet_loss
 from setsup.methods.similarity import similarities
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "correspondence_loss",
     "directed_loss",
     "double_augmentation_loss",
+    "rectification_loss",
     "similarities",
     "soft_nearest_neighbours",
+    "triplet_loss",
 ]

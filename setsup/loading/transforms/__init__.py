@@ -10,6 +10,7 @@ from setsup.errors import need
 
 need("transforms need", "torch", "kornia")  # before what imports them
 
+from setsup.loading.transforms.affine_members import AffineMembers
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import ForLevels, OneOf, RandomApply
 from setsup.loading.transforms.clips import FrameTriples
@@ -29,6 +30,7 @@ from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
 __all__ = [
     "AddBrightness",
     "Affine",
+    "AffineMembers",
     "Augment",
     "AutoContrast",
     "Background",

@@ -4,13 +4,17 @@ from setsup.methods.networks.abc import mnist_encoder, pose_encoder, shapes3d_en
 from setsup.methods.networks.convolutional import convolutional
 from setsup.methods.networks.images import OverImages, unit_range
 from setsup.methods.networks.initialisation import glorot_
+from setsup.methods.networks.orbits import OrbitDecoder, OrbitEncoder, SpatialTransformer
 from setsup.methods.networks.pretrained import pretrained_resnet, read_weights, transformers_name
 from setsup.methods.networks.published import weights_file
 from setsup.methods.networks.resnet_v2 import Bottleneck, resnet50v2
 
 __all__ = [
     "Bottleneck",
+    "OrbitDecoder",
+    "OrbitEncoder",
     "OverImages",
+    "SpatialTransformer",
     "convolutional",
     "glorot_",
     "mnist_encoder",

@@ -58,8 +58,10 @@ class AffineMnist(BaseDataset):
     ``copies``. The split ``split``: ``embedding`` is the first five sixths of the published training set, 50,000
     digits, ``rest`` the remaining 10,000, and ``test`` the published test set. No orbit is in two of them.
 
-    The only modality is ``image``, (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in
-    the middle. All others are interpolated (bilinear, nothing outside the digit's image) from what the table holds.
+    The modality ``image`` is (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in the
+    middle. All others are interpolated (bilinear, nothing outside the digit's image) from what the table holds.
+    ``digit`` is (28, 28, 1) uint8, the digit that a row is a copy of, for
+    :class:`~setsup.loading.transforms.AffineMembers`, which draws the copies of a batch on its device.
 
     Parameters
     ----------
@@ -98,11 +100,17 @@ class AffineMnist(BaseDataset):
         self._digits = Mnist(folder)
         self._order, self._orbit = tuple(order), copies + 1
         self.factors = self._table(seed)
-        self.modalities = {"image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey")}
+        self.modalities = {
+            "image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey"),
+            "digit": self._digits.modalities["image"],
+        }
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         digits = self._digits.fetch(rows // self._orbit, ["image"])["image"][..., 0]
-        drawn = {name: self.factors.column(name).take(rows) for name in RANGES}
+        if name == "digit":
+            out[..., 0] = digits
+            return out
+        drawn = {one: self.factors.column(one).take(rows) for one in RANGES}
         affine_copies(digits, affine_maps(**drawn, order=self._order), _SIDE, out[..., 0])
         return out
 

@@ -1,0 +1,136 @@
+"""Losses on orbits: triplets with negatives mined from one matrix of distances, and rectification.
+
+References
+----------
+.. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Discriminate-and-rectify encoders: learning from image
+   transformation sets", 2017 (arXiv 1703.04775), section 3.
+.. [2] F. Schroff, D. Kalenichenko, J. Philbin, "FaceNet: a unified embedding for face recognition and clustering",
+   CVPR 2015, section 3.2.
+
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from setsup.errors import DataError, SetsupError
+
+__all__ = ["Negatives", "rectification_loss", "triplet_loss"]
+
+Negatives = Literal["hardest", "random"]
+
+_NEGATIVES = ("hardest", "random")
+
+
+def triplet_loss(
+    embeddings: Tensor,
+    groups: Tensor,
+    *,
+    margin: float = 0.2,
+    negatives: Negatives = "hardest",
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Mean over triplets of [d(a, p) + margin - d(a, n)]₊, where d is the squared L2 distance [1]_.
+
+    Every image is an anchor a, with every other image of its group as a positive p. Each of these pairs gets one
+    negative n, by the semi-hard rule [2]_: an image of another group that is farther from the anchor than the positive,
+    ``"hardest"``: the nearest of these, ``"random"``: any of those inside of the margin. If none is inside, the term is
+    0; if none is farther than the positive, n is the farthest image of another group. Which image is chosen has no
+    gradient.
+
+    Pairs without a negative, where a batch has one group only, are no triplets. Without triplets the loss is 0.
+
+    Parameters
+    ----------
+    embeddings : (n, d) float
+        Of a batch.
+    groups : (n,) integers
+        Orbit, or class, of each image; -1 where unknown, which is in no triplet.
+    margin : float
+        In units of squared distances.
+    negatives : {"hardest", "random"}
+        Which of the semi-hard ones; the random choice is torch's.
+    mask : (n,) bool, optional
+        False for images that are in no triplet, such as padding.
+
+    Returns
+    -------
+    () float
+        Of the embeddings' dtype.
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree.
+    SetsupError
+        When there is no such choice of negatives.
+
+    Examples
+    --------
+    >>> points = torch.tensor([[0.0], [1.0], [1.05], [3.0]])
+    >>> triplet_loss(points, torch.tensor([0, 0, 1, 1]), margin=0.2)  # terms 0.0975, 1.1975, 3.9 and 0
+    tensor(1.2987)
+
+    """
+    if embeddings.ndim != 2 or groups.shape != embeddings.shape[:1]:
+        raise DataError(
+            f"embeddings are (n, d) with a group for each, (n,), not {tuple(embeddings.shape)} with "
+            f"{tuple(groups.shape)}; flatten sets and positions first"
+        )
+    if negatives not in _NEGATIVES:
+        raise SetsupError(f"negatives are one of {', '.join(_NEGATIVES)}, not {negatives!r}")
+    here = groups >= 0 if mask is None else (groups >= 0) & mask
+    distances = _squared_distances(embeddings)
+    same = groups[:, None] == groups
+    both = here[:, None] & here
+    positive = same & both
+    positive.fill_diagonal_(False)
+    with torch.no_grad():
+        # each anchor's negatives in order of their distance, and how many it has; others come last
+        ordered, order = distances.masked_fill(same | ~both, torch.inf).sort(dim=1)
+        count = (both & ~same).sum(1, keepdim=True)
+        first = torch.searchsorted(ordered, distances.detach().contiguous(), right=True)
+        if negatives == "random":
+            end = torch.searchsorted(ordered, distances.detach() + margin)
+            first = first + (torch.rand_like(distances) * (end - first).clamp(min=1)).long()
+        chosen = order.gather(1, torch.minimum(first, count - 1).clamp(min=0))
+        positive &= count > 0
+    terms = (distances + margin - distances.gather(1, chosen)).relu()
+    # a product would keep an infinite distance of a pair that is no triplet as nan
+    return torch.where(positive, terms, 0).sum() / positive.sum().clamp(min=1)
+
+
+def rectification_loss(rectified: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Mean over images of ‖x - x_c‖², the squared L2 distance of rectified images and canonical ones [1]_.
+
+    Parameters
+    ----------
+    rectified, targets : (n, C, H, W) float
+        What a decoder gives for each image, and the canonical image of its orbit.
+    mask : (n,) bool, optional
+        False for images that do not count.
+
+    Returns
+    -------
+    () float
+
+    Examples
+    --------
+    >>> rectification_loss(torch.zeros(2, 1, 4, 4), torch.ones(2, 1, 4, 4))
+    tensor(16.)
+
+    """
+    if rectified.shape != targets.shape:
+        raise DataError(
+            f"rectified images are {tuple(rectified.shape)}, but their targets {tuple(targets.shape)}; "
+            "give one target for each, of its size"
+        )
+    each = (rectified - targets).square().flatten(1).sum(1)
+    return each.mean() if mask is None else torch.where(mask, each, 0).sum() / mask.sum().clamp(min=1)
+
+
+def _squared_distances(points: Tensor) -> Tensor:
+    """Squared L2 distances of all pairs, (n, n); from 0 on."""
+    lengths = points.square().sum(1)
+    return (lengths[:, None] + lengths - 2 * points @ points.T).clamp(min=0)
