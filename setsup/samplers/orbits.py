@@ -52,7 +52,8 @@ class OrbitSampler(Sampler):
         and shorter ones are padded with their first member and masked.
     canonical : str or mapping, optional
         ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
-        ``{"camera": "051"}``: the first row with these levels. None gives no canonical rows.
+        ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as for `where`:
+        ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical rows.
     values : str
         ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
     choose : str
@@ -185,8 +186,13 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
         values = _comparable(table, canonical.removeprefix("argmin:"))
         rows = np.flatnonzero((of_rows >= 0) & ~np.isnan(values))
         rows = rows[np.argsort(values[rows], kind="stable")]
+    elif isinstance(canonical, str) and not canonical.isidentifier():  # a word alone is a misspelt form
+        rows = np.flatnonzero((of_rows >= 0) & table.mask(canonical))
     else:
-        raise SamplerError(f"canonical must be 'first', 'argmin:FACTOR' or {{FACTOR: level}}, not {brief(canonical)}")
+        raise SamplerError(
+            "canonical must be 'first', 'argmin:FACTOR', {FACTOR: level} or an expression such as \"FACTOR == 0\", not "
+            f"{brief(canonical)}"
+        )
     found = np.full(len(groups), -1, dtype=np.int64)
     which, place = np.unique(of_rows[rows], return_index=True)
     found[which] = rows[place]

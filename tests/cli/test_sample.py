@@ -141,6 +141,21 @@ def test_a_replay_gives_the_same_files(setsup: Run, tmp_path: Path, words: list[
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
+def test_a_canonical_member_by_an_expression_is_replayed(setsup: Run) -> None:
+    asked = "scale >= 1.0 and orientation in (0.0, 30.0)"
+    words = ["--orbit", "shape", "--size", 2, "--sets", 2, "--where", "floor_hue == 0.5 and wall_hue == 0.5"]
+    found = setsup("sample", *words, "--canonical", asked, "--json")
+    assert found.code == 0, found.err
+    table = library.load("shapes3d-procedural").factors
+    sampler = library.OrbitSampler(table, "shape", 2, 2, canonical=asked, where=words[-1])
+    canonical = sampler[0].canonical
+    assert canonical is not None
+    assert found.json["draws"][0]["canonical"] == canonical.tolist()
+    assert [table.row(row)["scale"] >= 1.0 for row in canonical.tolist()] == [True, True]
+    again = setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "again", "--json")
+    assert again.json["draws"] == found.json["draws"]
+
+
 @pytest.mark.long("statistics")
 def test_other_samplers_write_their_roles(setsup: Run, tmp_path: Path) -> None:
     assert setsup("sample", *SAMPLERS["orbit"]).code == 0
@@ -394,6 +409,8 @@ class TestTable:
         (["--inactive", "shape", "--tolerance", "shape=1"], ["shape", "tolerance"]),
         (["--orbit", "shape", "--size", "3", "--canonical", "orientation=1"], ["orientation", "'1'"]),
         (["--orbit", "shape", "--size", "3", "--canonical", "orient=1"], ["did you mean 'orientation'?"]),
+        (["--orbit", "shape", "--size", "3", "--canonical", "orient == 0"], ["did you mean 'orientation'?"]),
+        (["--orbit", "shape", "--size", "3", "--canonical", "scale > 9"], ["4 of 4 orbits", "--canonical 'scale > 9'"]),
         (["--inactive", "shape", "--kinds", "a=nominal"], ["--kinds", "--table"]),
         (["mnist", "--table", "x.csv", "--inactive", "a"], ["--table", "'mnist'"]),
         (["--inactive", "wall_hue,shape"], ["put spaces between factors: wall_hue shape"]),

@@ -226,11 +226,21 @@ def test_all_orbits_can_be_drawn_at_once_but_not_more():
 # -- canonical rows ----------------------------------------------------------------------------------------------------
 
 
+# an unknown value is None here, NaN of a continuous factor, and satisfies no comparison
+BY_HAND = {
+    "camera == '051'": lambda row: row["camera"] == "051",
+    "tilt == 0 and yaw > 10": lambda row: row["tilt"] == 0 and row["yaw"] is not None and row["yaw"] > 10,
+    "camera in ('050', '053') or not tilt >= 0": lambda row: (
+        row["camera"] in ("050", "053") or (row["tilt"] is not None and row["tilt"] < 0)
+    ),
+}
+
+
 def canonical_by_hand(table, rows, canonical):
     """Canonical row among an orbit's ascending rows, None where there is none."""
     if canonical == "first":
         return rows[0]
-    if isinstance(canonical, str):
+    if isinstance(canonical, str) and canonical.startswith("argmin:"):
         name = canonical.removeprefix("argmin:")
         values = {row: table.values(name, [row])[0] for row in rows}
         if table[name].continuous:
@@ -239,11 +249,22 @@ def canonical_by_hand(table, rows, canonical):
             values = {row: None if value is None else VIEWS.index(value) for row, value in values.items()}
         known = [row for row in rows if values[row] is not None]
         return min(known, key=lambda row: (values[row], row), default=None)
+    if isinstance(canonical, str):
+        fits = [row for row in rows if BY_HAND[canonical](table.row(row))]
+        return fits[0] if fits else None
     fits = [row for row in rows if all(table.values(name, [row])[0] == level for name, level in canonical.items())]
     return fits[0] if fits else None
 
 
-CANONICALS = ["first", "argmin:yaw", "argmin:tilt", "argmin:camera", {"camera": "051"}, {"camera": "051", "tilt": 0}]
+CANONICALS = [
+    "first",
+    "argmin:yaw",
+    "argmin:tilt",
+    "argmin:camera",
+    {"camera": "051"},
+    {"camera": "051", "tilt": 0},
+    *BY_HAND,
+]
 
 
 @pytest.mark.parametrize("size", [None, 2])
@@ -279,6 +300,35 @@ def test_the_canonical_row_by_a_continuous_value():
     )
     draw = OrbitSampler(table, "face", sets=2, canonical={"yaw": 0.1})[0]
     assert dict(zip(draw.inactive["face"].tolist(), draw.canonical.tolist(), strict=True)) == {0: 0, 1: 3}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=30),
+    st.integers(0, 4),
+    st.integers(0, 2),
+    st.booleans(),
+)
+def test_an_expression_gives_the_first_row_that_satisfies_it(rows, member, session, both):
+    names = ("face", "member", "session")
+    factors = [Factor(name, Kind.ORDINAL, tuple(range(5))) for name in names]
+    table = FactorTable(factors, dict(zip(names, np.array(rows).T, strict=True)))
+    expected = {}
+    for number, (face, *others) in enumerate(rows):
+        fits = [others[0] <= member, others[1] == session]
+        if all(fits) if both else any(fits):
+            expected.setdefault(face, number)
+    expression = f"member <= {member} {'and' if both else 'or'} session == {session}"
+
+    def sampler():
+        return OrbitSampler(table, "face", max(len(expected), 1), canonical=expression, small="drop")
+
+    if not expected:
+        with pytest.raises(SamplerError, match="no row with canonical"):
+            sampler()
+        return
+    draw = sampler()[0]
+    assert dict(zip(draw.inactive["face"].tolist(), draw.canonical.tolist(), strict=True)) == expected
 
 
 def test_no_orbit_has_a_canonical_row():
@@ -323,6 +373,13 @@ def test_no_canonical_rows_unless_asked():
         ({"size": False}, SamplerError, "size must be an integer"),
         ({"canonical": "last"}, SamplerError, "argmin:FACTOR"),
         ({"canonical": 3}, SamplerError, "argmin:FACTOR"),
+        ({"canonical": "kamera == '051'"}, FactorError, "unknown factor 'kamera'; did you mean 'camera'"),
+        ({"canonical": "camera = '051'"}, FactorError, "did you mean camera == '051'"),
+        (
+            {"canonical": "yaw > 1000"},
+            SamplerError,
+            r"3 of 3 orbits have no row with canonical='yaw > 1000'.*name another",
+        ),
         ({"canonical": "argmin:yew"}, FactorError, "did you mean 'yaw'"),
         ({"canonical": {"camera": "0510"}}, FactorError, "no level '0510'.*'051'"),
         ({"canonical": {"kamera": "051"}}, FactorError, "did you mean 'camera'"),

@@ -106,7 +106,11 @@ class Options(Source):
     ] = None
     canonical: Annotated[
         tuple[str, ...] | None,
-        option("MEMBER ...", "Canonical member of each orbit: first, argmin:FACTOR, or FACTOR=LEVEL ..."),
+        option(
+            "MEMBER ...",
+            "Canonical member of each orbit: first, argmin:FACTOR, FACTOR=LEVEL ..., or the first row that satisfies an "
+            "expression, as for --where.",
+        ),
     ] = None
 
     replay: Annotated[

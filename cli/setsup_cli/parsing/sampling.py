@@ -31,8 +31,12 @@ _LISTS = ("inactive", "active", "domain", "orbit", "triplets")
 
 _SHOWN = {"set": "--inactive, --active", "domain": "--domain", "orbit": "--orbit", "triplets": "--triplets"}
 
-_ARGUMENT = re.compile(rf"\b({'|'.join(sorted({name for takes in _TAKES.values() for name in takes}))})='?(\w+)'?")
-"""An argument of a sampler in its errors, such as ``small='short'``."""
+_NAMES = "|".join(sorted({name for takes in _TAKES.values() for name in takes}))
+_ARGUMENT = re.compile(rf"""\b({_NAMES})=(?:(\w+)|'(\w+)'|('[^']+'|"[^"]+"))""")
+"""An argument of a sampler in its errors, such as ``small='short'``; an expression keeps its quotes."""
+
+_LEVEL = re.compile(r"[^=!<>]*=(?!=)")
+"""A level such as ``camera=051``, and no comparison of an expression."""
 
 _SIZE = 32
 _SETS = {"domain": 4, "orbit": 8}
@@ -76,7 +80,7 @@ def build_sampler(kind: str, given: Given, table: "FactorTable", card: str) -> "
     try:
         return _build(kind, given, table, card)
     except SamplerError as error:
-        named = _ARGUMENT.sub(r"--\1 \2", str(error))
+        named = _ARGUMENT.sub(r"--\1 \2\3\4", str(error))
         raise SamplerError(re.sub(r"\blower (size|sets)\b", r"lower --\1", named)) from error
 
 
@@ -160,8 +164,8 @@ def sample_command(
 
 
 def _canonical(words: tuple[str, ...], table: "FactorTable", card: str) -> "str | Mapping[str, Level]":
-    """Read ``first``, ``argmin:FACTOR``, or levels such as ``camera=051``."""
-    if len(words) == 1 and "=" not in words[0]:
+    """Read ``first``, ``argmin:FACTOR``, an expression, or levels such as ``camera=051``."""
+    if len(words) == 1 and not _LEVEL.match(words[0]):
         name = words[0].removeprefix("argmin:")
         if name != words[0]:
             check_factors([name], table, card)
