@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
+    from setsup.evaluation.one_shot import one_shot_accuracy
+    from setsup.evaluation.paired import PairedTest, paired_tests
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
     from setsup.evaluation.projection import Components, principal_components
+    from setsup.evaluation.resplits import check_disjoint, draw_labelled, draw_parts
     from setsup.evaluation.retrieval import nearest, shared_keys
+    from setsup.evaluation.sample_complexity import Resample, draw_resamples, sample_complexity
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
     from setsup.evaluation.statistics_networks import mine, noise_sweep
+    from setsup.evaluation.verification import Verified, identity_retrieval, verification_auc
     from setsup.evaluation.within_sets import within_set_variance
 
 __all__ = [
@@ -31,13 +36,21 @@ __all__ = [
     "Information",
     "LinearProbe",
     "NetworkProbes",
+    "PairedTest",
     "ProbeInformation",
     "Regressed",
+    "Resample",
     "Retrieved",
     "Score",
+    "Verified",
     "accuracy",
+    "check_disjoint",
     "dci",
+    "draw_labelled",
+    "draw_parts",
+    "draw_resamples",
     "factor_vae",
+    "identity_retrieval",
     "linear_classifier",
     "linear_regression",
     "logistic_probe",
@@ -51,14 +64,18 @@ __all__ = [
     "network_probes",
     "noise_scale",
     "noise_sweep",
+    "one_shot_accuracy",
+    "paired_tests",
     "precision",
     "principal_components",
     "probe_information",
     "ridge_probe",
+    "sample_complexity",
     "sap",
     "shared_keys",
     "tsne_map",
     "umap_map",
+    "verification_auc",
     "vote",
     "within_set_variance",
 ]
@@ -70,13 +87,18 @@ if not TYPE_CHECKING:
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
+        "one_shot": ("one_shot_accuracy",),
+        "paired": ("PairedTest", "paired_tests"),
         "probe_bound": ("ProbeInformation", "probe_information"),
         "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
         "projection": ("Components", "principal_components"),
+        "resplits": ("check_disjoint", "draw_labelled", "draw_parts"),
         "retrieval": ("nearest", "shared_keys"),
+        "sample_complexity": ("Resample", "draw_resamples", "sample_complexity"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
         "batched.sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),
+        "verification": ("Verified", "identity_retrieval", "verification_auc"),
         "within_sets": ("within_set_variance",),
     }
 

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments, check_integer
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.distances import approximate, as_compared, check_metric, exact, slack
 from setsup.evaluation.inputs import check_embeddings, check_factors, check_labels
 
 __all__ = ["nearest", "rank", "shared_keys"]
@@ -26,7 +27,6 @@ Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Keys = Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]
 
-METRICS = ("l2sq", "cosine")
 _BLOCK = 1 << 22  # distances held at a time
 
 
@@ -81,20 +81,20 @@ def nearest(
     kept = min(k, len(others))
     found = np.full((len(points), k), -1, dtype=np.int64)
     distances = np.full((len(points), k), np.inf)
-    slack = _slack(points, others)
+    doubt = slack(points, others)
     for block, barred in _blocks(len(points), len(others), own, never):
-        about = _approximate(points[block], others)
+        about = approximate(points[block], others)
         about[barred] = np.inf
         # despite rounding, the k nearest are among the rows this close
-        limit = np.partition(about, kept - 1, axis=1)[:, kept - 1] + slack[block]
+        limit = np.partition(about, kept - 1, axis=1)[:, kept - 1] + doubt[block]
         query, row = np.nonzero((about <= limit[:, None]) & ~barred)
-        exact = _exact(points[block], others, query, row)
-        order = np.lexsort((row, exact, query))
-        query, row, exact = query[order], row[order], exact[order]
+        sums = exact(points[block], others, query, row)
+        order = np.lexsort((row, sums, query))
+        query, row, sums = query[order], row[order], sums[order]
         place = np.arange(len(query)) - np.searchsorted(query, query)
         near_by = place < kept
         at = query[near_by] + block.start, place[near_by]
-        found[at], distances[at] = row[near_by], exact[near_by]
+        found[at], distances[at] = row[near_by], sums[near_by]
     return found, distances if metric == "l2sq" else distances / 2
 
 
@@ -168,24 +168,13 @@ def shared_keys(
 
 
 def _check_pair(queries: npt.ArrayLike, gallery: npt.ArrayLike, metric: str) -> tuple[Reals, Reals]:
-    if metric not in METRICS:
-        raise SetsupError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}{near(metric, METRICS)}")
+    check_metric(metric)
     points, others = check_embeddings(queries, "queries"), check_embeddings(gallery, "gallery")
     if points.shape[1] != others.shape[1]:
         raise DataError(
             f"queries have {points.shape[1]} dimensions and the gallery {others.shape[1]}; embed both with one network"
         )
-    if metric == "cosine":
-        return _directions(points, "queries"), _directions(others, "gallery")
-    return points, others
-
-
-def _directions(reals: Reals, name: str) -> Reals:
-    lengths = np.linalg.norm(reals, axis=1, keepdims=True)
-    if not lengths.all():
-        row = int(np.argmin(lengths))
-        raise DataError(f"{name}: row {row} is zero and has no direction, which cosine needs; use metric='l2sq'")
-    return np.asarray(reals / lengths)
+    return as_compared(points, metric, "queries"), as_compared(others, metric, "gallery")
 
 
 def _blocks(
@@ -207,25 +196,3 @@ def _blocks(
             keys = points[block][:, None]
             barred |= (keys == others) & (keys >= 0)
         yield block, barred
-
-
-def _approximate(points: Reals, others: Reals) -> Reals:
-    """‖q − g‖² by a matrix product, which cancels where both are long."""
-    return np.asarray((points**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2 * (points @ others.T))
-
-
-def _slack(points: Reals, others: Reals) -> Reals:
-    """How far, for each query, two distances by products may differ from their true order, (q,)."""
-    longest = float((others**2).sum(axis=1).max())
-    unit = 8 * (points.shape[1] + 4) * np.finfo(np.float64).eps
-    return np.asarray(unit * ((points**2).sum(axis=1) + longest))
-
-
-def _exact(points: Reals, others: Reals, query: npt.NDArray[np.intp], row: npt.NDArray[np.intp]) -> Reals:
-    """‖q − g‖² of pairs, from differences."""
-    found = np.empty(len(query))
-    step = max(1, _BLOCK // points.shape[1])
-    for start in range(0, len(query), step):
-        part = slice(start, start + step)
-        found[part] = ((points[query[part]] - others[row[part]]) ** 2).sum(axis=1)
-    return found

@@ -1,0 +1,196 @@
+"""Accuracy of a linear classifier against the number of labelled images per class."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_arguments, check_integer
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.inputs import check_embeddings
+from setsup.evaluation.linear import linear_classifier
+from setsup.evaluation.resplits import check_known
+from setsup.random import fold, permute, stream_key
+
+__all__ = ["Resample", "draw_resamples", "sample_complexity"]
+
+Reals = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Resample:
+    """Images of a fit and of its test, which share no orbit.
+
+    Attributes
+    ----------
+    train : (classes, most) int64
+        Images of each class in the order in which they are labelled: the first k of each row are a fit with k.
+    test : (classes, test) int64
+        Images of each class.
+
+    """
+
+    train: Codes
+    test: Codes
+
+
+def draw_resamples(
+    labels: npt.ArrayLike, orbits: npt.ArrayLike, resamples: int, *, most: int = 20, test: int = 64, seed: int = 0
+) -> list[Resample]:
+    """Draw images for fits and tests of a classifier, with the same number of each class and no orbit in common.
+
+    In each resample half of the orbits of a class, rounded down, are for the test. Images are drawn from those of
+    either half without repeats, uniformly.
+
+    Parameters
+    ----------
+    labels : (n,) integers
+        Class of each image, from 0 on; at least two classes.
+    orbits : (n,) integers
+        Orbit of each image, from 0 on; all images of an orbit are of one class.
+    resamples : int
+        How many, at least 1.
+    most : int
+        Images per class of the largest fit.
+    test : int
+        Images per class of the test.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Returns
+    -------
+    list of Resample
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, a class or orbit is unknown, there is one class, an orbit has images of two classes, a
+        class has one orbit or too few images, or a number is out of range.
+
+    Examples
+    --------
+    >>> labels, orbits = np.arange(40) // 20, np.arange(40) // 5
+    >>> drawn = draw_resamples(labels, orbits, 2, most=3, test=4)[0]
+    >>> drawn.train.shape, drawn.test.shape, np.isin(orbits[drawn.train], orbits[drawn.test]).any().item()
+    ((2, 3), (2, 4), False)
+
+    """
+    check_arguments(draw_resamples, locals(), DataError)
+    for name, value in (("resamples", resamples), ("most", most), ("test", test)):
+        check_integer(value, name, SetsupError, 1)
+    of_image = check_known(labels, len(np.asarray(orbits)), "labels")
+    orbit = check_known(orbits, len(of_image), "orbits")
+    classes = np.unique(of_image)
+    if len(classes) < 2:
+        raise DataError(f"the images are of {len(classes)} class, and a classifier needs two or more")
+    names, place, dense = np.unique(orbit, return_index=True, return_inverse=True)
+    if (mixed := of_image[place][dense] != of_image).any():
+        image = int(np.argmax(mixed))
+        raise DataError(
+            f"orbit {orbit[image]} has images of the classes {of_image[place][dense[image]]} and {of_image[image]}: "
+            "an orbit has one"
+        )
+    key = int(stream_key(seed, "draw_resamples"))
+    found = []
+    for resample in range(resamples):
+        keys = [int(fold(fold(key, resample), int(label))) for label in classes]
+        halves = [_halves(one, label, of_image, dense) for one, label in zip(keys, classes, strict=True)]
+        sides = []
+        for side, count, words in ((0, most, "for the fit: reduce most"), (1, test, "for the test: reduce test")):
+            images = []
+            for one, label, half in zip(keys, classes, halves, strict=True):
+                if len(half[side]) < count:
+                    raise DataError(
+                        f"class {label} has {len(half[side])} images {words} from {count}, or leave the class out"
+                    )
+                images.append(half[side][_order(one, 1 + side, len(half[side]))[:count]])
+            sides.append(np.stack(images))
+        found.append(Resample(*sides))
+    return found
+
+
+def sample_complexity(
+    embeddings: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    resamples: Sequence[Resample],
+    counts: Sequence[int] = tuple(range(1, 21)),
+    *,
+    c: float = 1.0,
+) -> Reals:
+    """Accuracy of a linear support vector machine against the number of labelled images per class.
+
+    The classifier is that of :func:`~setsup.evaluation.linear_classifier` with the squared hinge loss. A larger fit has
+    all images of a smaller one.
+
+    Parameters
+    ----------
+    embeddings : (n, d) numbers
+        One row per image.
+    labels : (n,) integers
+        Class of each image, from 0 on.
+    resamples : sequence of Resample
+        From :func:`draw_resamples`.
+    counts : sequence of int
+        Labelled images per class.
+    c : float
+        Inverse strength of the penalty, scikit-learn's ``C``.
+
+    Returns
+    -------
+    (resamples, counts) float64
+        Share of the test images whose class is found.
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, an entry is not finite, a class is unknown, a count is larger than was drawn, or
+        scikit-learn is not installed.
+
+    Examples
+    --------
+    >>> labels, orbits = np.arange(40) // 20, np.arange(40) // 5
+    >>> points = labels[:, None] + np.sin(np.arange(40))[:, None] / 4
+    >>> sample_complexity(points, labels, draw_resamples(labels, orbits, 1, most=2, test=10), counts=(1, 2)).tolist()
+    [[1.0, 1.0]]
+
+    References
+    ----------
+    .. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Trading robust representations for sample complexity through
+       self-supervised visual experience", NeurIPS 2018, section 4.4.
+
+    """
+    check_arguments(sample_complexity, locals(), DataError)
+    points = check_embeddings(embeddings)
+    of_image = check_known(labels, len(points), "labels")
+    if not len(resamples) or not len(counts):
+        raise SetsupError(f"there are {len(resamples)} resamples and {len(counts)} counts: give one or more of each")
+    found = np.empty((len(resamples), len(counts)))
+    for row, drawn in enumerate(resamples):
+        if max(drawn.train.max(), drawn.test.max()) >= len(points):
+            raise DataError(f"resample {row} has image {max(drawn.train.max(), drawn.test.max())} of {len(points):,}")
+        test = drawn.test.reshape(-1)
+        for column, count in enumerate(counts):
+            check_integer(count, "a count", SetsupError, 1, drawn.train.shape[1])
+            fit = drawn.train[:, :count].reshape(-1)
+            of_fit, of_test = (points[fit], of_image[fit]), (points[test], of_image[test])
+            found[row, column] = linear_classifier(*of_fit, *of_test, loss="squared_hinge", c=(c,)).accuracy
+    return found
+
+
+def _halves(key: int, label: int, labels: Codes, orbits: Codes) -> tuple[Codes, Codes]:
+    """Images of a class for the fit and for the test, by orbit."""
+    images = np.flatnonzero(labels == label)
+    own = np.unique(orbits[images])
+    if len(own) < 2:
+        raise DataError(
+            f"class {label} has 1 orbit, and fit and test need one each: leave the class out, or give more orbits"
+        )
+    tested = np.isin(orbits[images], own[_order(key, 0, len(own))[: len(own) // 2]])
+    return images[~tested], images[tested]
+
+
+def _order(key: int, use: int, count: int) -> Codes:
+    """Random order of 0 … count − 1."""
+    return permute(fold(key, use), count, np.arange(count))

@@ -1,0 +1,1 @@
+"""Experiments of the orbit paper: settings, presets, and what is measured."""
