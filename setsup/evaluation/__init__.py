@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
+    from setsup.evaluation.orbits import (
+        CanonicalRetrieval,
+        Distances,
+        OrbitDistances,
+        canonical_retrieval,
+        orbit_distances,
+        peak_signal_to_noise,
+    )
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
     from setsup.evaluation.projection import Components, principal_components
@@ -26,16 +34,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DCI",
+    "CanonicalRetrieval",
     "Classified",
     "Components",
+    "Distances",
     "Information",
     "LinearProbe",
     "NetworkProbes",
+    "OrbitDistances",
     "ProbeInformation",
     "Regressed",
     "Retrieved",
     "Score",
     "accuracy",
+    "canonical_retrieval",
     "dci",
     "factor_vae",
     "linear_classifier",
@@ -51,6 +63,8 @@ __all__ = [
     "network_probes",
     "noise_scale",
     "noise_sweep",
+    "orbit_distances",
+    "peak_signal_to_noise",
     "precision",
     "principal_components",
     "probe_information",
@@ -70,6 +84,14 @@ if not TYPE_CHECKING:
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
+        "orbits": (
+            "CanonicalRetrieval",
+            "Distances",
+            "OrbitDistances",
+            "canonical_retrieval",
+            "orbit_distances",
+            "peak_signal_to_noise",
+        ),
         "probe_bound": ("ProbeInformation", "probe_information"),
         "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
         "projection": ("Components", "principal_components"),
