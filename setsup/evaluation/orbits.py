@@ -190,9 +190,7 @@ class CanonicalRetrieval:
     own: Reals
 
 
-def canonical_retrieval(
-    members: npt.ArrayLike, canonicals: npt.ArrayLike, orbits: npt.ArrayLike
-) -> CanonicalRetrieval:
+def canonical_retrieval(members: npt.ArrayLike, canonicals: npt.ArrayLike, orbits: npt.ArrayLike) -> CanonicalRetrieval:
     """Whether the canonical embedding nearest to a member is the one of its orbit.
 
     Parameters
@@ -224,7 +222,9 @@ def canonical_retrieval(
     points, targets = check_embeddings(members, "members"), check_embeddings(canonicals, "canonicals")
     own = check_labels(orbits, len(points), "orbits")
     if points.shape[1] != targets.shape[1]:
-        raise DataError(f"members have {points.shape[1]} dimensions and canonicals {targets.shape[1]}: embed both alike")
+        raise DataError(
+            f"members have {points.shape[1]} dimensions and canonicals {targets.shape[1]}: embed both alike"
+        )
     if own.min() < 0 or own.max() >= len(targets):
         raise DataError(
             f"orbits must be numbers of canonicals, 0 to {len(targets) - 1}, not {own.min()} to {own.max()}; leave out "

@@ -128,6 +128,8 @@ def _draw_block(
         place = tracks.place(number, 0)
         page.write(left, top + place.top + (place.height - lines_height(lines)) // 2, lines)
         for column, image in enumerate(row):
+            if canonical and not column and number and image is None:
+                continue  # nothing is missing where only members have something beneath them
             box = tracks.middle(image, number, column).moved(start + apart[column], top)
             page.fill(image, box)
             if canonical and number == column == 0 and image is not None:

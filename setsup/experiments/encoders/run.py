@@ -7,7 +7,7 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
-from setsup.errors import DataError, SetsupError, near, need
+from setsup.errors import SetsupError, near, need
 from setsup.experiments.data import Data, image_modality
 from setsup.experiments.encoders.encoder import Encoder
 from setsup.experiments.encoders.knowledge import NOISE, spread_of

@@ -63,8 +63,9 @@ class DrawnOrbits:
 
     def members(self, orbit: int) -> Rows:
         """Drawn members of an orbit, without the canonical one."""
-        rows = self.rows[self.orbits == orbit]
-        return rows[rows != self.canonical[orbit]]
+        rows: Rows = self.rows[self.orbits == orbit]
+        others: Rows = rows[rows != self.canonical[orbit]]
+        return others
 
     def note(self) -> str:
         """How many orbits lack a canonical row; empty where none does, or none was asked for."""
@@ -130,7 +131,9 @@ def draw_orbits(
     groups = table.group_by(orbit)
     by = ", ".join(orbit)
     if len(groups) < 2:
-        raise SetsupError(f"{by} makes fewer than two orbits, and distances are measured between them: name other factors")
+        raise SetsupError(
+            f"{by} makes fewer than two orbits, and distances are measured between them: name other factors"
+        )
     largest = int(groups.sizes.max())
     if largest < 2:
         raise SetsupError(f"all {len(groups):,} orbits by {by} have one member: name fewer factors")

@@ -21,9 +21,7 @@ __all__ = ["OrbitStructure", "StudiedOrbits", "draw_orbit_sheet", "study_orbits"
 
 Pixels = npt.NDArray[np.uint8]
 
-SHOWN = 6
-"""Orbits of a sheet, and how many members of each."""
-_MEMBERS = 8
+_SHOWN, _MEMBERS = 6, 8  # orbits of a sheet, and members of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +100,7 @@ class OrbitStructure:
     def draw(self, trained: TrainedRun) -> DrawnOrbits:
         """Draw the orbits: the same for all runs with one seed and dataset."""
         table = trained.dataset.factors
-        return draw_orbits(
-            table, self.orbit, self.canonical, count=self.count, members=self.members, seed=trained.seed
-        )
+        return draw_orbits(table, self.orbit, self.canonical, count=self.count, members=self.members, seed=trained.seed)
 
     def measure(self, trained: TrainedRun) -> Measured:
         """Values, and a sheet of the first orbits."""
@@ -184,7 +180,7 @@ def study_orbits(trained: TrainedRun, drawn: DrawnOrbits, embedding: str | None 
 def shown_orbits(drawn: DrawnOrbits) -> list[tuple[int, npt.NDArray[np.int64]]]:
     """The first orbits with a member besides the canonical one, each with the rows that are shown of it."""
     members = ((orbit, drawn.members(orbit)[:_MEMBERS]) for orbit in range(len(drawn)))
-    return [(orbit, rows) for orbit, rows in members if len(rows)][:SHOWN]
+    return [(orbit, rows) for orbit, rows in members if len(rows)][:_SHOWN]
 
 
 def draw_orbit_sheet(dataset: Dataset, drawn: DrawnOrbits, found: Mapping[str, StudiedOrbits]) -> Image:
@@ -288,7 +284,7 @@ def _retrieved(
     for orbit, rows in shown:
         near = [nearest.get(int(row)) for row in rows]
         right = sum(one == drawn.canonical[orbit] for one in near if one is not None)
-        words = f"nearest canonical image\nits own of {right} of {len(rows)}" if any(one is not None for one in near) else ""
+        words = f"nearest canonical image\n{right} of {len(rows)} are its own" if drawn.canonical[orbit] >= 0 else ""
         images = [None if one is None else _image(dataset, one) for one in near]
         found.append((words, [None, *images]))
     return found
@@ -298,7 +294,8 @@ def _means(numbers: npt.NDArray[np.float64], orbits: npt.NDArray[np.int64], coun
     """Mean of the numbers of each orbit, NaN without any."""
     members = np.bincount(orbits, minlength=count)
     sums = np.bincount(orbits, numbers, minlength=count)
-    return np.divide(sums, members, out=np.full(count, np.nan), where=members > 0)
+    means: npt.NDArray[np.float64] = np.divide(sums, members, out=np.full(count, np.nan), where=members > 0)
+    return means
 
 
 def _image(dataset: Dataset, row: int) -> Pixels | None:
