@@ -34,7 +34,7 @@ def rectified(trained: TrainedRun, rows: npt.NDArray[np.int64]) -> tuple[Reals, 
     def allocate(name: str | None, shape: tuple[int, ...]) -> Reals:
         return arrays.setdefault(name, np.empty(shape, np.float32))
 
-    pair = _Pair(trained.method, image_modality(dataset))
+    pair = Rectification(trained.method, image_modality(dataset))
     embed_all(pair, dataset, rows, allocate, **trained.embedding(dataset))
     return arrays["seen"], arrays["rectified"]
 
@@ -66,7 +66,7 @@ def _error(images: npt.NDArray[Any], canonical: Reals) -> float:
     return float(np.square(images.astype(np.float64) - canonical).mean())
 
 
-class _Pair(nn.Module):
+class Rectification(nn.Module):
     """What a method sees and what it decodes, as two embeddings."""
 
     def __init__(self, method: nn.Module, modality: str) -> None:
