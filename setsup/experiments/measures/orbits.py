@@ -221,7 +221,9 @@ def draw_orbit_sheet(dataset: Dataset, drawn: DrawnOrbits, found: Mapping[str, S
                 names.append(f"{label}\n{words}")
         blocks.append([[*line, *[None] * (1 + width - len(line))][not canonical :] for line in lines])
         labels.append(names)
-        captions.append(f"{drawn.names[orbit]}\n{_of(len(rows), int(drawn.sizes[orbit]))}")
+        captions.append(
+            f"{drawn.names[orbit]}\n{_of(len(rows) + int(drawn.canonical[orbit] >= 0), int(drawn.sizes[orbit]))}"
+        )
     heading = f"{dataset.name}: {len(shown)} of {drawn.among:,} orbits"
     if canonical:
         heading += f"\ncanonical member: {drawn.asked}"
