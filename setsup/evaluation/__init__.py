@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
     from setsup.evaluation.one_shot import one_shot_accuracy
+    from setsup.evaluation.orbits import (
+        CanonicalRetrieval,
+        Distances,
+        OrbitDistances,
+        canonical_retrieval,
+        orbit_distances,
+        peak_signal_to_noise,
+    )
     from setsup.evaluation.paired import PairedTest, paired_tests
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
@@ -31,11 +39,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DCI",
+    "CanonicalRetrieval",
     "Classified",
     "Components",
+    "Distances",
     "Information",
     "LinearProbe",
     "NetworkProbes",
+    "OrbitDistances",
     "PairedTest",
     "ProbeInformation",
     "Regressed",
@@ -44,6 +55,7 @@ __all__ = [
     "Score",
     "Verified",
     "accuracy",
+    "canonical_retrieval",
     "check_disjoint",
     "dci",
     "draw_labelled",
@@ -65,7 +77,9 @@ __all__ = [
     "noise_scale",
     "noise_sweep",
     "one_shot_accuracy",
+    "orbit_distances",
     "paired_tests",
+    "peak_signal_to_noise",
     "precision",
     "principal_components",
     "probe_information",
@@ -89,6 +103,14 @@ if not TYPE_CHECKING:
         "neighbours": ("neighbour_information",),
         "one_shot": ("one_shot_accuracy",),
         "paired": ("PairedTest", "paired_tests"),
+        "orbits": (
+            "CanonicalRetrieval",
+            "Distances",
+            "OrbitDistances",
+            "canonical_retrieval",
+            "orbit_distances",
+            "peak_signal_to_noise",
+        ),
         "probe_bound": ("ProbeInformation", "probe_information"),
         "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
         "projection": ("Components", "principal_components"),

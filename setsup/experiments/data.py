@@ -9,7 +9,7 @@ from setsup.errors import DataError, SetsupError
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
 
-__all__ = ["Data", "shared_modalities"]
+__all__ = ["Data", "image_modality", "shared_modalities"]
 
 
 _WRITTEN = ("rendered", "shards")
@@ -90,3 +90,15 @@ def shared_modalities(data: Data | None, dataset: "Dataset") -> tuple[str, ...] 
     if data is None or data.modalities is None:
         return None
     return tuple(name for name in data.modalities if name in dataset.modalities)
+
+
+def image_modality(dataset: "Dataset") -> str:
+    """The modality ``image``, or the only one with colours; DataError where there is none, or no telling which."""
+    coloured = [name for name, modality in dataset.modalities.items() if modality.color]
+    if "image" in dataset.modalities or len(coloured) == 1:
+        return "image" if "image" in dataset.modalities else coloured[0]
+    what = f"several modalities of images ({', '.join(coloured)}), none named 'image'" if coloured else "no images"
+    raise DataError(
+        f"{dataset.name} has {what}, but an encoder reads one image per row ({', '.join(dataset.modalities)}): "
+        "open a dataset with images"
+    )

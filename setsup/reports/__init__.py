@@ -4,6 +4,7 @@ from setsup.reports.display.dataset_sheet import orbit_names, show
 from setsup.reports.display.saving import Sheet
 from setsup.reports.grid import image_grid
 from setsup.reports.matches import match_sheet, matches_drawn
+from setsup.reports.orbits import orbit_sheet
 from setsup.reports.panels import bar_panels
 from setsup.reports.plots import bars, curves
 from setsup.reports.points import image_scatter, scatter, scatter_panels
@@ -26,6 +27,7 @@ __all__ = [
     "match_sheet",
     "matches_drawn",
     "orbit_names",
+    "orbit_sheet",
     "scatter",
     "scatter_panels",
     "show",

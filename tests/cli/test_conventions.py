@@ -74,6 +74,7 @@ def at_terminal(words: list[str], folder: Path, **environment: str) -> str:
         (["embed"], ["--out -o FOLDER", "--rows -n N"]),
         (["report"], ["--out -o FILE.png"]),
         (["report", "factors"], ["--out -o FILE.png", "--rows -n N"]),
+        (["report", "orbits"], ["--out -o FILE.png", "--rows -n N"]),
         (["train"], ["--out -o FOLDER", "--seed --seeds N ..."]),
     ],
 )
@@ -114,7 +115,9 @@ def test_verbose_logs_details(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> N
     assert "exclude each other" in setsup("cache", "-q", "-v").err
 
 
-@pytest.mark.parametrize("words", [["sample"], ["render", "room"], ["report", "factors", "mnist"], ["shard"]])
+@pytest.mark.parametrize(
+    "words", [["sample"], ["render", "room"], ["report", "factors", "mnist"], ["report", "orbits", "mnist"], ["shard"]]
+)
 def test_one_seed_where_one_makes_sense(setsup: Run, words: list[str]) -> None:
     found = setsup(*words, "--seed", 1, 2)
     assert (found.code, found.out) == (2, "")

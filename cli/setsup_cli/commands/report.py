@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import need
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, advise_command
-from setsup_cli.encoders import knowledge
+from setsup_cli.encoders import knowledge, orbits
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.parsing.parser import Subcommand
@@ -28,8 +28,12 @@ standard deviations over seeds, and the commands of missing runs. Runs on a subs
 with other settings are listed in separate lines.
 
 `setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
-factor of a dataset; `setsup report factors --help` lists its options."""
+factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether the members of an
+orbit are together in their embeddings. `setsup report factors --help` and `setsup report orbits --help` list their
+options."""
 
+_ENCODERS = {module.NAME: module for module in (knowledge, orbits)}
+"""Reports on encoders, which have options of their own."""
 _DEFAULT = Path("runs")
 _WIDE = 8
 """Number of columns above which the table is transposed."""
@@ -52,15 +56,17 @@ class Options(Common):
 
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
-    """Options of the report on factors, which has its own."""
-    is_factors = next((word for word in words if not word.startswith("-")), None) == knowledge.NAME
-    return knowledge.SUBCOMMAND if is_factors else subcommand
+    """Options of the reports on encoders, which have their own."""
+    word = next((word for word in words if not word.startswith("-")), "")
+    return _ENCODERS[word].SUBCOMMAND if word in _ENCODERS else subcommand
 
 
-def run(options: "Options | knowledge.Options") -> int:
+def run(options: "Options | knowledge.Options | orbits.Options") -> int:
     """Read runs, and print and plot their results; or list the reports."""
     if isinstance(options, knowledge.Options):
         return knowledge.run(options)
+    if isinstance(options, orbits.Options):
+        return orbits.run(options)
     from setsup.experiments.report.registry import find_report, report_on, reports
 
     if options.report is None:
@@ -71,7 +77,7 @@ def run(options: "Options | knowledge.Options") -> int:
             )
         else:
             rows = [[name, report.shows] for name, report in listed.items()]
-            show_table(["report", "what it shows"], [*rows, [knowledge.NAME, knowledge.SHOWS]])
+            show_table(["report", "what it shows"], [*rows, *([name, one.SHOWS] for name, one in _ENCODERS.items())])
             advise_command(options, ["setsup", "report", next(iter(listed))])
         return 0
     out = None if options.out is None else expanded(options.out)

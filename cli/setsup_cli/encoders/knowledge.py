@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.experiments import TrainedRun
 
-__all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
+__all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run", "trained_methods"]
 
 NAME = "factors"
 SHOWS = "what frozen encoders and runs know about each factor of a dataset: setsup report factors --help"
@@ -108,7 +108,8 @@ def run(options: Options) -> int:
     found: dict[str, Mapping[str, float]] = {}
     names: tuple[str, ...] = ()
     left_out: dict[str, str] = {}
-    for label, lines, trained in [*_trained(options, dataset, data)]:  # all are opened before anything is measured
+    opened_first = [*trained_methods(options, dataset, data)]  # all, before anything is measured
+    for label, lines, trained in opened_first:
         rows = trained.sample(options.rows)
         names, left_out = suitable_factors(dataset.factors, rows, options.factors or ())
         if not options.json:
@@ -141,7 +142,7 @@ def run(options: Options) -> int:
     return 0
 
 
-def _trained(options: Options, dataset: "Dataset", data: Any) -> "Iterator[tuple[str, Sequence[str], TrainedRun]]":
+def trained_methods(options: Any, dataset: "Dataset", data: Any) -> "Iterator[tuple[str, Sequence[str], TrainedRun]]":
     """Label, description and method of each encoder and run, all on the same dataset with the same seed."""
     from setsup.experiments import load_trained
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
-from setsup.errors import DataError, SetsupError, near, need
-from setsup.experiments.data import Data
+from setsup.errors import SetsupError, near, need
+from setsup.experiments.data import Data, image_modality
 from setsup.experiments.encoders.encoder import Encoder
 from setsup.experiments.encoders.knowledge import NOISE, spread_of
 from setsup.experiments.evaluating import PARTS, identify
@@ -72,7 +72,7 @@ def encoder_run(
 
     """
     check_arguments(encoder_run, locals())
-    encoder.modality = _image_modality(dataset)
+    encoder.modality = image_modality(dataset)
     device = next((parameter.device for parameter in encoder.parameters()), None)
     trained = TrainedRun(
         encoder.label,
@@ -86,17 +86,6 @@ def encoder_run(
     )
     trained.dataset = dataset
     return trained
-
-
-def _image_modality(dataset: Dataset) -> str:
-    coloured = [name for name, modality in dataset.modalities.items() if modality.color]
-    if "image" in dataset.modalities or len(coloured) == 1:
-        return "image" if "image" in dataset.modalities else coloured[0]
-    what = f"several modalities of images ({', '.join(coloured)}), none named 'image'" if coloured else "no images"
-    raise DataError(
-        f"{dataset.name} has {what}, but an encoder reads one image per row ({', '.join(dataset.modalities)}): "
-        "open a dataset with images"
-    )
 
 
 def evaluate_encoder(

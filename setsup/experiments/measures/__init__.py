@@ -7,6 +7,7 @@ the dataset.
 
 from setsup.experiments.measures.components import Components
 from setsup.experiments.measures.information import Accuracy, FactorInformation, NoiseSweep, noise_of
+from setsup.experiments.measures.orbits import OrbitStructure
 from setsup.experiments.measures.probes import Probes
 from setsup.experiments.measures.scores import Disentanglement, Retrieval
 
@@ -16,6 +17,7 @@ __all__ = [
     "Disentanglement",
     "FactorInformation",
     "NoiseSweep",
+    "OrbitStructure",
     "Probes",
     "Retrieval",
     "noise_of",

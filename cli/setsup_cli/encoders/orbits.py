@@ -1,0 +1,173 @@
+"""``setsup report orbits``: whether encoders and runs have the members of an orbit together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from setsup.errors import SetsupError, need
+from setsup.files.expand_user import expanded
+from setsup_cli.encoders.knowledge import trained_methods
+from setsup_cli.encoders.options import Batch, Seed, check_named, open_data
+from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.parser import Subcommand
+from setsup_cli.parsing.values import check_image
+from setsup_cli.places import Force, moved, write_image
+from setsup_cli.runs import check_device
+
+if TYPE_CHECKING:
+    from setsup.experiments.measures.orbits import StudiedOrbits
+
+__all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
+
+NAME = "orbits"
+SHOWS = "whether frozen encoders and runs have members of an orbit together: setsup report orbits --help"
+
+HELP = """\
+For each encoder and run: Euclidean distances of all drawn rows within and between orbits; the probability that a pair
+of one orbit is closer than a pair of two (AUC); the share of members whose nearest canonical member is that of their
+orbit; and for methods with `rectify` the error of the canonical images that they decode, beside two baselines. The
+sheet shows the first orbits. Example: `setsup report orbits shapes3d-procedural --orbit wall_hue shape --canonical
+argmin:orientation --encoder pixels:16`."""
+
+_NUMBERS = ("mean", "5 %", "25 %", "50 %", "75 %", "95 %")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the report."""
+
+    report: Annotated[Literal["orbits"], declared("orbits", "This report.")] = field(kw_only=False)
+    dataset: Annotated[
+        str,
+        declared("DATASET", "A name of `setsup datasets`, a table in a file, a folder, or an address of shards."),
+    ] = field(kw_only=False)
+    runs: Annotated[
+        tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, compared too.")
+    ] = field(default=None, kw_only=False)
+    orbit: Annotated[tuple[str, ...], declared("FACTOR ...", "Factors whose combinations are the orbits.")]
+    canonical: Annotated[
+        str | None,
+        declared(
+            "EXPRESSION",
+            "Canonical member of an orbit: `first`, `argmin:FACTOR`, or the first row with \"camera == '05_1'\".",
+            "none: only distances are measured",
+        ),
+    ] = None
+    encoder: Annotated[
+        tuple[str, ...] | None,
+        declared(
+            "ENCODER",
+            "Frozen encoder, as `setsup embed --encoder pixels --help` describes it; may be repeated.",
+            consume_multiple=False,
+            allow_repeating=True,
+        ),
+    ] = None
+    root: Root = None
+    split: Split = None
+    option: DatasetOptions = None
+    rows: Annotated[int, declared("N", "Orbits that are drawn with the seed.", alias="-n")] = 100
+    members: Annotated[int, declared("N", "Members of an orbit that are drawn, at most.")] = 64
+    preset: Annotated[str | None, declared("FILE", "File of the runs' preset, if it is your own.")] = None
+    device: Device = None
+    batch: Batch = 64
+    seed: Seed = 0
+    out: Annotated[Path | None, declared("FILE.png", "Write a sheet of the first orbits.", alias="-o")] = None
+    force: Force = False
+
+
+SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
+
+
+def run(options: Options) -> int:
+    """Measure, print and draw."""
+    need("this report needs", "torch", "lightning")
+    from setsup.experiments.data import image_modality
+    from setsup.experiments.measures.orbits import OrbitStructure, draw_orbit_sheet, study_orbits
+
+    if not (options.encoder or options.runs):
+        raise SetsupError("`setsup report orbits` compares encoders: name one with --encoder, or folders of runs")
+    out = None if options.out is None else expanded(options.out)
+    if out is not None:
+        check_image(out)
+    source = Source(options.dataset, root=options.root, split=options.split, option=options.option)
+    check_device(options.device)
+    dataset, data = open_data(source)
+    check_named(options.orbit, dataset, source)
+    image_modality(dataset)  # raises what is wrong, before anything is embedded
+    structure = OrbitStructure(
+        orbit=options.orbit, canonical=options.canonical, count=options.rows, members=options.members
+    )
+    opened = [*trained_methods(options, dataset, data)]
+    drawn = structure.draw(opened[0][2])  # all have one seed
+    found: dict[str, StudiedOrbits] = {}
+    for label, lines, trained in opened:
+        if not options.json:
+            for line in lines:
+                say(line)
+        try:
+            found[label] = study_orbits(trained, drawn)
+        except (RuntimeError, ValueError, LookupError) as error:
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
+    if out is not None:
+        asked, out = out, write_image(draw_orbit_sheet(dataset, drawn, found), out, force=options.force)
+    notes = [drawn.note(), *(one.note and f"{label}: {one.note}" for label, one in found.items())]
+    notes = [note for note in notes if note]
+    if options.json:
+        about: dict[str, Any] = {"dataset": dataset.name, "split": options.split, "seed": options.seed}
+        about |= {"orbit": options.orbit, "canonical": options.canonical, "notes": notes}
+        sizes = {"members": drawn.sizes.tolist(), "canonical_row": drawn.canonical.tolist()}
+        about["orbits"] = [
+            {"orbit": name, **{key: values[place] for key, values in sizes.items()}}
+            for place, name in enumerate(drawn.names)
+        ]
+        about["encoders"] = {label: one.values for label, one in found.items()}
+        about["by_orbit"] = {
+            label: {key: values.tolist() for key, values in one.each.items()} for label, one in found.items()
+        }
+        show_json({**about, "picture": None if out is None else str(out)})
+        return 0
+    for note in notes:
+        say_prose(note)
+    say()
+    _print({label: one.values for label, one in found.items()}, drawn.among)
+    if out is not None:
+        say()
+        for line in (*moved(asked, out), str(out)):
+            say(line)
+    return 0
+
+
+def _print(found: Mapping[str, Mapping[str, float]], among: int) -> None:
+    """What was drawn, distances, and what becomes of members."""
+    first = next(iter(found.values()))
+    single = first["orbits of one member"]
+    say_prose(
+        f"{first['orbits']:,} of {among:,} orbits, {first['rows']:,} rows; all {first['pairs within']:,} pairs within "
+        f"and {first['pairs between']:,} between orbits"
+        + (f"; {single:,} orbits of one drawn member have no pair within" if single else "")
+    )
+    say_prose("Euclidean distances, divided by the root mean square of those between orbits:")
+    rows = []
+    for label, values in found.items():
+        for name in ("within", "between"):
+            cells = [_number(values[f"{name}, scaled: {number}"]) for number in _NUMBERS]
+            rows.append([label if name == "within" else "", name, *cells])
+    show_table(["encoder", "pairs", *_NUMBERS], rows, right=_NUMBERS)
+    say()
+    names = ["within / between", "AUC", "nearest canonical"]
+    names += [f"{what}: {name}" for what in ("error", "PSNR") for name in ("rectified", "input", "mean image")]
+    heads = [name for name in names if any(name in values for values in found.values())]
+    rows = [[label, *(_number(values.get(name)) for name in heads)] for label, values in found.items()]
+    chance = {"AUC": 0.5, "nearest canonical": first.get("chance: nearest canonical")}
+    rows.insert(0, ["chance", *(_number(chance.get(name)) for name in heads)])
+    show_table(["encoder", *heads], rows, right=heads)
+    if any(head.startswith("error") for head in heads):
+        say_prose("error: mean squared error per pixel to the canonical image, of images in [0, 1]; PSNR in decibels")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}" if abs(value) >= 0.0995 else f"{value:.3g}"

@@ -1,0 +1,162 @@
+"""Orbits that a measurement draws, with their members and canonical rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_integer
+from setsup.errors import SetsupError
+from setsup.factors import FactorTable
+from setsup.samplers import OrbitSampler
+from setsup.samplers.orbits import canonical_rows
+
+__all__ = ["DrawnOrbits", "draw_orbits"]
+
+Rows = npt.NDArray[np.int64]
+
+_MOST = 10_000  # rows whose distances, 50 million, are kept
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnOrbits:
+    """Some orbits of a table, without repeats.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the members of an orbit share, in words, such as ``"shape = cube"``.
+    sizes : (orbits,) int64
+        Members that each orbit has, drawn or not.
+    rows : (n,) int64
+        Drawn members of all orbits, ascending in each.
+    orbits : (n,) int64
+        Which of the drawn orbits each is of, ascending from 0.
+    canonical : (orbits,) int64
+        Canonical row of each, drawn or not; -1 where it has none, or none was asked for.
+    asked : str or None
+        What is canonical.
+    lacking, among : int
+        Orbits of the table without a canonical row, and all.
+
+    """
+
+    names: tuple[str, ...]
+    sizes: Rows
+    rows: Rows
+    orbits: Rows
+    canonical: Rows
+    asked: str | None
+    lacking: int
+    among: int
+
+    def __len__(self) -> int:
+        """Count the orbits."""
+        return len(self.names)
+
+    @property
+    def others(self) -> npt.NDArray[np.bool_]:
+        """Whether each drawn member, (n,), is of an orbit with a canonical row, and not that row itself."""
+        canonical = self.canonical[self.orbits]
+        return np.asarray((canonical >= 0) & (canonical != self.rows))
+
+    def members(self, orbit: int) -> Rows:
+        """Drawn members of an orbit, without the canonical one."""
+        rows: Rows = self.rows[self.orbits == orbit]
+        others: Rows = rows[rows != self.canonical[orbit]]
+        return others
+
+    def note(self) -> str:
+        """How many orbits lack a canonical row; empty where none does, or none was asked for."""
+        if self.asked is None or not self.lacking:
+            return ""
+        if self.lacking == self.among:
+            return (
+                f"none of the {self.among:,} orbits has a row with canonical={self.asked!r}: "
+                "what needs a canonical member is left out"
+            )
+        here = int((self.canonical < 0).sum())
+        return (
+            f"{self.lacking:,} of {self.among:,} orbits lack a row with canonical={self.asked!r}; "
+            f"{here:,} of the {len(self):,} drawn ones are left out of what needs it"
+        )
+
+
+def draw_orbits(
+    table: FactorTable,
+    orbit: Sequence[str],
+    canonical: str | None = None,
+    *,
+    count: int = 100,
+    members: int = 64,
+    seed: int = 0,
+) -> DrawnOrbits:
+    """Draw orbits without repeats, and members of each without repeats.
+
+    Parameters
+    ----------
+    table : FactorTable
+        Of the dataset.
+    orbit : sequence of str
+        Factors whose combinations are the orbits.
+    canonical : str, optional
+        Canonical member, as :class:`setsup.OrbitSampler` takes it. Orbits may lack it.
+    count : int
+        Orbits; all where there are fewer.
+    members : int
+        Of each orbit at most; all where it has fewer.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Returns
+    -------
+    DrawnOrbits
+
+    Raises
+    ------
+    SetsupError, SamplerError, FactorError
+        When there is no such factor, there is one orbit only, all have one member, or more than 10,000 rows are drawn.
+
+    Examples
+    --------
+    >>> table = FactorTable.from_values({"digit": [4, 4, 4, 7, 7, 9], "take": [2, 1, 0, 0, 1, 1]})
+    >>> drawn = draw_orbits(table, ["digit"], "argmin:take")
+    >>> sorted(zip(drawn.names, drawn.sizes.tolist(), drawn.canonical.tolist()))
+    [('digit = 4', 3, 2), ('digit = 7', 2, 3), ('digit = 9', 1, 5)]
+
+    """
+    count = check_integer(count, "the number of orbits", SetsupError, 2)
+    members = check_integer(members, "the number of members", SetsupError, 2)
+    groups = table.group_by(orbit)
+    by = ", ".join(orbit)
+    if len(groups) < 2:
+        raise SetsupError(
+            f"{by} makes fewer than two orbits, and distances are measured between them: name other factors"
+        )
+    largest = int(groups.sizes.max())
+    if largest < 2:
+        raise SetsupError(f"all {len(groups):,} orbits by {by} have one member: name fewer factors")
+    sets, size = min(count, len(groups)), min(members, largest)
+    sampler = OrbitSampler(table, list(orbit), sets, size, small="short", seed=seed, stream="orbits that are measured")
+    draw = sampler[0]
+    kept = np.ones(draw.indices.shape, dtype=np.bool_) if draw.mask is None else draw.mask
+    if kept.sum() > _MOST:
+        raise SetsupError(
+            f"{sets:,} orbits of {size:,} members or fewer are {kept.sum():,} rows, and distances of {_MOST:,} rows at "
+            "most are compared: draw fewer orbits, or fewer members of each"
+        )
+    rows, which = draw.indices[kept], np.nonzero(kept)[0]
+    order = np.lexsort((rows, which))
+    numbers = groups.of_rows()[draw.indices[:, 0]]
+    found = np.full(len(groups), -1) if canonical is None else canonical_rows(table, groups, canonical)
+    return DrawnOrbits(
+        names=tuple(groups.describe(table, int(number)) for number in numbers),
+        sizes=groups.sizes[numbers],
+        rows=rows[order],
+        orbits=which[order].astype(np.int64),
+        canonical=found[numbers],
+        asked=canonical,
+        lacking=int((found < 0).sum()),
+        among=len(groups),
+    )
