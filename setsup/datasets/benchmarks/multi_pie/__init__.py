@@ -23,7 +23,7 @@ __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open", "prepare", "write_subst
 def prepare(root: Path | str | None = None, substitute: int = 0, seed: int = 0, processes: int = 1) -> list[Path]:
     """Render a substitute for Multi-PIE, where one is asked for; the published files need no preparation.
 
-    ``setsup prepare multi-pie --root FOLDER --option substitute=20 --option processes=2`` writes 20 made-up subjects,
+    ``setsup prepare multi-pie --root FOLDER --option substitute=20 processes=2`` writes 20 made-up subjects,
     4 sessions × 13 cameras × 20 shots each, as :func:`write_substitute`.
 
     Parameters
