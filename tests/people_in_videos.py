@@ -1,7 +1,7 @@
 """Videos in which drawn people appear in several tracks each, made into orbits by the recipe, with who is seen in each.
 
-The "Late Night" experiment in small: ``write(folder)`` runs :func:`video_orbits.extract` on videos with known cuts, boxes and
-points, so that no detector is needed; ``labelled(faces, people)`` joins the persons to the dataset.
+The "Late Night" experiment in small: ``write(folder)`` runs :func:`video_orbits.extract` on videos with known cuts,
+boxes and points, so that no detector is needed; ``labelled(faces, people)`` joins the persons to the dataset.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,11 +39,12 @@ def filmed(person: int, track: int, frames: int, seed: int) -> Iterator[tuple[Fr
     left, top = int(dice.integers(4, WIDTH - size - 12)), int(dice.integers(2, HEIGHT - size - 4))
     # steps of 10 degrees, so that heads are drawn once a person and size; one frame of each track is frontal
     first = -10 * int(dice.integers(0, min(frames, 6)))
+    light = dice.uniform(0.6, 1.0) * dice.uniform(0.85, 1.0, 3)
     for at in range(frames):
         picture = ground.copy()
         yaw, place = float(min(first + 10 * at, 50)), left + at % 8
         pasted(picture, head(looks(person), yaw, size), place, top)
-        picture = (picture * (0.6 + 0.4 * np.random.default_rng((seed, person, track, 1)).random(3))).astype(np.uint8)
+        picture = (picture * light).astype(np.uint8)
         corner = np.array([place, top])
         yield picture, Faces([face_box(size) + np.tile(corner, 2)], [0.9 - 0.001 * at], [points(yaw, size) + corner])
 
