@@ -12,8 +12,11 @@ from PIL import Image
 HELD = "track"
 SIZE = 96
 
-# skin, hair, width of the head
-PEOPLE = {
+Color = tuple[int, int, int]
+Looks = tuple[Color, Color, float]
+"""Skin, hair, width of the head."""
+
+PEOPLE: dict[str, Looks] = {
     "ann": ((214, 168, 140), (58, 42, 34), 1.0),
     "bob": ((150, 104, 76), (24, 20, 18), 1.08),
     "cem": ((232, 196, 170), (150, 104, 52), 0.94),
@@ -58,9 +61,9 @@ def _turned(yaw: float) -> npt.NDArray[np.float64]:
 
 
 @functools.cache
-def head(who: str, yaw: float, size: int) -> npt.NDArray[np.uint8]:
+def head(who: str | Looks, yaw: float, size: int) -> npt.NDArray[np.uint8]:
     """Head of shaded ellipsoids, each met by a ray through every pixel; (size, size, 4), transparent around it."""
-    skin, hair, wide = PEOPLE[who]
+    skin, hair, wide = PEOPLE[who] if isinstance(who, str) else who
     count = 2 * size
     y, x = (np.mgrid[0:count, 0:count] + 0.5) / count * 2 * _REACH - _REACH
     colour, depth = np.zeros((count, count, 3)), np.full((count, count), -9.0)

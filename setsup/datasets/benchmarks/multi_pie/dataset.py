@@ -1,13 +1,4 @@
-"""Multi-PIE: faces of 337 persons under 15 views, 19 lightings and six expressions, read from the published tree.
-
-The tree is ``session0S/multiview/<subject>/<recording>/<camera>/<file>.png``; a file's name repeats what its folders
-say. High-resolution images (``session0S/highres``) are not part. The 15 cameras of a recording fire together, so a
-subject, session, recording and shot make an orbit of views, with the frontal one as its canonical member::
-
-    faces = setsup.load("multi-pie", root="Multi-Pie")
-    orbit = ["subject", "session", "recording", "shot"]
-    views = setsup.OrbitSampler(faces.factors, orbit, canonical={"camera": "05_1"}, where="elevated == False")
-"""
+"""Multi-PIE as a dataset: what the names of its files say, as factors."""
 
 import logging
 from collections.abc import Mapping

@@ -1,0 +1,63 @@
+"""Multi-PIE: faces of 337 persons under 15 views, 19 lightings and six expressions, read from the published tree.
+
+The tree is ``session0S/multiview/<subject>/<recording>/<camera>/<file>.png``; a file's name repeats what its folders
+say. High-resolution images (``session0S/highres``) are not part. The 15 cameras of a recording fire together, so a
+subject, session, recording and shot make an orbit of views, with the frontal one as its canonical member::
+
+    faces = setsup.load("multi-pie", root="Multi-Pie")
+    orbit = ["subject", "session", "recording", "shot"]
+    views = setsup.OrbitSampler(faces.factors, orbit, canonical={"camera": "05_1"}, where="elevated == False")
+
+Without Multi-PIE, :func:`write_substitute` renders made-up heads into a tree of the same form.
+"""
+
+from pathlib import Path
+
+from setsup.datasets.benchmarks.multi_pie.dataset import CAMERAS, EXPRESSIONS, MultiPie, open
+from setsup.datasets.benchmarks.multi_pie.substitute import write_substitute
+from setsup.errors import DataError
+
+__all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open", "prepare", "write_substitute"]
+
+
+def prepare(root: Path | str | None = None, substitute: int = 0, seed: int = 0, processes: int = 1) -> list[Path]:
+    """Render a substitute for Multi-PIE, where one is asked for; the published files need no preparation.
+
+    ``setsup prepare multi-pie --root FOLDER --option substitute=20 processes=2`` writes 20 made-up subjects,
+    4 sessions × 13 cameras × 20 shots each, as :func:`write_substitute`.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder of the substitute.
+    substitute : int
+        How many subjects it has.
+    seed : int
+        Of the made-up persons.
+    processes : int
+        Worker processes.
+
+    Returns
+    -------
+    list of Path
+        The folder of the substitute, or nothing.
+
+    Raises
+    ------
+    DataError
+        A substitute is asked for without a root, and as :func:`write_substitute`.
+
+    Examples
+    --------
+    >>> prepare()
+    []
+    >>> prepare(substitute=20)
+    Traceback (most recent call last):
+    setsup.errors.DataError: name the folder of the substitute: setsup prepare multi-pie --root FOLDER ...
+
+    """
+    if not substitute:
+        return []
+    if root is None:
+        raise DataError("name the folder of the substitute: setsup prepare multi-pie --root FOLDER ...")
+    return [write_substitute(root, substitute, seed=seed, processes=processes)]

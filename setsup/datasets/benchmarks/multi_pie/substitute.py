@@ -1,0 +1,180 @@
+"""A substitute for Multi-PIE: made-up heads, rendered into the published tree, for trying experiments without it.
+
+No image of it shows a person, and nothing measured on it says what Multi-PIE would give. A made-up person has features,
+skin and hair drawn from the seed; a session changes clothes, hair, pose and expression a little. Each of the 13 cameras
+at head height sees the 20 shots: room light in 0 and 19, a flash beside it in 1 to 18. Geometry is rendered once a view
+and lit anew for every shot, by Lambert's law without cast shadows.
+
+Ids begin at 901, which no subject of Multi-PIE has; every file carries a title that says what it is, and so does
+``SUBSTITUTE.json`` beside the sessions.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from setsup.checks import check_integer
+from setsup.datasets.benchmarks.multi_pie.dataset import CAMERAS
+from setsup.errors import DataError
+from setsup.files import disk_errors, locked, need_space, written, written_folder
+from setsup.files.expand_user import expanded
+from setsup.jobs import Unit, check_processes, run
+from setsup.scenes.camera import Camera
+
+__all__ = ["write_substitute"]
+
+HEIGHT, WIDTH = 480, 640
+_DISTANCE, _SEEN, _MIDDLE = 2.2, 0.40, 0.0  # metres: of a camera, that an image is high, and up to its centre
+_FIRST, _MOST = 901, 99
+_RECORD = "SUBSTITUTE.json"
+_VERSION = 1
+_TITLE = "Substitute for Multi-PIE: a made-up head, rendered by setsup; no image of Multi-PIE, and of no person"
+_BYTES = 75_000  # of an image, on average
+
+_YAWS = {camera: yaw for camera, (yaw, elevated) in CAMERAS.items() if not elevated}
+
+
+def write_substitute(
+    folder: Path | str,
+    subjects: int = 20,
+    *,
+    sessions: Iterable[int] = (1, 2, 3, 4),
+    cameras: Iterable[str] = tuple(_YAWS),
+    shots: Iterable[int] = range(20),
+    seed: int = 0,
+    processes: int = 1,
+) -> Path:
+    """Render made-up heads into the tree of Multi-PIE; opened by ``setsup.load("multi-pie", root=folder)``.
+
+    What is there already is kept, so that an interrupted call goes on when it is made again. More subjects, sessions or
+    cameras may be asked for later. The same seed gives the same tree, with any number of processes.
+
+    Parameters
+    ----------
+    folder : Path or str
+        New, empty, or begun by an earlier call with the same shots and seed.
+    subjects : int
+        How many persons, 1 to 99: ids from 901 on.
+    sessions : iterable of int
+        Out of 1 to 4; recording 01 of each, which Multi-PIE asks for with a neutral face.
+    cameras : iterable of str
+        Out of the 13 at head height.
+    shots : iterable of int
+        Out of 0 to 19. Flashes 1 to 13 stand from the left of the frontal image to the right, 14 to 18 above; where
+        those of Multi-PIE stand is not imitated.
+    seed : int
+        Another one gives other persons.
+    processes : int
+        Worker processes.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    DataError
+        A number is out of its range, the folder holds something else, the library of the renderer is missing, or the
+        disk is full.
+
+    Examples
+    --------
+    >>> import tempfile, setsup
+    >>> folder = write_substitute(tempfile.mkdtemp(), 1, sessions=[1], cameras=["05_1"], shots=[0, 7])
+    >>> faces = setsup.load("multi-pie", root=folder)
+    >>> faces.paths([1]), faces.fetch(1)["image"].shape
+    (['session01/multiview/901/01/05_1/901_01_01_051_07.png'], (480, 640, 3))
+
+    """
+    check_integer(subjects, "subjects", DataError, 1, _MOST)
+    check_integer(seed, "seed", DataError, 0)
+    check_processes(processes)
+    taken = _chosen(sessions, "sessions", range(1, 5))
+    seen = _chosen(cameras, "cameras", _YAWS)
+    lit = _chosen(shots, "shots", range(20))
+    place = expanded(folder)
+    with locked(place / _RECORD):
+        _begin(place, {"version": _VERSION, "seed": seed, "shots": lit})
+        units = [
+            Unit(f"subject {number}, session {session}", (number, session), len(seen) * len(lit))
+            for number in range(subjects)
+            for session in taken
+            if not all(_at(place, number, session, camera).is_dir() for camera in seen)
+        ]
+        need_space(place, sum(unit.size for unit in units) * _BYTES, "the substitute for Multi-PIE")
+        work = partial(_write_sitting, folder=place, cameras=seen, shots=lit, seed=seed)
+        run(work, units, processes=processes, folder=place, what="rendering heads", counted="images")
+    return place
+
+
+def _chosen(values: Iterable[Any], name: str, known: Iterable[Any]) -> list[Any]:
+    """The values in the order of those that there are."""
+    found, there = list(values), list(known)
+    wrong = [value for value in found if value not in there]
+    if wrong or not found:
+        said = f"not {wrong[0]!r}" if wrong else "at least one"
+        raise DataError(f"{name} of the substitute are out of {there[0]} … {there[-1]}, {said}")
+    return [value for value in there if value in found]
+
+
+def _begin(folder: Path, options: dict[str, Any]) -> None:
+    """Label the folder, or see that what is there was made with the same options."""
+    record = {"what": _TITLE, **options}
+    path = folder / _RECORD
+    with disk_errors(path):
+        if path.is_file():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found != record:
+                raise DataError(f"{path} says seed, shots or version differ from {options}; choose another folder")
+            return
+        lock = f"{_RECORD}.lock"
+        others = sorted(each.name for each in folder.iterdir() if each.name != lock and not each.name.startswith("."))
+    if others:
+        raise DataError(f"{folder} holds {others[0]} but no {_RECORD}; choose a new folder for the substitute")
+    with written(path) as fresh:
+        fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def _at(folder: Path, number: int, session: int, camera: str) -> Path:
+    return folder / f"session{session:02}" / "multiview" / f"{_FIRST + number}" / "01" / camera
+
+
+def _camera(yaw: float) -> Camera:
+    """Camera whose images show the nose on the right where its yaw is positive."""
+    turn = math.radians(yaw)
+    eye = (-_DISTANCE * math.sin(turn), -_DISTANCE * math.cos(turn), _MIDDLE)
+    return Camera.look_at(eye, (0, 0, _MIDDLE), height=HEIGHT, width=WIDTH, focal_length=HEIGHT / _SEEN * _DISTANCE)
+
+
+def _write_sitting(who: tuple[int, int], *, folder: Path, cameras: list[str], shots: list[int], seed: int) -> None:
+    """Write the images of a person in a session; the folder of a camera is there whole or not at all."""
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    from setsup.datasets.benchmarks.multi_pie.heads import head_scene
+    from setsup.datasets.benchmarks.multi_pie.lighting import relit
+    from setsup.datasets.benchmarks.multi_pie.traits import sitting_of, traits_of
+    from setsup.scenes.renderers import renderer
+
+    number, session = who
+    sitting = sitting_of(seed, number, session)
+    title = PngInfo()
+    title.add_text("Title", _TITLE)
+    drawn = renderer("embree")
+    drawn.load(head_scene(traits_of(seed, number), sitting))
+    for name in cameras:
+        target = _at(folder, number, session, name)
+        if target.is_dir():
+            continue
+        camera = _camera(_YAWS[name])
+        frame, yaw = drawn.render(camera), _YAWS[name]
+        ground = (95 + yaw // 6, 110, 130 - yaw // 6)  # what is behind depends on the camera alone
+        with written_folder(target) as part:
+            for shot, image in zip(shots, relit(frame, camera, shots, sitting.exposure, ground), strict=True):
+                file = f"{_FIRST + number}_{session:02}_01_{name.replace('_', '')}_{shot:02}.png"
+                Image.fromarray(image).save(part / file, compress_level=1, pnginfo=title)
+    drawn.close()
