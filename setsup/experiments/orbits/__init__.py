@@ -1,1 +1,5 @@
-"""Experiments of the orbit paper: settings, presets, and what is measured."""
+"""Experiments of the orbit papers of Tacchetti, Voinea and Evangelopoulos, and what these say of them."""
+
+from setsup.experiments.orbits.presets import PRESETS
+
+__all__ = ["PRESETS"]

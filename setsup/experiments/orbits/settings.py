@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
-    from setsup.loading.batch import Batch
+    from setsup.loading.batch import Batch, Transform
     from setsup.methods.orbits.orbit_joint import OrbitJoint
 
-__all__ = ["OrbitBatches", "OrbitJointSettings"]
+__all__ = ["MembersOnDevice", "OrbitBatches", "OrbitJointSettings"]
 
 _SMOKE = 4
 
@@ -68,6 +68,17 @@ class OrbitBatches:
     def shrunk(self) -> "OrbitBatches":
         """At most four orbits of four members."""
         return replace(self, sets=min(self.sets, _SMOKE), size=min(self.size, _SMOKE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembersOnDevice:
+    """Renders the images of Affine MNIST on the device; see :class:`setsup.loading.transforms.AffineMembers`."""
+
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform of a run."""
+        from setsup.loading.transforms import AffineMembers
+
+        return AffineMembers()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ class AffineMembers:
     """Renders ``image`` of Affine MNIST from ``digit`` and the factors of a batch, on the device that these are on.
 
     A digit is turned, sheared, enlarged and moved by the factors ``rotation`` (rad), ``shear``, ``scale``,
-    ``translation_x`` and ``translation_y`` (px), and interpolated bilinearly, nothing outside: the images are those that
-    :func:`~setsup.datasets.benchmarks.affine_mnist.affine.affine_copies` makes, but for rounding. Canonical images are
+    ``translation_x`` and ``translation_y`` (px), and interpolated bilinearly, nothing outside: the images are those
+    of :func:`~setsup.datasets.benchmarks.affine_mnist.affine.affine_copies`, but for rounding. Canonical images are
     the digits themselves in the middle of the canvas.
 
     Parameters
@@ -99,7 +99,7 @@ def _rows(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
 
 def _render(digits: Tensor, maps: Tensor, side: int) -> Tensor:
     """Interpolate digits (n, h, w) uint8 on a canvas: (n, side, side) uint8."""
-    count, height, width = digits.shape
+    _, height, width = digits.shape
     a, b, c, d = maps[:, 0, 0], maps[:, 0, 1], maps[:, 1, 0], maps[:, 1, 1]
     back = _rows(d, -b, -c, a) / (a * d - b * c)[:, None, None]
     shift = -(back @ maps[:, :, 2:])[..., 0]

@@ -1,0 +1,115 @@
+"""Experiments of the orbit papers, a preset each; those whose names end in ``-small`` fit two cores.
+
+A small one has half the width, 5,000 orbits, batches of 128, and is tested on 2,000 digits with their 32 copies.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from setsup.experiments.data import Data
+from setsup.experiments.orbits.evaluations import OneShot
+from setsup.experiments.orbits.settings import MembersOnDevice, OrbitBatches, OrbitJointSettings
+from setsup.experiments.preset import Preset
+
+__all__ = ["METHODS", "PAPER", "PRESETS", "Method"]
+
+PAPER = (
+    '"Trading robust representations for sample complexity through self-supervised visual experience", NeurIPS 2018, '
+    'with "Discriminate-and-rectify encoders", arXiv 1703.04775'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A column of table 2: its words, its objective, and whether triplets are of classes."""
+
+    shows: str
+    settings: OrbitJointSettings
+    supervised: bool = False
+
+
+def _method(objective: str, *, transformer: bool = False) -> OrbitJointSettings:
+    return OrbitJointSettings(objective=objective, orbit=("source",), transformer=transformer)  # type: ignore[arg-type]
+
+
+METHODS: dict[str, Method] = {
+    "oj": Method("orbit joint loss", _method("joint")),
+    "ot": Method("orbit triplets", _method("triplet")),
+    "oe": Method("rectification to the orbit's canonical image", _method("rectification")),
+    "ex": Method("exemplar: a class for each orbit", _method("exemplar")),
+    "ae": Method("autoencoder", _method("autoencoder")),
+    "st": Method("supervised triplets of classes", _method("triplet"), supervised=True),
+    "ot-stn": Method("orbit triplets, spatial transformer first", _method("triplet", transformer=True)),
+    "st-stn": Method(
+        "supervised triplets, spatial transformer first", _method("triplet", transformer=True), supervised=True
+    ),
+}
+"""Methods of table 2 by the end of their presets' names; AE is not in the table."""
+
+_GROUPED = ("joint", "triplet")
+"""Objectives whose batches are some members of each orbit; others get images drawn independently."""
+
+
+def _batches(method: Method, orbit: tuple[str, ...], canonical: str, images: int) -> OrbitBatches:
+    """Batches of so many images: eight of each orbit, or independent ones."""
+    if method.supervised:
+        return OrbitBatches(orbit=("digit",), sets=images // 8, size=8, values="independent")
+    if method.settings.objective in _GROUPED:
+        return OrbitBatches(orbit=orbit, sets=images // 8, size=8, canonical=canonical)
+    named = canonical if method.settings.objective == "rectification" else None
+    return OrbitBatches(orbit=orbit, sets=images, size=1, canonical=named, values="independent")
+
+
+def _digits(name: str, method: Method, shows: str, data: Data, test: Data) -> Preset:
+    """Of the paper's size: the whole embedding set, batches of 256."""
+    orbit = ("digit",) if method.supervised else ("source",)
+    return Preset(
+        name=name,
+        shows=f"{shows}: {method.shows}",
+        data=data,
+        datasets={"test": test},
+        sampler=_batches(method, ("source",), "member == 0", 256),
+        method=replace(method.settings, orbit=orbit, image=(1, 40, 40)),
+        augmentation=MembersOnDevice(),
+        eval_transform=MembersOnDevice(),
+        steps=60_000,
+        seeds=1,
+        checkpoint_every=500,
+        evaluations={"oneshot": OneShot(dataset="test", split=None, original="member == 0")},
+    )
+
+
+def _small(preset: Preset, method: Method, where: str, tested: str) -> Preset:
+    """The same at half the width, on 5,000 orbits."""
+    assert preset.data is not None
+    sampler = _batches(method, ("source",), "member == 0", 128)
+    return replace(
+        preset,
+        name=f"{preset.name}-small",
+        shows=f"{preset.shows}, small",
+        data=replace(preset.data, where=where),
+        datasets={"test": replace(preset.datasets["test"], where=tested)},
+        sampler=sampler,
+        method=replace(preset.method, channels=(8, 16, 32, 64)),  # type: ignore[type-var]
+        steps=1_000,
+        checkpoint_every=200,
+    )
+
+
+def _presets() -> Iterator[Preset]:
+    for end, method in METHODS.items():
+        data = [Data("affine-mnist", split, modalities=("digit",)) for split in ("embedding", "test")]
+        full = _digits(f"orbits/mnist-{end}", method, "table 2, affine MNIST", *data)
+        yield full
+        yield _small(full, method, "source < 5000", "source < 62000")
+    for end in ("oj", "ot", "oe", "ex", "st"):
+        method = METHODS[end]
+        data = [Data("even-odd", split, modalities=("digit",)) for split in ("embedding", "evaluation")]
+        full = _digits(f"orbits/even-odd-{end}", method, "table 2, trained on even digits, tested on odd ones", *data)
+        yield full
+        # 5,000 of the even digits, and 2,000 of the odd ones
+        yield _small(full, method, "source < 10178", "source < 63963")
+
+
+PRESETS = list(_presets())
+"""All experiments."""
