@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.datasets.benchmarks.affine_mnist.affine import ORDER
-from setsup.datasets.benchmarks.affine_mnist.dataset import AffineMnist
+from setsup.datasets.benchmarks.affine_mnist.dataset import RANGES, AffineMnist
 from setsup.datasets.benchmarks.mnist import release
 
 __all__ = ["EvenOdd", "open"]
@@ -42,7 +42,14 @@ class EvenOdd(AffineMnist):
         return np.where(embedding, 0, np.where((digit % 2 == 1) & test, 1, 2))
 
 
-def open(root: Path | str | None = None, *, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0) -> EvenOdd:
+def open(
+    root: Path | str | None = None,
+    *,
+    copies: int = 32,
+    order: Sequence[str] = ORDER,
+    seed: int = 0,
+    translation: float = RANGES["translation_x"][1],
+) -> EvenOdd:
     """Open Even/Odd.
 
     Parameters
@@ -50,7 +57,7 @@ def open(root: Path | str | None = None, *, copies: int = 32, order: Sequence[st
     root : Path, str or None
         Folder with the files of MNIST, or with a folder ``even-odd`` or ``mnist`` that has them; None for the usual
         places of either name.
-    copies, order, seed
+    copies, order, seed, translation
         As for :class:`setsup.datasets.benchmarks.affine_mnist.dataset.AffineMnist`.
 
     Raises
@@ -59,4 +66,4 @@ def open(root: Path | str | None = None, *, copies: int = 32, order: Sequence[st
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return EvenOdd(release("even-odd", root), copies, order, seed)
+    return EvenOdd(release("even-odd", root), copies, order, seed, translation)

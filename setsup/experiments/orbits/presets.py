@@ -5,13 +5,14 @@ A small one has half the width, 5,000 orbits, batches of 128, and is tested on 2
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from setsup.experiments.data import Data
 from setsup.experiments.orbits.evaluations import OneShot
 from setsup.experiments.orbits.settings import MembersOnDevice, OrbitBatches, OrbitJointSettings
 from setsup.experiments.preset import Preset
 
-__all__ = ["METHODS", "PAPER", "PRESETS", "Method"]
+__all__ = ["COMPARED", "METHODS", "PAPER", "PRESETS", "Method"]
 
 PAPER = (
     '"Trading robust representations for sample complexity through self-supervised visual experience", NeurIPS 2018, '
@@ -45,6 +46,11 @@ METHODS: dict[str, Method] = {
     ),
 }
 """Methods of table 2 by the end of their presets' names; AE is not in the table."""
+
+COMPARED = ("oj", "ot", "ex")
+"""Methods that single-factor comparisons are made of."""
+
+_SMALL_BATCH = (("source",), "member == 0", 128)
 
 _GROUPED = ("joint", "triplet")
 """Objectives whose batches are some members of each orbit; others get images drawn independently."""
@@ -82,7 +88,7 @@ def _digits(name: str, method: Method, shows: str, data: Data, test: Data) -> Pr
 def _small(preset: Preset, method: Method, where: str, tested: str) -> Preset:
     """The same at half the width, on 5,000 orbits."""
     assert preset.data is not None
-    sampler = _batches(method, ("source",), "member == 0", 128)
+    sampler = _batches(method, *_SMALL_BATCH)
     return replace(
         preset,
         name=f"{preset.name}-small",
@@ -96,19 +102,56 @@ def _small(preset: Preset, method: Method, where: str, tested: str) -> Preset:
     )
 
 
+def _data(preset: Preset, **changes: Any) -> dict[str, Any]:
+    """Other options of the data, of the training and of the test."""
+    options = tuple(sorted(changes.items()))
+    assert preset.data is not None
+    tests = {name: replace(data, options=options) for name, data in preset.datasets.items()}
+    return {"data": replace(preset.data, options=options), "datasets": tests}
+
+
+def _compared(preset: Preset) -> Iterator[Preset]:
+    """The small preset with one thing changed, by what that is."""
+    settings, batches = preset.method, preset.sampler
+    assert isinstance(settings, OrbitJointSettings)
+    assert isinstance(batches, OrbitBatches)
+    assert preset.data is not None
+    joint, grouped = settings.objective == "joint", settings.objective in _GROUPED
+    changes: dict[str, dict[str, Any]] = {
+        "orbits-20000": {"data": replace(preset.data, where="source < 20000")},
+        "orbits-1250": {"data": replace(preset.data, where="source < 1250")},
+        "steps-250": {"steps": 250},
+        "steps-4000": {"steps": 4_000},
+        "width-full": {"method": replace(settings, channels=(16, 32, 64, 128))},
+        "shift-6": _data(preset, translation=6.0),
+        # an exemplar network gets orbits' members together, the others two members in place of eight
+        "batch": {"sampler": replace(batches, sets=64, size=2) if grouped else _batches(METHODS["ot"], *_SMALL_BATCH)},
+    }
+    if grouped:
+        changes["raw-code"] = {"method": replace(settings, normalise=False, margin=1.0)}
+    if joint:
+        changes["rectified-more"] = {"method": replace(settings, weights=(1.0, 10.0))}
+        changes["switches"] = {"method": replace(settings, unpooling="switches")}
+    for name, change in changes.items():
+        yield replace(preset, name=f"{preset.name}-{name}", shows=f"{preset.shows}, {name.replace('-', ' ')}", **change)
+
+
 def _presets() -> Iterator[Preset]:
     for end, method in METHODS.items():
         data = [Data("affine-mnist", split, modalities=("digit",)) for split in ("embedding", "test")]
         full = _digits(f"orbits/mnist-{end}", method, "table 2, affine MNIST", *data)
         yield full
-        yield _small(full, method, "source < 5000", "source < 62000")
+        small = _small(full, method, "source < 5000", "source < 62000")
+        yield small
+        if end in COMPARED:
+            yield from _compared(small)
     for end in ("oj", "ot", "oe", "ex", "st"):
         method = METHODS[end]
         data = [Data("even-odd", split, modalities=("digit",)) for split in ("embedding", "evaluation")]
         full = _digits(f"orbits/even-odd-{end}", method, "table 2, trained on even digits, tested on odd ones", *data)
         yield full
         # 5,000 of the even digits, and 2,000 of the odd ones
-        yield _small(full, method, "source < 10178", "source < 63963")
+        yield _small(full, method, "source < 10150", "source < 63943")
 
 
 PRESETS = list(_presets())

@@ -17,12 +17,13 @@ References
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_number
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.affine_mnist.affine import ORDER, affine_copies, affine_maps
 from setsup.datasets.benchmarks.mnist import Mnist, release
@@ -74,11 +75,14 @@ class AffineMnist(BaseDataset):
         :func:`setsup.datasets.benchmarks.affine_mnist.affine.affine_maps`.
     seed : int
         0 ≤ seed < 2⁶⁴.
+    translation : float
+        Largest translation in each direction, px; 15 in the papers.
 
     Raises
     ------
     DataError
-        When a file is missing, damaged, or not what its name says, or there is no such order or number of copies.
+        When a file is missing, damaged, or not what its name says, or there is no such order, number of copies or
+        translation.
 
     Notes
     -----
@@ -92,14 +96,22 @@ class AffineMnist(BaseDataset):
     name = "affine-mnist"
     _parts: tuple[str, ...] = ("embedding", "rest", "test")
 
-    def __init__(self, folder: Path | str, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        copies: int = 32,
+        order: Sequence[str] = ORDER,
+        seed: int = 0,
+        translation: float = RANGES["translation_x"][1],
+    ) -> None:
+        moved = check_number(translation, "translation", DataError, 0)
         if isinstance(copies, bool) or not isinstance(copies, int) or copies < 1:
             raise DataError(f"copies must be an integer from 1 on, not {copies!r}")
         affine_maps([], [], [], [], [], order)  # an order that is none is refused here and not when rows are fetched
         self.folder = self._source = Path(folder)
         self._digits = Mnist(folder)
         self._order, self._orbit = tuple(order), copies + 1
-        self.factors = self._table(seed)
+        self.factors = self._table(seed, {**RANGES, "translation_x": (-moved, moved), "translation_y": (-moved, moved)})
         self.modalities = {
             "image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey"),
             "digit": self._digits.modalities["image"],
@@ -114,9 +126,9 @@ class AffineMnist(BaseDataset):
         affine_copies(digits, affine_maps(**drawn, order=self._order), _SIDE, out[..., 0])
         return out
 
-    def _table(self, seed: int) -> FactorTable:
+    def _table(self, seed: int, ranges: Mapping[str, tuple[float, float]]) -> FactorTable:
         count, digits = len(self._digits), self._digits.factors
-        drawn = _parameters(seed, count, self._orbit)
+        drawn = _parameters(seed, count, self._orbit, ranges)
         keys = {"source": count, "member": self._orbit}
         factors = [
             digits["digit"],
@@ -141,7 +153,12 @@ class AffineMnist(BaseDataset):
 
 
 def open(
-    root: Path | str | None = None, *, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0
+    root: Path | str | None = None,
+    *,
+    copies: int = 32,
+    order: Sequence[str] = ORDER,
+    seed: int = 0,
+    translation: float = RANGES["translation_x"][1],
 ) -> AffineMnist:
     """Open Affine MNIST.
 
@@ -150,7 +167,7 @@ def open(
     root : Path, str or None
         Folder with the files of MNIST, or with a folder ``affine-mnist`` or ``mnist`` that has them; None for the usual
         places of either name.
-    copies, order, seed
+    copies, order, seed, translation
         As for :class:`AffineMnist`.
 
     Raises
@@ -159,16 +176,18 @@ def open(
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return AffineMnist(release("affine-mnist", root), copies, order, seed)
+    return AffineMnist(release("affine-mnist", root), copies, order, seed, translation)
 
 
-def _parameters(seed: int, sources: int, orbit: int) -> dict[str, npt.NDArray[np.float32]]:
+def _parameters(
+    seed: int, sources: int, orbit: int, ranges: Mapping[str, tuple[float, float]]
+) -> dict[str, npt.NDArray[np.float32]]:
     """Value of each parameter for (sources, members), a function of the seed, the source and the member alone."""
     found = {name: np.full((sources, orbit), _UNCHANGED.get(name, 0.0), np.float32) for name in RANGES}
     key, members = stream_key(seed, "AffineMnist"), np.arange(1, orbit, dtype=np.uint64)
     for first in range(0, sources, _DRAWN_AT_ONCE):
         some = slice(first, min(first + _DRAWN_AT_ONCE, sources))
         copies = fold(fold(key, np.arange(some.start, some.stop, dtype=np.uint64))[:, None], members)
-        for number, (name, (low, high)) in enumerate(RANGES.items()):
+        for number, (name, (low, high)) in enumerate(ranges.items()):
             found[name][some, 1:] = low + (high - low) * uniform(fold(copies, number))
     return found
