@@ -37,12 +37,12 @@ def filmed(person: int, track: int, frames: int, seed: int) -> Iterator[tuple[Fr
     ground = np.full((HEIGHT, WIDTH, 3), dice.integers(40, 160, 3), np.uint8)
     size = int(dice.choice([48, 60]))
     left, top = int(dice.integers(4, WIDTH - size - 12)), int(dice.integers(2, HEIGHT - size - 4))
-    # steps of 10 degrees, so that heads are drawn once a person and size; one frame of each track is frontal
-    first = -10 * int(dice.integers(0, min(frames, 6)))
+    # to and fro in steps of 10 degrees, so that heads are drawn once a person and size; some frame is frontal
+    first = 5 - int(dice.integers(0, min(frames, 6)))
     light = dice.uniform(0.6, 1.0) * dice.uniform(0.85, 1.0, 3)
     for at in range(frames):
         picture = ground.copy()
-        yaw, place = float(min(first + 10 * at, 50)), left + at % 8
+        yaw, place = float(50 - 10 * abs((first + at) % 20 - 10)), left + at % 8
         pasted(picture, head(looks(person), yaw, size), place, top)
         picture = (picture * light).astype(np.uint8)
         corner = np.array([place, top])
