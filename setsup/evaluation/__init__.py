@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.projection import Components, principal_components
     from setsup.evaluation.resplits import check_disjoint, draw_labelled, draw_parts
     from setsup.evaluation.retrieval import nearest, shared_keys
-    from setsup.evaluation.sample_complexity import Resample, draw_resamples, sample_complexity
+    from setsup.evaluation.sample_complexity import Resample, accuracy_over_labels, draw_resamples
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
     from setsup.evaluation.statistics_networks import mine, noise_sweep
     from setsup.evaluation.verification import Verified, identity_retrieval, verification_auc
@@ -55,6 +55,7 @@ __all__ = [
     "Score",
     "Verified",
     "accuracy",
+    "accuracy_over_labels",
     "canonical_retrieval",
     "check_disjoint",
     "dci",
@@ -84,7 +85,6 @@ __all__ = [
     "principal_components",
     "probe_information",
     "ridge_probe",
-    "sample_complexity",
     "sap",
     "shared_keys",
     "tsne_map",
@@ -116,7 +116,7 @@ if not TYPE_CHECKING:
         "projection": ("Components", "principal_components"),
         "resplits": ("check_disjoint", "draw_labelled", "draw_parts"),
         "retrieval": ("nearest", "shared_keys"),
-        "sample_complexity": ("Resample", "draw_resamples", "sample_complexity"),
+        "sample_complexity": ("Resample", "accuracy_over_labels", "draw_resamples"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
         "batched.sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),

@@ -13,7 +13,7 @@ from setsup.evaluation.linear import linear_classifier
 from setsup.evaluation.resplits import check_known
 from setsup.random import fold, permute, stream_key
 
-__all__ = ["Resample", "draw_resamples", "sample_complexity"]
+__all__ = ["Resample", "draw_resamples", "accuracy_over_labels"]
 
 Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -111,7 +111,7 @@ def draw_resamples(
     return found
 
 
-def sample_complexity(
+def accuracy_over_labels(
     embeddings: npt.ArrayLike,
     labels: npt.ArrayLike,
     resamples: Sequence[Resample],
@@ -152,7 +152,8 @@ def sample_complexity(
     --------
     >>> labels, orbits = np.arange(40) // 20, np.arange(40) // 5
     >>> points = labels[:, None] + np.sin(np.arange(40))[:, None] / 4
-    >>> sample_complexity(points, labels, draw_resamples(labels, orbits, 1, most=2, test=10), counts=(1, 2)).tolist()
+    >>> drawn = draw_resamples(labels, orbits, 1, most=2, test=10)
+    >>> accuracy_over_labels(points, labels, drawn, counts=(1, 2)).tolist()
     [[1.0, 1.0]]
 
     References
@@ -161,7 +162,7 @@ def sample_complexity(
        self-supervised visual experience", NeurIPS 2018, section 4.4.
 
     """
-    check_arguments(sample_complexity, locals(), DataError)
+    check_arguments(accuracy_over_labels, locals(), DataError)
     points = check_embeddings(embeddings)
     of_image = check_known(labels, len(points), "labels")
     if not len(resamples) or not len(counts):

@@ -107,30 +107,24 @@ class OneShot:
         limits: dict[str, Any] = {"per_class": self.groups, "members": self.members, "seed": self.resplit_seed}
         rows = draw_rows(trained, dataset, self.factor, self.orbit, self.group, embedding=self.embedding, **limits)
         within = self._within(rows)
+        labels, orbits = rows.labels, rows.orbits
         variants: dict[str, Truths | None] = {"any member": None}
         if self.original is not None:
             variants["original only"] = dataset.factors.mask(self.original)[rows.sample.rows]
-        curves = {}
+        how: dict[str, Any] = {"within": within, "seed": self.resplit_seed}
+        drawn = {
+            variant: evaluation.draw_labelled(labels, orbits, self.splits, candidates=candidates, **how)
+            for variant, candidates in variants.items()
+        }
+        curves: dict[str, list[float]] = {}
         for source, embedded in embedders(self.baselines, trained, dataset, rows).items():
-            for variant, candidates in variants.items():
-                about = self._about(rows) | {
-                    "source": source,
-                    "original": self.original if variant != "any member" else None,
-                }
+            for variant, labelled in drawn.items():
 
-                def compute(candidates: Truths | None = candidates, embedded: Callable[[], Reals] = embedded) -> Reals:
-                    drawn = evaluation.draw_labelled(
-                        rows.labels,
-                        rows.orbits,
-                        self.splits,
-                        candidates=candidates,
-                        within=within,
-                        seed=self.resplit_seed,
-                    )
-                    return evaluation.one_shot_accuracy(
-                        embedded(), rows.labels, rows.orbits, drawn, within=within, metric=self.metric
-                    )
+                def compute(labelled: Any = labelled, embedded: Callable[[], Reals] = embedded) -> Reals:
+                    how: dict[str, Any] = {"within": within, "metric": self.metric}
+                    return evaluation.one_shot_accuracy(embedded(), labels, orbits, labelled, **how)
 
+                about = self._about(rows) | {"source": source, "labelled": labelled}
                 name = f"{source}: {variant}" if source else variant
                 curves[name] = trained.part("one-shot", about, compute)
         values: dict[str, float] = {}
@@ -239,7 +233,8 @@ class SampleComplexity:
 
             def compute(images: Any = images, dense: evaluation.Resample = dense) -> Reals:
                 embedded = rows.sample.embedded[images]
-                return evaluation.sample_complexity(embedded, rows.labels[images], [dense], self.counts, c=self.c)[0]
+                found = evaluation.accuracy_over_labels(embedded, rows.labels[images], [dense], self.counts, c=self.c)
+                return np.asarray(found[0])
 
             found.append(trained.part("sample-complexity", about, compute))
         accuracies = np.array(found)

@@ -1,0 +1,43 @@
+"""Accuracy against the number of labelled images, against scikit-learn fitted directly."""
+
+import numpy as np
+import pytest
+
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation import accuracy_over_labels, draw_resamples
+
+svm = pytest.importorskip("sklearn.svm")
+preprocessing = pytest.importorskip("sklearn.preprocessing")
+
+LABELS, ORBITS = np.arange(240) // 80, np.arange(240) // 8
+POINTS = np.random.default_rng(0).standard_normal((240, 5)) + LABELS[:, None] * [1.0, 0, 0, -1.0, 0]
+
+
+def test_it_equals_scikit_learn_on_the_same_images() -> None:
+    drawn = draw_resamples(LABELS, ORBITS, 3, most=8, test=20, seed=4)
+    found = accuracy_over_labels(POINTS, LABELS, drawn, counts=(1, 3, 8), c=0.5)
+    for row, one in enumerate(drawn):
+        for column, count in enumerate((1, 3, 8)):
+            fit, test = one.train[:, :count].ravel(), one.test.ravel()
+            scaler = preprocessing.StandardScaler().fit(POINTS[fit])
+            model = svm.LinearSVC(C=0.5, dual=False, tol=1e-6, max_iter=10_000)
+            model.fit(scaler.transform(POINTS[fit]), LABELS[fit])
+            assert found[row, column] == model.score(scaler.transform(POINTS[test]), LABELS[test])
+
+
+def test_more_labels_help() -> None:
+    drawn = draw_resamples(LABELS, ORBITS, 8, most=20, test=30)
+    means = accuracy_over_labels(POINTS, LABELS, drawn, counts=(1, 20)).mean(axis=0)
+    assert means[1] > means[0] + 0.1
+
+
+def test_bad_input_is_refused_in_a_sentence() -> None:
+    drawn = draw_resamples(LABELS, ORBITS, 1, most=2, test=5)
+    with pytest.raises(SetsupError, match="a count must be an integer from 1 to 2, not 3"):
+        accuracy_over_labels(POINTS, LABELS, drawn, counts=(1, 3))
+    with pytest.raises(SetsupError, match="there are 0 resamples and 1 counts"):
+        accuracy_over_labels(POINTS, LABELS, [], counts=(1,))
+    with pytest.raises(DataError, match=r"resample 0 has image \d+ of 3"):
+        accuracy_over_labels(POINTS[:3], LABELS[:3], drawn, counts=(1,))
+    with pytest.raises(DataError, match="row 0 of 240 has an entry that is not finite"):
+        accuracy_over_labels(np.where(np.arange(240)[:, None] == 0, np.nan, POINTS), LABELS, drawn, counts=(1,))
