@@ -142,7 +142,10 @@ class OrbitJointSettings:
 
     def fit_to(self, batch: "Batch") -> "OrbitJointSettings":
         """The same for images of the size of a batch's, unless a size is set."""
-        return self if self.image is not None else replace(self, image=tuple(map(int, batch["image"].shape[-3:])))
+        if self.image is not None:
+            return self
+        channels, height, width = map(int, batch["image"].shape[-3:])
+        return replace(self, image=(channels, height, width))
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "OrbitJoint":
         """Build the method of a run; weights are torch's own initial ones."""

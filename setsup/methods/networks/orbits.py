@@ -187,7 +187,7 @@ class SpatialTransformer(nn.Module):
 def _unpool(values: Tensor, switches: Tensor, pool: int, size: tuple[int, int], unpooling: Unpooling) -> Tensor:
     """Enlarge maps by the side of a pool, to a size that the pool may have rounded down; the rest is 0."""
     if unpooling == "switches":
-        return functional.max_unpool2d(values, switches, pool, output_size=size)
+        return functional.max_unpool2d(values, switches, [pool, pool], output_size=list(size))
     if unpooling == "nearest":
         found = values.repeat_interleave(pool, -1).repeat_interleave(pool, -2)
     else:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -40,7 +41,7 @@ class OrbitCodes(nn.Module):
                 f"{', '.join(map(repr, endless or self.orbit)) or 'none'}: name others as --orbit"
             )
         codes = {name: torch.as_tensor(table.codes(name)) for name in self.orbit}
-        found = self._number(codes).unique()
+        found = torch.as_tensor(np.unique(self._number(codes).numpy()))
         # of the training data, which a run keeps anyway
         self.register_buffer("known", found[found >= 0], persistent=False)
 
