@@ -20,6 +20,7 @@ from setsup.checks import check_integer
 from setsup.datasets.benchmarks.multi_pie.dataset import CAMERAS
 from setsup.errors import DataError
 from setsup.files import disk_errors, locked, need_space, written, written_folder
+from setsup.files.atomic import clear
 from setsup.files.expand_user import expanded
 from setsup.jobs import Unit, check_processes, run
 from setsup.scenes.camera import Camera
@@ -173,6 +174,7 @@ def _write_sitting(who: tuple[int, int], *, folder: Path, cameras: list[str], sh
         camera = _camera(_YAWS[name])
         frame, yaw = drawn.render(camera), _YAWS[name]
         ground = (95 + yaw // 6, 110, 130 - yaw // 6)  # what is behind depends on the camera alone
+        clear(target)  # what a killed process left
         with written_folder(target) as part:
             for shot, image in zip(shots, relit(frame, camera, shots, sitting.exposure, ground), strict=True):
                 file = f"{_FIRST + number}_{session:02}_01_{name.replace('_', '')}_{shot:02}.png"
