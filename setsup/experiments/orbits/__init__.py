@@ -1,5 +1,6 @@
 """Experiments of the orbit papers of Tacchetti, Voinea and Evangelopoulos, and what these say of them."""
 
 from setsup.experiments.orbits.presets import PRESETS
+from setsup.experiments.orbits.reports import REPORTS
 
-__all__ = ["PRESETS"]
+__all__ = ["PRESETS", "REPORTS"]

@@ -1,0 +1,101 @@
+"""Reports on table 2 of the orbit papers: digits, and what single settings change."""
+
+from collections.abc import Iterator
+
+from setsup.experiments.orbits.presets import COMPARED, PAPER, PRESETS
+from setsup.experiments.report import Claim, Column, Means, Report, Row
+from setsup.experiments.report.criteria import has
+
+__all__ = ["REPORTS"]
+
+_LABELS = {
+    "st": "ST",
+    "oj": "OJ",
+    "ex": "EX",
+    "ot": "OT",
+    "oe": "OE",
+    "ae": "AE",
+    "st-stn": "ST-STN",
+    "ot-stn": "OT-STN",
+}
+"""In the order of the table; AE is not in it."""
+
+_KEY = "any member"
+_COLUMNS = (
+    Column(_KEY, "one label per class"),
+    Column(f"{_KEY}: spread", "± over re-splits"),
+    Column("original only", "labelled: originals"),
+)
+
+_DIGITS = {
+    "ST": (0.97, 0.02),
+    "OJ": (0.67, 0.05),
+    "EX": (0.44, 0.06),
+    "OT": (0.37, 0.04),
+    "OE": (0.40, 0.05),
+    "ST-STN": (0.97, 0.01),
+    "OT-STN": (0.34, 0.03),
+}
+_EVEN_ODD = {"ST": (0.49, 0.08), "OJ": (0.59, 0.08), "EX": (0.55, 0.07), "OT": (0.52, 0.07), "OE": (0.54, 0.07)}
+_SMALL = "half width, 5,000 orbits, 1,000 steps of 128 images: not the paper's size"
+
+
+def _best(means: Means) -> tuple[bool | None, str]:
+    """Whether OJ is above every other method that has no labels."""
+    others = [label for label in ("EX", "OT", "OE") if has(means, label, (_KEY,))]
+    if not others or not has(means, "OJ", (_KEY,)):
+        return None, "needs full runs of OJ and another method"
+    words = ", ".join(f"{label} {means[label][_KEY].mean:.3f}" for label in ("OJ", *others))
+    return all(means[label][_KEY].mean < means["OJ"][_KEY].mean for label in others), words
+
+
+_CLAIM = Claim(
+    says="With the same images, the orbit joint loss needs fewer labels than its parts and exemplars (table 2).",
+    tested="OJ has a larger mean than EX, OT and OE",
+    rows=("OJ", "EX", "OT", "OE"),
+    criterion=_best,
+)
+
+
+def _table(dataset: str, shows: str, published: dict[str, tuple[float, float]], small: bool) -> Report:
+    end = "-small" if small else ""
+    names = {preset.name for preset in PRESETS}
+    rows = {label: f"orbits/{dataset}-{method}{end}" for method, label in _LABELS.items()}
+    return Report(
+        name=f"orbits/{dataset}{end}",
+        shows=f"{shows}{', small' if small else ''}",
+        source=f"table 2 of {PAPER}{f'; {_SMALL}' if small else ''}",
+        evaluations=("oneshot",),
+        rows=tuple(Row(name, label) for label, name in rows.items() if name in names),
+        columns=_COLUMNS,
+        digits=3,
+        references={"the paper": {(label, _KEY): value for label, value in published.items()}},
+        claims=(_CLAIM,),
+    )
+
+
+def _comparisons() -> Iterator[Row]:
+    """Each method as it is, and then with one setting changed."""
+    names = [preset.name for preset in PRESETS]
+    for end in COMPARED:
+        small = f"orbits/mnist-{end}-small"
+        yield Row(small, _LABELS[end])
+        for name in names:
+            if name.startswith(f"{small}-"):
+                yield Row(name, f"{_LABELS[end]} {name.removeprefix(f'{small}-').replace('-', ' ')}")
+
+
+REPORTS = [
+    *(_table("mnist", "one-shot accuracy on affine MNIST", _DIGITS, small) for small in (False, True)),
+    *(_table("even-odd", "trained on even digits, one-shot on odd ones", _EVEN_ODD, small) for small in (False, True)),
+    Report(
+        name="orbits/compared-small",
+        shows="what single settings change in small runs on affine MNIST",
+        source=f"no table of the paper's; {_SMALL}",
+        evaluations=("oneshot",),
+        rows=tuple(_comparisons()),
+        columns=_COLUMNS,
+        digits=3,
+    ),
+]
+"""All reports."""
