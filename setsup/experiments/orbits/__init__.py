@@ -2,5 +2,6 @@
 
 from setsup.experiments.orbits.presets import PRESETS
 from setsup.experiments.orbits.reports import REPORTS
+from setsup.experiments.orbits.settings import OrbitBatches, OrbitJointSettings
 
-__all__ = ["PRESETS", "REPORTS"]
+__all__ = ["PRESETS", "REPORTS", "OrbitBatches", "OrbitJointSettings"]
