@@ -13,7 +13,7 @@ from setsup.evaluation.linear import linear_classifier
 from setsup.evaluation.resplits import check_known
 from setsup.random import fold, permute, stream_key
 
-__all__ = ["Resample", "draw_resamples", "accuracy_over_labels"]
+__all__ = ["Resample", "accuracy_over_labels", "draw_resamples"]
 
 Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
