@@ -48,10 +48,11 @@ TOPICS = {
     "losses": 60,
     "mine": 60,
     "probes": 90,
+    "one_shot": 120,
     "training": 20,
 }
 """Topics in their order, and about how many seconds each takes on two cores."""
-ANY_CORE = {"augment", "convert", "decoding", "loading", "mine", "probes"}
+ANY_CORE = {"augment", "convert", "decoding", "loading", "mine", "one_shot", "probes"}
 """Topics that may use every core they like; all others keep to one."""
 
 

@@ -26,6 +26,7 @@ MODULES = {
     "pylance": "lance",
     "mosaicml-streaming": "streaming.base",
     "s3fs": "s3fs",
+    "scikit-learn": "sklearn.neighbors",
 }
 """Distribution to the one module of it that is measured."""
 

@@ -90,19 +90,20 @@ def one_shot_accuracy(
     part = None if within is None else check_mask(within, (len(drawn), len(points)), "within")
     if part is not None and not (inside := np.take_along_axis(part, drawn, axis=1).all(axis=1)).all():
         raise DataError(f"a labelled image of re-split {int(np.argmin(inside))} does not take part in it: see within")
-    centred = points - points.mean(axis=0)  # products of short vectors are closer to the sums
+    centre = points.mean(axis=0)  # products of short vectors are closer to the sums
     images, column = np.unique(drawn, return_inverse=True)
-    column, gallery = column.reshape(drawn.shape), np.ascontiguousarray(centred[images])
-    squares, doubt = (gallery**2).sum(axis=1)[:, None], slack(centred, gallery)
+    column, gallery = column.reshape(drawn.shape), points[images] - centre
+    squares = (gallery**2).sum(axis=1)[:, None]
     right, queries = np.zeros(len(drawn), dtype=np.int64), np.zeros(len(drawn), dtype=np.int64)
-    step = max(1, _BLOCK // max(len(images), len(drawn)))
+    step = max(1, _BLOCK // max(len(images), len(drawn), points.shape[1]))
     for start in range(0, len(points), step):
         block = slice(start, min(start + step, len(points)))
         is_query = np.ones((len(drawn), block.stop - start), dtype=np.bool_) if part is None else part[:, block].copy()
         for orbits_drawn in orbit[drawn].T:
             is_query &= orbits_drawn[:, None] != orbit[block]
-        about = squares - 2 * (gallery @ centred[block].T)  # without ‖q‖², which all have in common
-        nearest, unclear = _nearest(about, column, doubt[block])
+        centred = points[block] - centre
+        about = squares - 2 * (gallery @ centred.T)  # without ‖q‖², which all have in common
+        nearest, unclear = _nearest(about, column, slack(centred, gallery))
         split, query = np.nonzero(unclear & is_query)
         nearest[split, query] = _nearest_by_sums(points, drawn[split], query + start)
         told = np.take_along_axis(of_image[drawn], nearest, axis=1)
