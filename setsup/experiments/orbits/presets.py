@@ -155,5 +155,14 @@ def _presets() -> Iterator[Preset]:
         yield _small(full, method, "source < 10150", "source < 63943")
 
 
-PRESETS = list(_presets())
+_OWN = Preset(
+    name="orbit-joint",
+    shows="your own orbits: --data.name, --orbit and --canonical, and --method.objective triplet without the last",
+    data=Data("affine-mnist", "embedding", modalities=("image",)),
+    sampler=OrbitBatches(orbit=("source",), sets=16, size=8),
+    method=OrbitJointSettings(orbit=("source",)),
+    steps=5_000,
+)
+
+PRESETS = [*_presets(), _OWN]
 """All experiments."""
