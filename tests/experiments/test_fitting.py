@@ -116,7 +116,7 @@ def test_the_file_of_settings_has_what_was_asked_for(run: Run, tmp_path: Path) -
 
 
 def test_settings_of_another_class_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SetsupError, match="Dict.fit_to gave .*: it returns settings of its own class"):
+    with pytest.raises(SetsupError, match=r"Dict.fit_to gave .*: it returns settings of its own class"):
         train(replace(WHOLE, method=Dict()), tmp_path / "run", config=HERE)
     assert list(tmp_path.iterdir()) == []
 

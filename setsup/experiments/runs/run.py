@@ -43,14 +43,13 @@ class Progress(NamedTuple):
 class Run:
     """One training of a preset with one seed, as a folder.
 
-    ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, and
-    the SHA-256 of a preset's own file, and under ``from_data``, as they were asked for, the settings that were completed
-    from the data; ``config.yaml`` the settings for ``setsup train --config``; ``factors.parquet`` is the factor table
-    of the data; ``first-batch.png`` shows what the network gets first; ``metrics.jsonl`` and
-    ``metrics.csv`` have one line per step; ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is
-    finished ``previous.ckpt`` the one before it, which is used if the last one is damaged; ``best.ckpt`` and
-    ``step-000500.ckpt`` are kept ones; ``evaluation.json`` and other ``*.png`` are results of evaluations, and
-    ``evaluation/`` holds their parts.
+    ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, and the
+    SHA-256 of a preset's own file, and under ``from_data`` what was asked for where the data completed a setting;
+    ``config.yaml`` the settings for ``setsup train --config``; ``factors.parquet`` is the factor table of the data;
+    ``first-batch.png`` shows what the network gets first; ``metrics.jsonl`` and ``metrics.csv`` have one line per step;
+    ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is finished ``previous.ckpt`` the one before it,
+    which is used if the last one is damaged; ``best.ckpt`` and ``step-000500.ckpt`` are kept ones; ``evaluation.json``
+    and other ``*.png`` are results of evaluations, and ``evaluation/`` holds their parts.
 
     Attributes
     ----------
