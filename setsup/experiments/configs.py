@@ -5,7 +5,7 @@ Any frozen dataclass with the one method ``build`` will do.
 
 from typing import TYPE_CHECKING, Protocol
 
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, brief
 from setsup.random import stream_key
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
-    from setsup.loading.batch import Transform
+    from setsup.loading.batch import Batch, Transform
     from setsup.samplers import Sampler
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "build_eval_transform",
     "build_method",
     "build_transform",
+    "fit_to_batch",
 ]
 
 
@@ -35,7 +36,14 @@ class SamplerConfig(Protocol):
 
 
 class MethodConfig(Protocol):
-    """What is trained: settings of a method, networks included."""
+    """What is trained: settings of a method, networks included.
+
+    They may have a second method, ``fit_to(batch)``, which returns the same settings completed from the data, such as
+    ``replace(self, image=self.image or tuple(batch["image"].shape[-3:]))`` where None stands for the shape of the
+    training's images. The batch is the first of the training, after the augmentation, of the shrunk sampler where it
+    has ``shrunk()``. The completed settings build the method, and are those of the run: it is opened without its data.
+    A run whose settings were completed does not differ from a preset that leaves them to the data.
+    """
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run, a ``LightningModule`` with ``embed(batch)``, as :func:`embed` describes it.
@@ -48,6 +56,20 @@ class MethodConfig(Protocol):
         ``loss(batch)`` if the method has one, or embedded: a SetsupError raised there stops the run before its folder
         is created.
         """
+
+
+def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
+    """Settings completed from a batch, where they have ``fit_to``."""
+    fit_to = getattr(config, "fit_to", None)
+    if not callable(fit_to):
+        return config
+    found: MethodConfig = fit_to(batch)
+    if type(found) is not type(config):
+        raise SetsupError(
+            f"{type(config).__name__}.fit_to gave {brief(found)}: it returns settings of its own class, as "
+            "dataclasses.replace does"
+        )
+    return found
 
 
 class Augmentation(Protocol):

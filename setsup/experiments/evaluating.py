@@ -82,6 +82,7 @@ def evaluate(
     check_arguments(evaluate, locals())
     preset = preset or run.preset
     check_evaluations(run, preset, only, root)
+    preset = run.complete(preset)
     need_writable(run.results_path)
     chosen = {name: one for name, one in preset.evaluations.items() if not only or name in only}
     if again:

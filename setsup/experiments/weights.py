@@ -44,7 +44,7 @@ def load_trained(
     """
     check_arguments(load_trained, locals())
     # a preset that trains the same may say that the files lie elsewhere: what the run was given last counts
-    preset = run.preset if preset is None else replace(preset, data=run.preset.data)
+    preset = run.preset if preset is None else run.complete(replace(preset, data=run.preset.data))
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if preset.method is None:
         return TrainedRun(preset.name, LightningModule(), run.seed, run.folder, device=device)

@@ -378,7 +378,7 @@ def test_no_canonical_rows_unless_asked():
         (
             {"canonical": "yaw > 1000"},
             SamplerError,
-            r"3 of 3 orbits have no row with canonical='yaw > 1000'.*name another",
+            "3 of 3 .* no row with canonical='yaw > 1000'",
         ),
         ({"canonical": "argmin:yew"}, FactorError, "did you mean 'yaw'"),
         ({"canonical": {"camera": "0510"}}, FactorError, "no level '0510'.*'051'"),

@@ -108,8 +108,8 @@ class Options(Source):
         tuple[str, ...] | None,
         option(
             "MEMBER ...",
-            "Canonical member of each orbit: first, argmin:FACTOR, FACTOR=LEVEL ..., or the first row that satisfies "
-            "an expression, as for --where.",
+            "Canonical member of each orbit: first, argmin:FACTOR, FACTOR=LEVEL ..., or the first row that "
+            "satisfies an expression, as for --where.",
         ),
     ] = None
 

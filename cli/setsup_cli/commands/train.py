@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+
+from cyclopts import Parameter
 
 from setsup.errors import SetsupError, need
 from setsup.files.expand_user import expanded
@@ -11,21 +13,24 @@ from setsup_cli.output import say, show_json, write
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Image, Kinds, Root, flag
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand, parse_known
-from setsup_cli.parsing.settings import setting_fields
+from setsup_cli.parsing.settings import Setting, setting_fields, short_fields, typed_settings
 from setsup_cli.training.asked import NO_SETTINGS, Asked, find, read_asked, read_file
 from setsup_cli.training.describing import list_presets, speaks
 from setsup_cli.training.running import plan_points, train_points
 from setsup_cli.training.sweep import read_points
 
 if TYPE_CHECKING:
-    from setsup.experiments import RunConfig
+    from setsup.experiments import Preset, RunConfig
     from setsup.experiments.runs.config_file import TrainingFile
 
-__all__ = ["HELP", "Options", "resolve_options", "run"]
+__all__ = ["HELP", "Options", "resolve_options", "run", "short_options"]
 
 HELP = """\
 All settings of a preset are options: `setsup train abc/fig3a --help` lists them, and `setsup train abc/fig3a --steps
 100 --sampler.size 16` changes two. Ctrl-C stops after the current step; run the same command to resume."""
+
+
+_ALIASES = {"steps": "-n"}
 
 
 def _presets(context: object) -> Iterable[str]:
@@ -122,6 +127,8 @@ class Options(Common):
     """How it is run by that file."""
     named: ClassVar[str | None] = None
     """Preset that is named besides the file."""
+    typed: ClassVar[frozenset[str]] = frozenset()
+    """Dotted names of the settings that are given."""
 
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
@@ -143,13 +150,23 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     seeds = f"\nThe paper's numbers are taken over {preset.seeds} seeds." if preset.seeds > 1 else ""
     options = make_dataclass(
         "Options",
-        [*usual, *setting_fields(preset, NO_SETTINGS, aliases={"steps": "-n"})],
+        [*usual, *short_options(preset), *setting_fields(preset, NO_SETTINGS, aliases=_ALIASES)],
         bases=(Options,),
         frozen=True,
         kw_only=True,
-        namespace=namespace,
+        namespace=namespace | {"typed": typed_settings(words)},
     )
     return Subcommand("train", options, f"{preset.name}: {preset.shows}.{seeds}", given.preset or "")
+
+
+def short_options(preset: "Preset") -> list["Setting"]:
+    """Options for the short names of a preset's settings; SetsupError for one that another option has."""
+    names = [one.name for one in (*fields(Options), *fields(preset))]
+    declared = [note for one in fields(Options) for note in get_args(one.type) if isinstance(note, Parameter)]
+    words = [word for note in declared for word in (*(note.name or ()), *(note.alias or ()))]
+    words += _ALIASES.values()
+    taken = {*names, "help", *(word.lstrip("-").replace("-", "_") for word in words)}
+    return short_fields(preset, NO_SETTINGS, taken)
 
 
 def _defaults(file: "TrainingFile", config: "RunConfig") -> list[tuple[str, Any, Any]]:

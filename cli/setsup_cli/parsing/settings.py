@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from cyclopts import Group, Parameter
 
+from setsup.errors import SetsupError
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.values import alternatives, convert_words, metavar, write_value
 
-__all__ = ["changed", "helps", "nested", "setting_fields", "typed_settings"]
+__all__ = ["NOT_GIVEN", "changed", "helps", "nested", "setting_fields", "short_fields", "short_names", "typed_settings"]
 
 _SETTINGS = Group("Settings", sort_key=1.5)
 _WORDS = (int, float, str, NoneType)
@@ -21,6 +22,9 @@ _WORDS = (int, float, str, NoneType)
 _DESCRIBED = re.compile(r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*\n((?: {4}.*\n?|\n)*)", re.MULTILINE)
 _MARKUP = re.compile(r":[a-z]+:`(?:~[\w.]*\.(?=\w+`))?([^`]+)`|`{2}([^`]+)`{2}| \[\d\]_")
+
+NOT_GIVEN: Any = object()
+"""Value of a short name that is not given: None may be a value."""
 
 Setting = tuple[str, Any, "Field[Any]"]
 """A field as :func:`dataclasses.make_dataclass` takes it."""
@@ -68,6 +72,59 @@ def nested(name: str, settings: Any) -> list[Setting]:
     namespace = {"__module__": __name__}
     kind = make_dataclass(type(settings).__name__, inner, frozen=True, kw_only=True, namespace=namespace)
     return [(name, Annotated[kind, Parameter()], field(default_factory=kind))]
+
+
+def short_names(settings: Any, leave_out: Collection[str] = ()) -> dict[str, list[str]]:
+    """Dotted names of the settings that each short name sets: fields with ``metadata={"option": "orbit"}``."""
+    found: dict[str, list[str]] = {}
+    for name, _, member in _members(settings, leave_out):
+        if (short := member.metadata.get("option")) is not None:
+            found.setdefault(short, []).append(name)
+    return found
+
+
+def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[str]) -> list[Setting]:
+    """Fields of a class of options, one for each short name; SetsupError for one that cannot be an option.
+
+    `taken` has the names of other options.
+    """
+    owners = {name: (owner, member) for name, owner, member in _members(settings, leave_out)}
+    found: list[Setting] = []
+    for short, names in short_names(settings, leave_out).items():
+        kinds = [_readable(_hints(type(owner)).get(member.name)) for owner, member in map(owners.__getitem__, names)]
+        listed = " and ".join(names)
+        if not (isinstance(short, str) and short.isidentifier()) or short in taken:
+            why = "is another option" if short in taken else "is no name of letters, digits and _"
+            raise SetsupError(f"{listed} cannot have the short name {short!r}, which {why}: mark the setting otherwise")
+        if kinds[0] is None or any(kind != kinds[0] for kind in kinds):
+            why = "which words cannot give" if kinds[0] is None else "and have different types"
+            raise SetsupError(f"{listed} cannot have the short name {short!r}, {why}: declare one type of plain values")
+        owner, member = owners[names[0]]
+        values = [write_value(getattr(one, field.name)) for one, field in map(owners.__getitem__, names)]
+        default = (values[0] or "none of them") if len(set(values)) == 1 else "as each of these has it"
+        text = helps(type(owner)).get(member.name, "").rstrip(".")
+        sets = f"sets {' and '.join(f'--{name}' for name in names)}".replace("_", "-")
+        about = option(
+            metavar(kinds[0]),
+            f"{text}; {sets}." if text else f"{sets[0].upper()}{sets[1:]}.",
+            default,
+            group=_SETTINGS,
+            converter=partial(_convert, kinds[0]),
+        )
+        found.append((short, Annotated[kinds[0], about], field(default=NOT_GIVEN)))
+    return found
+
+
+def _members(settings: Any, leave_out: Collection[str] = (), head: str = "") -> Iterator[tuple[str, Any, "Field[Any]"]]:
+    """Dotted names of plain settings, those within others too, with the settings and the field that each is in."""
+    for member in fields(settings):
+        name, value = f"{head}{member.name}", as_settings(getattr(settings, member.name))
+        if member.name in leave_out:
+            continue
+        if is_dataclass(value):
+            yield from _members(value, head=f"{name}.")
+        else:
+            yield name, settings, member
 
 
 def changed(options: Any, settings: Any, leave_out: Collection[str] = ()) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setsup.errors import DataError, SetsupError
 from setsup.files.expand_user import expanded
-from setsup_cli.parsing.settings import changed
+from setsup_cli.parsing.settings import NOT_GIVEN, changed, short_names
 from setsup_cli.parsing.source import assignments, check_root, read_source_options
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def read_asked(options: Any) -> Asked:
     name = options.preset if file is None else file.name
     usual = find(name, options.smoke) if file is None else file.found
     before = usual if file is None else file.preset
-    asked = changed(options, before, NO_SETTINGS)
+    asked = changed(options, before, NO_SETTINGS) | _by_short_names(options, before)
     preset = put(before, asked | _opening(options, before, asked.get("data.name")))
     _check_validation(before, preset)
     differing = difference(*(_without(flatten(one), NO_SETTINGS) for one in (usual, preset)))
@@ -106,6 +107,21 @@ def read_asked(options: Any) -> Asked:
         _folder(options, preset),
         file is not None and file.changed,
     )
+
+
+def _by_short_names(options: Any, preset: "Preset") -> dict[str, Any]:
+    """Settings that are given by their short names, by dotted names."""
+    found: dict[str, Any] = {}
+    for short, names in short_names(preset, NO_SETTINGS).items():
+        value = getattr(options, short)
+        if value is NOT_GIVEN:
+            continue
+        for name in names:
+            if name in options.typed and reduce(getattr, name.split("."), options) != value:
+                words = f"--{short} and --{name}".replace("_", "-")
+                raise SetsupError(f"{words} are given with different values: leave out one of them")
+            found[name] = value
+    return found
 
 
 def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from setsup.errors import SetsupError, near
 from setsup_cli.output import show_table
 from setsup_cli.parsing.parser import Subcommand, parse
+from setsup_cli.parsing.settings import short_names
 from setsup_cli.parsing.values import write_value
 from setsup_cli.runs import number
 from setsup_cli.training.asked import NO_SETTINGS, Asked
@@ -34,7 +35,10 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
     if not options.sweep:
         return [Point({}, asked)]
     known = {name: value for name, value in flatten(asked.preset).items() if name not in NO_SETTINGS}
+    short = short_names(asked.preset, NO_SETTINGS)
+    known |= {name: known[names[0]] for name, names in short.items()}
     swept: dict[str, list[Any]] = {}
+    sets: set[str] = set()
     for word in options.sweep:
         name, equals, texts = word.partition("=")
         name = name.removeprefix("--").replace("-", "_")
@@ -42,8 +46,10 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
             raise SetsupError(f"--sweep takes SETTING=VALUE,VALUE,… such as steps=500,1000, not {word!r}")
         if name not in known:
             raise SetsupError(f"--sweep {word}: there is no setting {name!r}{near(name, known)}")
-        if name in swept:
-            raise SetsupError(f"--sweep names {name} twice: give all its values at once, separated by commas")
+        for one in short.get(name, [name]):
+            if one in sets:
+                raise SetsupError(f"--sweep names {one} twice: give all its values at once, separated by commas")
+            sets.add(one)
         # a value of several words is separated by spaces
         several = isinstance(known[name], list)
         values = [_read(name, text.split(" ") if several else [text], options) for text in texts.split(",")]
@@ -51,7 +57,8 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
     found = []
     for combined in product(*swept.values()):
         point = dict(zip(swept, combined, strict=True))
-        preset, changed = put(asked.preset, point), {**asked.changed, **point}
+        settings = {one: value for name, value in point.items() for one in short.get(name, [name])}
+        preset, changed = put(asked.preset, settings), {**asked.changed, **settings}
         found.append(Point(point, asked._replace(preset=preset, changed=changed, out=asked.out / _folder(point))))
     return found
 

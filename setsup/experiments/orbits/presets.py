@@ -158,7 +158,7 @@ def _presets() -> Iterator[Preset]:
 _OWN = Preset(
     name="orbit-joint",
     shows="your own orbits: --data.name, --orbit and --canonical, and --method.objective triplet without the last",
-    data=Data("affine-mnist", "embedding", modalities=("image",)),
+    data=Data("affine-mnist", modalities=("image",)),
     sampler=OrbitBatches(orbit=("source",), sets=16, size=8),
     method=OrbitJointSettings(orbit=("source",)),
     steps=5_000,

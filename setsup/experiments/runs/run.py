@@ -17,15 +17,17 @@ from setsup.experiments.runs.checkpoint import (
     trained_steps,
 )
 from setsup.experiments.runs.results import EVALUATION, read_results, save_result
-from setsup.experiments.settings import difference, flatten, training_settings
+from setsup.experiments.settings import difference, flatten, put, training_settings
 from setsup.files.atomic import written
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
 
-__all__ = ["DIGEST", "Progress", "Run", "is_trained"]
+__all__ = ["DIGEST", "FROM_DATA", "Progress", "Run", "is_left_to_data", "is_trained"]
 
 DIGEST = "preset_file_sha256"
+FROM_DATA = "from_data"
+"""In ``run.json``: settings that were completed from the data, as they were asked for."""
 _METRICS, _FACTORS = "metrics.jsonl", "factors.parquet"
 
 
@@ -41,13 +43,13 @@ class Progress(NamedTuple):
 class Run:
     """One training of a preset with one seed, as a folder.
 
-    ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, and
-    the SHA-256 of a preset's own file; ``config.yaml`` the settings for ``setsup train --config``; ``factors.parquet``
-    is the factor table of the data; ``first-batch.png`` shows what the network gets first; ``metrics.jsonl`` and
-    ``metrics.csv`` have one line per step; ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is
-    finished ``previous.ckpt`` the one before it, which is used if the last one is damaged; ``best.ckpt`` and
-    ``step-000500.ckpt`` are kept ones; ``evaluation.json`` and other ``*.png`` are results of evaluations, and
-    ``evaluation/`` holds their parts.
+    ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, and the
+    SHA-256 of a preset's own file, and under ``from_data`` what was asked for where the data completed a setting;
+    ``config.yaml`` the settings for ``setsup train --config``; ``factors.parquet`` is the factor table of the data;
+    ``first-batch.png`` shows what the network gets first; ``metrics.jsonl`` and ``metrics.csv`` have one line per step;
+    ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is finished ``previous.ckpt`` the one before it,
+    which is used if the last one is damaged; ``best.ckpt`` and ``step-000500.ckpt`` are kept ones; ``evaluation.json``
+    and other ``*.png`` are results of evaluations, and ``evaluation/`` holds their parts.
 
     Attributes
     ----------
@@ -188,7 +190,15 @@ class Run:
 
     def difference(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
         """Settings that affect training and differ from those of a preset: setting → (preset's, run's)."""
-        return difference(*(training_settings(flatten(one), self.substitute) for one in (preset, self.preset)))
+        found = difference(*(training_settings(flatten(one), self.substitute) for one in (preset, self.preset)))
+        return {name: both for name, both in found.items() if not is_left_to_data(self.description, name, both[0])}
+
+    def complete(self, preset: Preset) -> Preset:
+        """A preset that trains the same, with this run's values of settings that it leaves to the data."""
+        asked, own = flatten(preset), flatten(self.preset)
+        left = (name for name, value in asked.items() if is_left_to_data(self.description, name, value))
+        found: Preset = put(preset, {name: own[name] for name in left if name in own})
+        return found
 
     def results(self) -> dict[str, Any]:
         """Evaluations by name, as :meth:`save` wrote them, None for values that are not finite."""
@@ -213,6 +223,12 @@ class Run:
         """
         entry = {"about": dict(about), **({} if key is None else {"key": key}), "steps": self.progress().steps}
         save_result(self.results_path, name, found, entry, self.suffix)
+
+
+def is_left_to_data(description: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Whether a value of a setting is what a run completed from its data."""
+    found = description.get(FROM_DATA, {})
+    return name in found and bool(found[name] == value)
 
 
 def is_trained(folder: Path) -> bool:

@@ -15,7 +15,7 @@ from setsup.experiments.runs.checkpoint import kept_name
 from setsup.experiments.runs.config_file import CONFIG, config_content, format_config
 from setsup.experiments.runs.continuing import need_continuable
 from setsup.experiments.runs.json_files import read_json, write_json
-from setsup.experiments.runs.run import DIGEST, Run, is_trained
+from setsup.experiments.runs.run import DIGEST, FROM_DATA, Run, is_left_to_data, is_trained
 from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
 from setsup.files.atomic import written
 from setsup.files.expand_user import expanded
@@ -44,6 +44,7 @@ def begin(
     substitute: bool = False,
     config: Mapping[str, Any],
     initial: str | None = None,
+    from_data: Mapping[str, Any] = {},
 ) -> Run:
     """Create a run folder, or open an existing one to resume it.
 
@@ -51,9 +52,10 @@ def begin(
     configuration, other versions or another file of presets is appended to ``later``: if the settings are equal, a
     corrected comment in that file is no reason to refuse. The number of steps may change where the result is that of
     a run that had it from the start. `initial` is the digest of the weights it starts from, None where that is not
-    known: the weights of a run that has begun need not be there any more.
+    known: the weights of a run that has begun need not be there any more. `from_data` has, as they were asked for, the
+    settings that were completed from the data.
     """
-    run, changed = _describe(Path(folder), preset, seed, root, substitute, config, initial)
+    run, changed = _describe(Path(folder), preset, seed, root, substitute, config, initial, from_data)
     if changed or not (run.folder / CONFIG).exists():
         with written(run.folder / CONFIG) as part:
             part.write_text(_format(run, config), encoding="utf-8")
@@ -71,9 +73,13 @@ def check_begin(
     substitute: bool = False,
     config: Mapping[str, Any],
     initial: str | None = None,
+    from_data: Mapping[str, Any] = {},
 ) -> Run:
-    """Raise what :func:`begin` raises, and write nothing."""
-    return _describe(Path(folder), preset, seed, root, substitute, config, initial)[0]
+    """Raise what :func:`begin` raises, and write nothing.
+
+    Settings that are completed from the data may be as they were asked for.
+    """
+    return _describe(Path(folder), preset, seed, root, substitute, config, initial, from_data)[0]
 
 
 def _describe(
@@ -84,6 +90,7 @@ def _describe(
     substitute: bool,
     config: Mapping[str, Any],
     initial: str | None,
+    from_data: Mapping[str, Any],
 ) -> tuple[Run, bool]:
     """The run that may begin or continue in a folder, and whether its description changes."""
     description = {
@@ -100,6 +107,8 @@ def _describe(
         description[DIGEST] = preset.digest
     if initial is not None:
         description[_INITIAL] = initial
+    if from_data:
+        description[FROM_DATA] = dict(from_data)
     if not is_trained(folder):
         return Run(folder, preset, seed, description), True
     there = _read_description(folder / _DESCRIPTION)
@@ -107,7 +116,11 @@ def _describe(
     if initial is None and preset.initial_run is not None:
         description[_INITIAL] = there.get(_INITIAL, "those of another run")
     before = old["settings"].get("steps")
-    differing = difference(_identity(old), _identity(description))
+    differing = {
+        name: (then, now)
+        for name, (then, now) in difference(_identity(old), _identity(description)).items()
+        if not is_left_to_data(there, name, now)
+    }
     if differing and not (differing.keys() == {"steps"} and type(before) is int):
         listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
         raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
@@ -132,7 +145,7 @@ def _format(run: Run, config: Mapping[str, Any]) -> str:
     about = run.description
     content = config_content(
         run.preset,
-        about["settings"],
+        about["settings"] | about.get(FROM_DATA, {}),
         seeds=[run.seed],
         root=about["root"],
         substitute=about["substitute"],
@@ -219,6 +232,8 @@ def _read_description(path: Path) -> dict[str, Any]:
             wrong = ["devices and nodes"]
         elif sessions:
             found["later"] = sessions
+    if not wrong and not isinstance(found.get(FROM_DATA, {}), dict):
+        wrong = [FROM_DATA]
     if wrong:
         raise DataError(f"{path} does not say its {wrong[0]!r}: restore it, or train again in another folder")
     return found

@@ -48,14 +48,16 @@ def dry_run(
 ) -> Plan:
     """Check all that :func:`train` checks before it starts, with the first draw passed through the method."""
     config = config or RunConfig()
-    if preset.method is None or preset.sampler is None:
+    sampler = preset.sampler
+    if preset.method is None or sampler is None:
         check_begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         return Plan(folder, seed, 0, 0)
     found = prepare(preset, folder, seed, config, root=root, substitute=substitute)
-    dataset = found.dataset
+    preset, dataset = found.preset, found.dataset
     with quiet():
         build_trainer(preset, folder, config, [])
     parts: dict[str, Any] = {"root": root, "substitute": substitute, "initial": found.initial}
+    parts["from_data"] = found.from_data
     run = check_begin(folder, preset, seed, config=asdict(config), **parts)
     done = run.progress().steps
     fetched = dataset.modalities if preset.data is None else preset.data.modalities or dataset.modalities
@@ -66,7 +68,7 @@ def dry_run(
         done,
         dataset.name,
         len(dataset),
-        tuple(preset.sampler.build(dataset, seed)[0].indices.shape),
+        tuple(sampler.build(dataset, seed)[0].indices.shape),
         {name: (one.shape, one.dtype) for name, one in dataset.modalities.items() if name in fetched},
         _count(found.method),
         _count(found.method, trained=True),

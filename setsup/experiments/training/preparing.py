@@ -1,5 +1,6 @@
 """Everything that a training needs, opened and built before its folder is made."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,10 +14,11 @@ from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method
 from setsup.experiments.initial import InitialWeights, read_initial, start_from
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import has_checkpoint
+from setsup.experiments.settings import difference, flatten
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.counting import StepCounter
-from setsup.experiments.training.trial import try_first_draw
+from setsup.experiments.training.trial import fit_to_first_draw, try_first_draw
 from setsup.experiments.training.watching.held_out import HeldOut
 from setsup.experiments.training.watching.loggers import need_logger
 from setsup.experiments.training.watching.validation import open_validation
@@ -26,7 +28,11 @@ __all__ = ["Prepared", "build_batches", "prepare"]
 
 
 class Prepared(NamedTuple):
-    """What is trained: `preset` with the place of its initial weights, whose digest is `initial`."""
+    """What is trained: `preset` with the place of its initial weights, whose digest is `initial`.
+
+    The settings of its method are completed from the data; `from_data` has these as they were asked for, by dotted
+    names.
+    """
 
     preset: Preset
     dataset: Dataset
@@ -35,6 +41,7 @@ class Prepared(NamedTuple):
     counter: StepCounter
     held_out: HeldOut | None
     initial: str | None
+    from_data: Mapping[str, Any]
 
 
 def prepare(
@@ -60,6 +67,9 @@ def prepare(
         preset = replace(preset, initial_run=str(initial.path))
     dataset = data.open(root, substitute=substitute)
     batches = build_batches(preset, sampler, dataset, seed, config)
+    asked, settings = preset, fit_to_first_draw(preset, sampler, settings, dataset, seed)
+    preset = replace(preset, method=settings)
+    from_data = {name: before for name, (before, _) in difference(flatten(asked), flatten(preset)).items()}
     build = partial(_build, settings, dataset, seed, None if begun else initial)
     if not begun:
         try_first_draw(preset, sampler, build, dataset, seed)
@@ -67,7 +77,7 @@ def prepare(
     need_runnable(method, preset.accumulate)
     held_out = open_validation(preset, sampler, method, dataset, seed, root=root, substitute=substitute)
     digest = None if initial is None else initial.digest
-    return Prepared(preset, dataset, batches, method, counter, held_out, digest)
+    return Prepared(preset, dataset, batches, method, counter, held_out, digest, from_data)
 
 
 def build_batches(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from lightning.pytorch import Callback
@@ -113,9 +114,8 @@ def train(
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
-        run = begin(
-            folder, preset, seed, root=root, substitute=substitute, config=asdict(config), initial=found.initial
-        )
+        parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config)}
+        run = begin(folder, preset, seed, initial=found.initial, from_data=found.from_data, **parts)
         if trainer.is_global_zero:
             run.save_factors(dataset.factors)
         if on_start is not None:

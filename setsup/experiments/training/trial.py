@@ -11,16 +11,41 @@ from lightning.pytorch import LightningModule
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError
 from setsup.experiments.configs import (
+    MethodConfig,
     SamplerConfig,
     build_eval_transform,
     build_transform,
+    fit_to_batch,
 )
 from setsup.experiments.embedding_batch import check_embedded, embed_batch
 from setsup.experiments.preset import Preset
 from setsup.loading import Loader
 from setsup.methods.rows import RowState
 
-__all__ = ["try_first_draw"]
+__all__ = ["fit_to_first_draw", "try_first_draw"]
+
+
+def fit_to_first_draw(
+    preset: Preset, sampler: SamplerConfig, method: MethodConfig, dataset: Dataset, seed: int
+) -> MethodConfig:
+    """Settings of a method, completed from the first draw of a preset where they have ``fit_to``."""
+    if not hasattr(method, "fit_to"):
+        return method
+    shrunk = getattr(sampler, "shrunk", None)
+    batch: Any = None
+    if shrunk is not None:
+        with suppress(Exception):  # which may be due to the small draw alone
+            batch = next(iter(_batches(preset, shrunk(), dataset, seed)), None)
+    if batch is None:
+        batch = next(iter(_batches(preset, sampler, dataset, seed)), None)
+    return method if batch is None else fit_to_batch(method, batch)
+
+
+def _batches(preset: Preset, config: SamplerConfig, dataset: Dataset, seed: int) -> Loader:
+    """Batches of a training, on the CPU."""
+    sampler, transform = config.build(dataset, seed), build_transform(preset.augmentation, dataset, seed)
+    modalities = None if preset.data is None else preset.data.modalities
+    return Loader(dataset, sampler, transform=transform, modalities=modalities, workers=0)
 
 
 def try_first_draw(
@@ -40,10 +65,7 @@ def try_first_draw(
 def _try(
     preset: Preset, config: SamplerConfig, build: Callable[[], LightningModule], dataset: Dataset, seed: int
 ) -> None:
-    sampler, transform = config.build(dataset, seed), build_transform(preset.augmentation, dataset, seed)
-    modalities = None if preset.data is None else preset.data.modalities
-    options: Any = {"modalities": modalities, "workers": 0}
-    batch = next(iter(Loader(dataset, sampler, transform=transform, **options)), None)
+    batch = next(iter(_batches(preset, config, dataset, seed)), None)
     if batch is None:
         return
     method: Any = build().eval()
@@ -64,7 +86,9 @@ def _try(
             break
         if preset.evaluations:
             transform = build_eval_transform(preset.eval_transform, preset.augmentation, dataset, seed)
-            _try_embedding(method, Loader(dataset, sampler, transform=transform, **options))
+            modalities = None if preset.data is None else preset.data.modalities
+            options: Any = {"modalities": modalities, "transform": transform, "workers": 0}
+            _try_embedding(method, Loader(dataset, config.build(dataset, seed), **options))
 
 
 def _try_embedding(method: Any, batches: Loader) -> None:
