@@ -195,7 +195,7 @@ def test_the_options_of_a_source(sources: Mapping[str, Path]) -> None:
     assert list(options_of(sources["photos"])) == ["image", "factors", "kinds", "size"]
     assert list(options_of(sources["shards"])) == ["index", "size", "upright", "cache", "storage_options"]
     assert options_of(sources["rendered"]) == options_of("mnist") == {}
-    assert list(options_of("affine-mnist")) == ["copies", "order", "seed"]
+    assert list(options_of("affine-mnist")) == ["copies", "order", "seed", "translation"]
     assert list(options_of(sources["mnist"], "huggingface")) == ["image", "factors", "kinds", "size"]
     assert path_options("edges2shoes") == {"zappos"}
     assert path_options(sources["shards"]) == {"index"}

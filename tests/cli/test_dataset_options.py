@@ -176,12 +176,17 @@ def test_all_verbs_that_open_by_name_take_them(setsup: Run, digits: Path, monkey
     rows = len(library.load("affine-mnist", digits, copies=1))
     found = setsup("info", *opened)
     assert f"{rows:,} samples" in found.out
-    assert "options: copies=N, order=TEXT,…, seed=N; as in setsup.open(" in found.out
+    assert "options: copies=N, order=TEXT,…, seed=N, translation=NUMBER; as in setsup.open(" in found.out
     assert setsup("info", *opened, "--json").json["samples"] == rows
-    assert setsup("info", *opened, "--json").json["options"] == ["copies=N", "order=TEXT,…", "seed=N"]
+    assert setsup("info", *opened, "--json").json["options"] == [
+        "copies=N",
+        "order=TEXT,…",
+        "seed=N",
+        "translation=NUMBER",
+    ]
     closed = setsup("info", "affine-mnist")  # which needs no file
     assert "not opened: " in closed.out
-    assert "options: copies=N, order=TEXT,…, seed=N; as in setsup.open(" in closed.out
+    assert "options: copies=N, order=TEXT,…, seed=N, translation=NUMBER; as in setsup.open(" in closed.out
     assert setsup("bench", *opened, "--json").code == 0
     assert setsup("shard", *opened, "--out", "out", "--json").json["rows"] == rows
     other = setsup("shard", *opened[:-1], "copies=2", "--out", "out")

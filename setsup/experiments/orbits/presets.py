@@ -139,7 +139,7 @@ def _compared(preset: Preset) -> Iterator[Preset]:
 
 def _presets() -> Iterator[Preset]:
     for end, method in METHODS.items():
-        data = [Data("affine-mnist", split, modalities=("digit",)) for split in ("embedding", "test")]
+        data = [Data("affine-mnist", split, modalities=("original",)) for split in ("embedding", "test")]
         full = _digits(f"orbits/mnist-{end}", method, "table 2, affine MNIST", *data)
         yield full
         small = _small(full, method, "source < 5000", "source < 62000")
@@ -148,7 +148,7 @@ def _presets() -> Iterator[Preset]:
             yield from _compared(small)
     for end in ("oj", "ot", "oe", "ex", "st"):
         method = METHODS[end]
-        data = [Data("even-odd", split, modalities=("digit",)) for split in ("embedding", "evaluation")]
+        data = [Data("even-odd", split, modalities=("original",)) for split in ("embedding", "evaluation")]
         full = _digits(f"orbits/even-odd-{end}", method, "table 2, trained on even digits, tested on odd ones", *data)
         yield full
         # 5,000 of the even digits, and 2,000 of the odd ones

@@ -91,7 +91,7 @@ REPORTS = [
     Report(
         name="orbits/compared-small",
         shows="what single settings change in small runs on affine MNIST",
-        source=f"no table of the paper's; {_SMALL}",
+        source=f"no table of {PAPER}; {_SMALL}",
         evaluations=("oneshot",),
         rows=tuple(_comparisons()),
         columns=_COLUMNS,

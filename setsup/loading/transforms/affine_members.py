@@ -16,7 +16,7 @@ _ORDER = ("rotate", "shear", "scale", "translate")
 
 
 class AffineMembers:
-    """Renders ``image`` of Affine MNIST from ``digit`` and the factors of a batch, on the device that these are on.
+    """Renders ``image`` of Affine MNIST from ``original`` and the factors of a batch, on the device that these are on.
 
     A digit is turned, sheared, enlarged and moved by the factors ``rotation`` (rad), ``shear``, ``scale``,
     ``translation_x`` and ``translation_y`` (px), and interpolated bilinearly, nothing outside: the images are those
@@ -33,13 +33,13 @@ class AffineMembers:
     Raises
     ------
     DataError
-        When a batch has no ``digit``, or lacks a factor; or the order is not the four steps.
+        When a batch has no ``original``, or lacks a factor; or the order is not the four steps.
 
     Examples
     --------
     >>> digit = torch.tensor([[0, 9], [0, 9]], dtype=torch.uint8)[None, None, None]
     >>> factors = dict(rotation=0.0, shear=0.0, scale=1.0, translation_x=1.0, translation_y=0.0)
-    >>> batch = {"digit": digit, "factors": {name: torch.tensor([[value]]) for name, value in factors.items()}}
+    >>> batch = {"original": digit, "factors": {name: torch.tensor([[value]]) for name, value in factors.items()}}
     >>> AffineMembers(4)(batch)["image"][0, 0, 0].tolist()
     [[0, 0, 0, 0], [0, 0, 0, 9], [0, 0, 0, 9], [0, 0, 0, 0]]
 
@@ -51,21 +51,24 @@ class AffineMembers:
         self.side, self.order = side, tuple(order)
 
     def __call__(self, batch: Batch) -> Batch:
-        """The batch with ``image`` (sets, size, 1, side, side) uint8 in place of ``digit``."""
+        """The batch with ``image`` (sets, size, 1, side, side) uint8 in place of ``original``."""
         factors = batch.get("factors", {})
-        missing = [*(["digit"] if "digit" not in batch else []), *(name for name in _FACTORS if name not in factors)]
+        missing = [
+            *(["original"] if "original" not in batch else []),
+            *(name for name in _FACTORS if name not in factors),
+        ]
         if missing:
             raise DataError(
                 f"AffineMembers renders digits of affine-mnist by its factors, and this batch has no "
-                f"{', '.join(missing)}: fetch the modality 'digit' of affine-mnist or even-odd"
+                f"{', '.join(missing)}: fetch the modality 'original' of affine-mnist or even-odd"
             )
-        found = {name: value for name, value in batch.items() if name not in ("digit", "canonical_digit")}
-        digits = batch["digit"]
+        found = {name: value for name, value in batch.items() if name not in ("original", "canonical_original")}
+        digits = batch["original"]
         maps = _maps({name: factors[name].flatten() for name in _FACTORS}, self.order)
         drawn = _render(digits.reshape(-1, *digits.shape[-2:]), maps, self.side)
         found["image"] = drawn.reshape(*digits.shape[:-2], self.side, self.side)
-        if "canonical_digit" in batch:
-            found["canonical_image"] = self._in_the_middle(batch["canonical_digit"])
+        if "canonical_original" in batch:
+            found["canonical_image"] = self._in_the_middle(batch["canonical_original"])
         return found
 
     def _in_the_middle(self, digits: Tensor) -> Tensor:

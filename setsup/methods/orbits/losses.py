@@ -69,8 +69,8 @@ def triplet_loss(
     Examples
     --------
     >>> points = torch.tensor([[0.0], [1.0], [1.05], [3.0]])
-    >>> triplet_loss(points, torch.tensor([0, 0, 1, 1]), margin=0.2)  # terms 0.0975, 1.1975, 3.9 and 0
-    tensor(1.2987)
+    >>> triplet_loss(points, torch.tensor([0, 0, 1, 1]), margin=0.2)  # terms 0.0975, 0, 2.9 and 0.0025
+    tensor(0.7500)
 
     """
     if embeddings.ndim != 2 or groups.shape != embeddings.shape[:1]:

@@ -61,7 +61,7 @@ class AffineMnist(BaseDataset):
 
     The modality ``image`` is (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in the
     middle. All others are interpolated (bilinear, nothing outside the digit's image) from what the table holds.
-    ``digit`` is (28, 28, 1) uint8, the digit that a row is a copy of, for
+    ``original`` is (28, 28, 1) uint8, the digit that a row is a copy of, for
     :class:`~setsup.loading.transforms.AffineMembers`, which draws the copies of a batch on its device.
 
     Parameters
@@ -114,12 +114,12 @@ class AffineMnist(BaseDataset):
         self.factors = self._table(seed, {**RANGES, "translation_x": (-moved, moved), "translation_y": (-moved, moved)})
         self.modalities = {
             "image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey"),
-            "digit": self._digits.modalities["image"],
+            "original": self._digits.modalities["image"],
         }
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         digits = self._digits.fetch(rows // self._orbit, ["image"])["image"][..., 0]
-        if name == "digit":
+        if name == "original":
             out[..., 0] = digits
             return out
         drawn = {one: self.factors.column(one).take(rows) for one in RANGES}
