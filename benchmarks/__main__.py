@@ -49,6 +49,7 @@ TOPICS = {
     "mine": 60,
     "probes": 90,
     "one_shot": 120,
+    "orbits": 60,
     "training": 20,
 }
 """Topics in their order, and about how many seconds each takes on two cores."""

@@ -1,3 +1,4 @@
+import io
 import logging
 import pickle
 import re
@@ -5,6 +6,7 @@ import shutil
 import tarfile
 import threading
 import zipfile
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +127,38 @@ def test_orbits_of_views_with_the_frontal_one_as_canonical(faces):
         assert sorted(table.values("yaw", members)) == list(range(-90, 91, 15))
         for factor in orbit:
             assert len({*table.values(factor, members), table.values(factor, [canonical])[0]}) == 1
+
+
+def test_orbits_of_the_subjects_of_all_sessions(tmp_path):
+    """Neutral faces at head height under 20 shots, as the orbit papers have them: 13 views of each orbit."""
+    came = {"001": (1, 2, 3, 4), "002": (1, 2), "003": (1, 2, 3, 4), "007": (2, 3, 4), "020": (4,)}
+    content = io.BytesIO()
+    Image.new("RGB", (64, 48)).save(content, "PNG")
+    with zipfile.ZipFile(tmp_path / "multi-pie.zip", "w") as file:
+        for subject, sessions in came.items():
+            for session, camera, shot in product(sessions, YAW, range(20)):
+                # recording 2 is neutral too in session 4, and is no part
+                for recording in ("01", "02") if session == 4 and shot == 0 else ("01",):
+                    place = name(f"0{session}", subject, recording, camera, f"{shot:02}")
+                    file.writestr(place, content.getvalue())
+    table = multi_pie.open(tmp_path).factors
+    assert dict(zip(table.values("subject").tolist(), table.values("sessions").tolist(), strict=True)) == {
+        subject: len(sessions) for subject, sessions in came.items()
+    }
+    for sessions, orbits in ((4, 2 * 20 * 4), (3, 20 * 3)):
+        where = f"sessions == {sessions} and recording == 1 and elevated == False"
+        views = setsup.OrbitSampler(
+            table, ["subject", "session", "shot"], orbits, canonical={"camera": "05_1"}, where=where
+        )
+        draw = views[0]
+        assert draw.indices.shape == (orbits, 13)  # all different, so that these are all orbits there are
+        assert draw.mask is None
+        assert len(np.unique(draw.indices)) == 13 * orbits
+        assert set(table.values("subject", draw.indices[:, 0])) == ({"001", "003"} if sessions == 4 else {"007"})
+        assert set(table.values("expression", draw.indices).ravel()) == {"neutral"}
+        assert set(table.values("camera", draw.canonical)) == {"05_1"}
+        with pytest.raises(setsup.SetsupError, match=f"{orbits} drawable orbits"):
+            setsup.OrbitSampler(table, ["subject", "session", "shot"], orbits + 1, where=where)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ subject, session, recording and shot make an orbit of views, with the frontal on
     orbit = ["subject", "session", "recording", "shot"]
     views = setsup.OrbitSampler(faces.factors, orbit, canonical={"camera": "05_1"}, where="elevated == False")
 
+With ``where="sessions == 4 and recording == 1 and elevated == False"`` the orbits are neutral faces of the subjects who
+came to all four sessions, 129 in the release.
+
 Without Multi-PIE, :func:`write_substitute` renders made-up heads into a tree of the same form.
 """
 

@@ -58,8 +58,9 @@ class MultiPie(ImageFilesDataset):
     ``recording`` (1 to 3 within the session), ``expression`` (of both; unknown for a third recording of session 1),
     ``camera``, ``yaw`` (deg, minus towards camera 24_0; papers differ in the sign), ``elevated`` (cameras 19_1 and
     08_1, whose yaw is about −45 and 45) and ``lighting`` (0: room light; 1 to 18: the flash that fired). The key
-    ``shot`` tells the two images of a recording under room light, 0 and 19, apart. ``setting1`` and ``setting2`` are
-    splits. No factor holds the name of the file, which the others make up; :meth:`paths` gives it.
+    ``shot`` tells the two images of a recording under room light, 0 and 19, apart, and the key ``sessions`` is the
+    number of sessions that the subject is in, of those that are there. ``setting1`` and ``setting2`` are splits. No
+    factor holds the name of the file, which the others make up; :meth:`paths` gives it.
 
     The only modality is ``image``, (480, 640, 3) uint8 sRGB. Rows are in the order of the files' names.
 
@@ -192,10 +193,19 @@ def _table(fields: Mapping[str, Array]) -> FactorTable:
         Factor("elevated", Kind.NOMINAL, (False, True)): elevated[camera],
         Factor("lighting", Kind.NOMINAL, tuple(range(_SHOTS - 1))): shot % (_SHOTS - 1),
         Factor("shot", Kind.NOMINAL, tuple(range(_SHOTS)), role="key"): shot,
+        Factor("sessions", Kind.ORDINAL, tuple(range(1, _SESSIONS + 1)), role="key"): _attended(subject, session) - 1,
         Factor("setting1", Kind.NOMINAL, _SPLITS, role="split"): _setting(subject, session == 1, 100),
         Factor("setting2", Kind.NOMINAL, _SPLITS, role="split"): _setting(subject, expression == 0, 200),
     }
     return table_of(factors)
+
+
+def _attended(subject: Array, session: Array) -> Array:
+    """Number of sessions that the subject of each row is in."""
+    there = np.zeros((subject.max() + 1, _SESSIONS + 1), bool)
+    there[subject, session] = True
+    found: Array = np.count_nonzero(there, axis=1)[subject]
+    return found
 
 
 def _setting(subject: Array, chosen: npt.NDArray[np.bool_], train: int) -> Array:
