@@ -1,6 +1,6 @@
 """Train and evaluate the small runs of the orbit papers, two at a time; what is done already is left as it is.
 
-    python examples/orbits_small.py --root FOLDER_OF_MNIST
+    python docs/experiments/orbits_small.py --root FOLDER_OF_MNIST
 
 Interrupted runs resume where they stopped. `setsup report orbits/mnist-small` shows the table at any time. On a GPU, or
 with days to spare, `setsup train orbits/mnist-oj` and the others without ``-small`` have the papers' sizes.
