@@ -89,7 +89,7 @@ def orbit_sheet(
     fitted = [Tracks.around(cell, block) for block in blocks]
     widths = [max(column) for column in zip(*(tracks.widths for tracks in fitted), strict=True)]
     if canonical:
-        widths[0] = max(widths[0], text_width(_HEADS[0], NOTES[0]))
+        widths[0] = max(widths[0], text_width(_HEADS[0], NOTES[0][0]))
     tracks = [Tracks(cell, widths, one.heights) for one in fitted]
     labels = [[wrap_text(label, _WIDEST, _LABELS, 3) for label in rows] for rows in row_labels]
     written = [line for rows in labels for lines in rows for line in lines]
