@@ -1,4 +1,4 @@
-"""Experiments of the orbit papers, a preset each; those whose names end in ``-small`` fit two cores.
+"""Experiments of the orbit papers on digits, a preset each; those whose names end in ``-small`` fit two cores.
 
 A small one has half the width, 5,000 orbits, batches of 128, and is tested on 2,000 digits with their 32 copies.
 """
@@ -12,7 +12,7 @@ from setsup.experiments.orbits.evaluations import OneShot
 from setsup.experiments.orbits.settings import MembersOnDevice, OrbitBatches, OrbitJointSettings
 from setsup.experiments.preset import Preset
 
-__all__ = ["COMPARED", "METHODS", "PAPER", "PRESETS", "Method"]
+__all__ = ["COMPARED", "METHODS", "PAPER", "PRESETS", "Method", "batches_of"]
 
 PAPER = (
     '"Trading robust representations for sample complexity through self-supervised visual experience", NeurIPS 2018, '
@@ -56,10 +56,12 @@ _GROUPED = ("joint", "triplet")
 """Objectives whose batches are some members of each orbit; others get images drawn independently."""
 
 
-def _batches(method: Method, orbit: tuple[str, ...], canonical: str, images: int) -> OrbitBatches:
-    """Batches of so many images: eight of each orbit, or independent ones."""
+def batches_of(
+    method: Method, orbit: tuple[str, ...], canonical: str, images: int, label: str = "digit"
+) -> OrbitBatches:
+    """Batches of so many images: eight of each orbit, or of each drawn class, or independent ones."""
     if method.supervised:
-        return OrbitBatches(orbit=("digit",), sets=images // 8, size=8, values="independent")
+        return OrbitBatches(orbit=(label,), sets=images // 8, size=8, values="independent")
     if method.settings.objective in _GROUPED:
         return OrbitBatches(orbit=orbit, sets=images // 8, size=8, canonical=canonical)
     named = canonical if method.settings.objective == "rectification" else None
@@ -74,7 +76,7 @@ def _digits(name: str, method: Method, shows: str, data: Data, test: Data) -> Pr
         shows=f"{shows}: {method.shows}",
         data=data,
         datasets={"test": test},
-        sampler=_batches(method, ("source",), "member == 0", 256),
+        sampler=batches_of(method, ("source",), "member == 0", 256),
         method=replace(method.settings, orbit=orbit, image=(1, 40, 40)),
         augmentation=MembersOnDevice(),
         eval_transform=MembersOnDevice(),
@@ -88,7 +90,7 @@ def _digits(name: str, method: Method, shows: str, data: Data, test: Data) -> Pr
 def _small(preset: Preset, method: Method, where: str, tested: str) -> Preset:
     """The same at half the width, on 5,000 orbits."""
     assert preset.data is not None
-    sampler = _batches(method, *_SMALL_BATCH)
+    sampler = batches_of(method, *_SMALL_BATCH)
     return replace(
         preset,
         name=f"{preset.name}-small",
@@ -126,7 +128,9 @@ def _compared(preset: Preset) -> Iterator[Preset]:
         "width-full": {"method": replace(settings, channels=(16, 32, 64, 128))},
         "shift-6": _data(preset, translation=6.0),
         # an exemplar network gets orbits' members together, the others two members in place of eight
-        "batch": {"sampler": replace(batches, sets=64, size=2) if grouped else _batches(METHODS["ot"], *_SMALL_BATCH)},
+        "batch": {
+            "sampler": replace(batches, sets=64, size=2) if grouped else batches_of(METHODS["ot"], *_SMALL_BATCH)
+        },
     }
     if grouped:
         changes["raw-code"] = {"method": replace(settings, normalise=False, margin=1.0)}
@@ -165,4 +169,4 @@ _OWN = Preset(
 )
 
 PRESETS = [*_presets(), _OWN]
-"""All experiments."""
+"""Experiments on digits, and that on orbits of one's own."""

@@ -3,12 +3,15 @@
 import math
 from collections.abc import Iterator
 
-from setsup.experiments.orbits.presets import COMPARED, PAPER, PRESETS
+from setsup.experiments.orbits import presets, views
+from setsup.experiments.orbits.presets import COMPARED, PAPER
 from setsup.experiments.report import Claim, Column, Means, Report, Row
 from setsup.experiments.report.criteria import has
 from setsup.experiments.report.report import Spread
 
 __all__ = ["REPORTS"]
+
+_NAMES = [preset.name for preset in (*presets.PRESETS, *views.PRESETS)]
 
 _LABELS = {
     "st": "ST",
@@ -39,6 +42,17 @@ _DIGITS = {
     "OT-STN": (0.34, 0.03),
 }
 _EVEN_ODD = {"ST": (0.49, 0.08), "OJ": (0.59, 0.08), "EX": (0.55, 0.07), "OT": (0.52, 0.07), "OE": (0.54, 0.07)}
+_NORB: dict[str, tuple[float, float | None]] = {
+    "ST": (0.67, 0.13),
+    "OJ": (0.59, 0.12),
+    "EX": (0.58, 0.11),
+    "OT": (0.55, 0.12),
+    "OE": (0.54, 0.11),
+}
+_FACES: dict[str, dict[str, tuple[float, float | None]]] = {
+    "AUC": {"ST": (0.99, None), "OJ": (0.95, 0.01), "EX": (0.89, 0.01), "OT": (0.92, 0.01), "OE": (0.87, 0.02)},
+    "top-1": {"ST": (0.99, None), "OJ": (0.91, 0.01), "EX": (0.71, 0.04), "OT": (0.93, 0.02), "OE": (0.83, 0.02)},
+}
 _SMALL = "half width, 5,000 orbits, 1,000 steps of 128 images: not the paper's size"
 
 
@@ -67,14 +81,13 @@ _CLAIM = Claim(
 
 def _table(dataset: str, shows: str, published: dict[str, tuple[float, float]], small: bool) -> Report:
     end = "-small" if small else ""
-    names = {preset.name for preset in PRESETS}
     rows = {label: f"orbits/{dataset}-{method}{end}" for method, label in _LABELS.items()}
     return Report(
         name=f"orbits/{dataset}{end}",
         shows=f"{shows}{', small' if small else ''}",
         source=f"table 2 of {PAPER}{f'; {_SMALL}' if small else ''}",
         evaluations=("oneshot",),
-        rows=tuple(Row(name, label) for label, name in rows.items() if name in names),
+        rows=tuple(Row(name, label) for label, name in rows.items() if name in _NAMES),
         columns=_COLUMNS,
         digits=3,
         references={"the paper": {(label, _KEY): value for label, value in published.items()}},
@@ -82,13 +95,32 @@ def _table(dataset: str, shows: str, published: dict[str, tuple[float, float]], 
     )
 
 
+def _views(dataset: str, shows: str, evaluation: str, keys: tuple[str, ...], small: bool) -> Report:
+    """Toys, faces and videos, whose small runs differ in more than digits do: see the presets."""
+    end = "-small" if small else ""
+    rows = {label: f"orbits/{dataset}-{method}{end}" for method, label in _LABELS.items()}
+    tables: dict[str, dict[str, dict[str, tuple[float, float | None]]]]
+    tables = {"norb": {_KEY: _NORB}, "multi-pie": _FACES}
+    published = tables.get(dataset, {})
+    said = {(label, key): value for key, values in published.items() for label, value in values.items()}
+    return Report(
+        name=f"orbits/{dataset}{end}",
+        shows=f"{shows}{', small' if small else ''}",
+        source=f"{'table 2' if published else 'the experiment on videos, which gives figures only,'} of {PAPER}",
+        evaluations=(evaluation,),
+        rows=tuple(Row(name, label) for label, name in rows.items() if name in _NAMES),
+        columns=tuple(Column(key) for key in keys),
+        digits=3,
+        references={"the paper": said} if said else {},
+    )
+
+
 def _comparisons() -> Iterator[Row]:
     """Each method as it is, and then with one setting changed."""
-    names = [preset.name for preset in PRESETS]
     for end in COMPARED:
         small = f"orbits/mnist-{end}-small"
         yield Row(small, _LABELS[end])
-        for name in names:
+        for name in _NAMES:
             if name.startswith(f"{small}-"):
                 yield Row(name, f"{_LABELS[end]} {name.removeprefix(f'{small}-').replace('-', ' ')}")
 
@@ -96,6 +128,15 @@ def _comparisons() -> Iterator[Row]:
 REPORTS = [
     *(_table("mnist", "one-shot accuracy on affine MNIST", _DIGITS, small) for small in (False, True)),
     *(_table("even-odd", "trained on even digits, one-shot on odd ones", _EVEN_ODD, small) for small in (False, True)),
+    *(
+        _views(dataset, shows, evaluation, keys, small)
+        for dataset, shows, evaluation, keys in (
+            ("norb", "one-shot accuracy on SmallNORB", "oneshot", (_KEY, f"{_KEY}: spread")),
+            ("multi-pie", "verification and retrieval of faces", "verification", ("AUC", "top-1")),
+            ("video", "accuracy against labelled faces per person", "samples", ("1 label", "5 labels", "20 labels")),
+        )
+        for small in (False, True)
+    ),
     Report(
         name="orbits/compared-small",
         shows="what single settings change in small runs on affine MNIST",
