@@ -105,7 +105,7 @@ def test_videos_of_people(setsup: Run, tmp_path: Path) -> None:
     from tests.people_in_videos import write
 
     folder, persons = write(tmp_path / "made", people=3, tracks=4, frames=6)
-    orbits = list(csv.DictReader((folder / "orbits.csv").open(encoding="utf-8")))
+    orbits = list(csv.DictReader((folder / "orbits.csv").read_text(encoding="utf-8").splitlines()))
     tracks = sorted(persons, key=lambda track: (persons[track], track))  # four of each person
     table = folder / "people.csv"
     with table.open("w", encoding="utf-8", newline="") as file:
