@@ -186,7 +186,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
         values = _comparable(table, canonical.removeprefix("argmin:"))
         rows = np.flatnonzero((of_rows >= 0) & ~np.isnan(values))
         rows = rows[np.argsort(values[rows], kind="stable")]
-    elif isinstance(canonical, str) and not canonical.isidentifier():  # a word alone is a misspelt form
+    elif isinstance(canonical, str) and any(sign in canonical for sign in ("=", "<", ">", " ", "(")):  # no lone word
         rows = np.flatnonzero((of_rows >= 0) & table.mask(canonical))
     else:
         raise SamplerError(
