@@ -30,6 +30,7 @@ PATIENCE = 120.0
 AT_A_STEP = """
 import atexit, os, signal, sys
 _left = int(os.environ.pop("KILL_AT"))
+_signal = int(os.environ.pop("SIGNAL", signal.SIGKILL))
 _top = os.path.realpath(os.getcwd())
 _done = 0
 def _hear(event, given):
@@ -44,7 +45,7 @@ def _hear(event, given):
         return
     _done += 1
     if _done == _left:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), _signal)
 sys.addaudithook(_hear)
 atexit.register(lambda: print(f"steps: {_done}", file=sys.stderr))
 """

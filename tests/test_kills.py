@@ -3,7 +3,9 @@
 import hashlib
 import io
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -229,13 +231,19 @@ def test_a_kill_before_every_step(tmp_path: Path, mirror: str, name: str, capsys
 
 
 def test_two_jobs_that_write_the_same(tmp_path: Path) -> None:
+    """The second waits for the first, which is held until it does: else it might come when all is done."""
     sandbox = Sandbox(tmp_path / "two", shard(False, ""))
     sandbox.fresh()
-    children = [sandbox.start(), sandbox.start()]
-    for child in children:
+    first = sandbox.start(KILL_AT="6", SIGNAL=str(int(signal.SIGSTOP)))  # when it has the lock
+    os.waitpid(first.pid, os.WUNTRACED)
+    second = sandbox.start()
+    while "waits for" not in sandbox.said(second) and second.poll() is None:
+        time.sleep(0.01)
+    os.kill(first.pid, signal.SIGCONT)
+    for child in (first, second):
         assert child.wait(60) == 0, sandbox.said(child)
     sandbox.check("two at a time")
-    assert [child for child in children if "waits for" in sandbox.said(child)] != []
+    assert "waits for" in sandbox.said(second)
 
 
 def test_another_job_never_mixes_in(tmp_path: Path) -> None:

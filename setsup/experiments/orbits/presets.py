@@ -36,7 +36,7 @@ def _method(objective: str, *, transformer: bool = False) -> OrbitJointSettings:
 METHODS: dict[str, Method] = {
     "oj": Method("orbit joint loss", _method("joint")),
     "ot": Method("orbit triplets", _method("triplet")),
-    "oe": Method("rectification to the orbit's canonical image", _method("rectification")),
+    "oe": Method("rectification to canonical images", _method("rectification")),
     "ex": Method("exemplar: a class for each orbit", _method("exemplar")),
     "ae": Method("autoencoder", _method("autoencoder")),
     "st": Method("supervised triplets of classes", _method("triplet"), supervised=True),

@@ -89,7 +89,7 @@ def _multi_pie() -> Iterator[_Kind]:
     orbit = ("subject", "session", "shot")
     full = _Kind(
         name="orbits/multi-pie",
-        shows="table 2, Multi-PIE, first of six splits of the sessions",
+        shows="table 2, Multi-PIE, first split of sessions",
         data=sessions("session <= 2"),
         tests={"held": sessions("session == 3"), "test": sessions("session == 4")},
         orbit=orbit,
