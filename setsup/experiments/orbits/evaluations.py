@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,6 @@ from setsup.errors import SetsupError
 from setsup.experiments.orbits.orbit_rows import OrbitRows, at_most_few, check_limits, draw_rows, embedders
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["OneShot", "SampleComplexity"]
 

@@ -88,11 +88,13 @@ def draw_rows(
 
 
 def number(table: "FactorTable", names: Sequence[str]) -> Codes:
-    """Number of the combination of levels of some factors in each row (n,), -1 where one is unknown."""
-    levels = _levels(table, names)
-    found = np.unique(levels, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    found[(levels < 0).any(axis=1)] = -1
-    return found
+    """Number of the group of equal levels of some factors that each row is of (n,), -1 where one is unknown."""
+    if not names:
+        raise SetsupError("orbits are combinations of one factor or more: name them")
+    for name in names:
+        if table[name].continuous:
+            raise SetsupError(f"orbits are combinations of levels, and the factor {name!r} has none: name others")
+    return table.group_by(names).of_rows()
 
 
 def check_training(trained: TrainedRun, dataset: "Dataset", rows: Codes, orbit: Sequence[str]) -> None:
@@ -115,20 +117,6 @@ def check_training(trained: TrainedRun, dataset: "Dataset", rows: Codes, orbit: 
         raise DataError(
             f"an orbit ({words}) is in the training data and in the test: split {dataset.name} by orbit, not by image"
         )
-
-
-def _levels(table: "FactorTable", names: Sequence[str]) -> Codes:
-    """Codes (n, k) of factors, and of those within which they are counted."""
-    if not names:
-        raise SetsupError("orbits are combinations of one factor or more: name them")
-    wanted = list(names)
-    for name in wanted:
-        if table[name].continuous:
-            raise SetsupError(f"orbits are combinations of levels, and the factor {name!r} has none: name others")
-        parent = table[name].within
-        if parent is not None and parent not in wanted:
-            wanted.append(parent)
-    return np.stack([np.asarray(table.codes(name), dtype=np.int64) for name in wanted], axis=1)
 
 
 def _drawn(labels: Codes, groups: Codes, per_class: int, seed: int) -> npt.NDArray[np.bool_]:

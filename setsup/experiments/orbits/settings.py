@@ -72,13 +72,19 @@ class OrbitBatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembersOnDevice:
-    """Renders the images of Affine MNIST on the device; see :class:`setsup.loading.transforms.AffineMembers`."""
+    """Renders the images of Affine MNIST on the device; see :class:`setsup.loading.transforms.AffineMembers`.
+
+    The order of the steps is the dataset's.
+    """
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
+        from setsup.datasets.benchmarks.affine_mnist.dataset import AffineMnist
+        from setsup.experiments.origin import find_origin
         from setsup.loading.transforms import AffineMembers
 
-        return AffineMembers()
+        source, _ = find_origin(dataset)
+        return AffineMembers(order=source.order) if isinstance(source, AffineMnist) else AffineMembers()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

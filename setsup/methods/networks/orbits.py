@@ -24,8 +24,8 @@ __all__ = ["OrbitDecoder", "OrbitEncoder", "SpatialTransformer", "Unpooling"]
 
 Unpooling = Literal["fixed", "nearest", "switches"]
 
-_SIDE, _BESIDE = 3, 1
-"""Of a convolution: its kernel, and its padding."""
+_KERNEL, _PADDING = 3, 1
+"""Of a convolution."""
 
 
 class OrbitEncoder(nn.Module):
@@ -67,7 +67,7 @@ class OrbitEncoder(nn.Module):
                 "smaller pools"
             )
         inside = [image[0], *(width for width in channels for _ in range(2))]
-        self.convolutions = nn.ModuleList(nn.Conv2d(a, b, _SIDE, padding=_BESIDE) for a, b in pairwise(inside))
+        self.convolutions = nn.ModuleList(nn.Conv2d(a, b, _KERNEL, padding=_PADDING) for a, b in pairwise(inside))
         self.normalisations = nn.ModuleList(nn.BatchNorm2d(width) for width in inside[1:])
         self.code = nn.Linear(inside[-1] * self.sides[-1][0] * self.sides[-1][1], size)
 
@@ -121,7 +121,9 @@ class OrbitDecoder(nn.Module):
         mirrored = list(reversed([layer for layer, _ in encoder.layers()]))
         inside = [one.in_channels for one in mirrored]
         own = [] if tied else [nn.Linear(encoder.code.out_features, encoder.code.in_features).weight]
-        own += [] if tied else [nn.ConvTranspose2d(one.out_channels, one.in_channels, _SIDE).weight for one in mirrored]
+        own += (
+            [] if tied else [nn.ConvTranspose2d(one.out_channels, one.in_channels, _KERNEL).weight for one in mirrored]
+        )
         self.weights = nn.ParameterList(own)
         self.biases = nn.ParameterList(torch.zeros(width) for width in (encoder.code.in_features, *inside))
         self.normalisations = nn.ModuleList(nn.BatchNorm2d(width) for width in (inside[:-1] if normalised else []))
@@ -135,14 +137,14 @@ class OrbitDecoder(nn.Module):
             stage = len(encoder.pools) - 1 - number // 2
             if number % 2 == 0:
                 found = _unpool(found, switches[stage], encoder.pools[stage], encoder.sides[stage], self.unpooling)
-            found = functional.conv_transpose2d(found, weight, bias, padding=_BESIDE)
+            found = functional.conv_transpose2d(found, weight, bias, padding=_PADDING)
             if number < len(self.biases) - 2:
                 found = functional.relu(self.normalisations[number](found) if self.normalisations else found)
         return found
 
 
 class SpatialTransformer(nn.Module):
-    """Turns, enlarges and moves each image by an affine map of its own, which a small network finds [3]_.
+    """Resamples each image by an affine map that a small network predicts for it [3]_.
 
     Twice a max-pool of 2 × 2 and a 5 × 5 convolution of 20 channels with ReLU, without padding; then two linear layers.
     It begins with the identity. Images are resampled bilinearly, with 0 outside.
@@ -190,13 +192,8 @@ def _unpool(values: Tensor, switches: Tensor, pool: int, size: tuple[int, int], 
         return functional.max_unpool2d(values, switches, [pool, pool], output_size=list(size))
     if unpooling == "nearest":
         found = values.repeat_interleave(pool, -1).repeat_interleave(pool, -2)
-    else:
-        found = functional.conv_transpose2d(values, _corner(values, pool), stride=pool, groups=values.shape[1])
-    return functional.pad(found, (0, size[1] - found.shape[-1], 0, size[0] - found.shape[-2]))
-
-
-def _corner(values: Tensor, pool: int) -> Tensor:
-    """One in the upper left, for each channel."""
-    found = values.new_zeros(values.shape[1], 1, pool, pool)
-    found[..., 0, 0] = 1
+        return functional.pad(found, (0, size[1] - found.shape[-1], 0, size[0] - found.shape[-2]))
+    found = values.new_zeros(*values.shape[:2], *size)
+    height, width = values.shape[-2:]
+    found[..., : height * pool : pool, : width * pool : pool] = values
     return found

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from setsup.errors import SetsupError
 from setsup.factors import FactorTable
+from setsup.factors.counting import with_outer
 from setsup.loading.batch import Batch
 
 __all__ = ["OrbitCodes"]
@@ -24,7 +25,7 @@ class OrbitCodes(nn.Module):
     table : FactorTable
         Of the training data.
     orbit : sequence of str
-        Factors with levels whose combinations are orbits.
+        Factors with levels whose combinations are orbits; a factor counts within those that it is nested in.
 
     """
 
@@ -32,10 +33,10 @@ class OrbitCodes(nn.Module):
 
     def __init__(self, table: FactorTable, orbit: Sequence[str]) -> None:
         super().__init__()
-        self.orbit = tuple(orbit)
-        self.sizes = [len(table[name].levels or ()) for name in self.orbit]
-        endless = [name for name, size in zip(self.orbit, self.sizes, strict=True) if not size]
-        if endless or not orbit or math.prod(self.sizes) >= 2**62:
+        endless = [name for name in orbit if not table[name].levels]
+        self.orbit = () if endless else with_outer(table, orbit)
+        self.sizes = [len(table[name]) for name in self.orbit]
+        if not self.orbit or math.prod(self.sizes) >= 2**62:
             raise SetsupError(
                 f"orbits are combinations of factors with levels, of fewer than 2⁶² in all, not of "
                 f"{', '.join(map(repr, endless or self.orbit)) or 'none'}: name others as --orbit"

@@ -9,6 +9,7 @@ pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
 import itertools
+from dataclasses import replace
 
 import torch
 
@@ -77,6 +78,24 @@ def test_data_of_the_training_and_of_the_test_share_no_orbit(name: str, digits: 
     assert len(trained)
     assert len(tested)
     assert not set(trained) & set(tested)
+
+
+def test_images_are_rendered_in_the_order_of_the_dataset(digits: Path) -> None:
+    preset = find_preset("orbits/mnist-oj-small")
+    order = ("translate", "scale", "shear", "rotate")
+    data = replace(preset.data, options=(("order", order),))
+    dataset = data.open(digits)
+    rows = np.arange(40)
+    batch = {"original": torch.from_numpy(dataset.fetch(rows, ["original"])["original"]).movedim(-1, 1)[None]}
+    batch["factors"] = {
+        name: torch.as_tensor(dataset.factors.column(name).take(rows))[None]
+        for name in ("rotation", "shear", "scale", "translation_x", "translation_y")
+    }
+    shown = dataset.fetch(rows, ["image"])["image"][..., 0].astype(int)
+    found = build_transform(preset.augmentation, dataset, 0)(batch)["image"][0, :, 0].numpy()
+    assert np.abs(found - shown).max() <= 1
+    usual = build_transform(preset.augmentation, preset.data.open(digits), 0)(batch)["image"][0, :, 0].numpy()
+    assert np.abs(usual - shown).max() > 100
 
 
 def test_networks_have_the_parameters_of_the_paper(digits: Path) -> None:

@@ -78,6 +78,11 @@ class AffineMnist(BaseDataset):
     translation : float
         Largest translation in each direction, px; 15 in the papers.
 
+    Attributes
+    ----------
+    order : tuple of str
+        As given.
+
     Raises
     ------
     DataError
@@ -110,7 +115,7 @@ class AffineMnist(BaseDataset):
         affine_maps([], [], [], [], [], order)  # an order that is none is refused here and not when rows are fetched
         self.folder = self._source = Path(folder)
         self._digits = Mnist(folder)
-        self._order, self._orbit = tuple(order), copies + 1
+        self.order, self._orbit = tuple(order), copies + 1
         self.factors = self._table(seed, {**RANGES, "translation_x": (-moved, moved), "translation_y": (-moved, moved)})
         self.modalities = {
             "image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey"),
@@ -123,7 +128,7 @@ class AffineMnist(BaseDataset):
             out[..., 0] = digits
             return out
         drawn = {one: self.factors.column(one).take(rows) for one in RANGES}
-        affine_copies(digits, affine_maps(**drawn, order=self._order), _SIDE, out[..., 0])
+        affine_copies(digits, affine_maps(**drawn, order=self.order), _SIDE, out[..., 0])
         return out
 
     def _table(self, seed: int, ranges: Mapping[str, tuple[float, float]]) -> FactorTable:
