@@ -157,11 +157,12 @@ class OrbitJointSettings:
         """Build the method of a run; weights are torch's own initial ones."""
         from setsup.methods.networks import OrbitDecoder, OrbitEncoder, SpatialTransformer
         from setsup.methods.orbits import OrbitCodes, OrbitJoint
+        from setsup.methods.orbits.orbit_joint import DECODED
 
         image = (1, 40, 40) if self.image is None else self.image
         encoder = OrbitEncoder(image, self.channels, self.dimensions, self.pools)
         decoder = None
-        if self.objective in ("joint", "rectification", "autoencoder"):
+        if self.objective in DECODED:
             decoder = OrbitDecoder(encoder, self.tied, self.unpooling, self.decoder_norm)
         return OrbitJoint(
             encoder,

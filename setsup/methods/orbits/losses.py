@@ -9,7 +9,7 @@ References
 
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -19,8 +19,6 @@ from setsup.errors import DataError, SetsupError
 __all__ = ["Negatives", "rectification_loss", "triplet_loss"]
 
 Negatives = Literal["hardest", "random"]
-
-_NEGATIVES = ("hardest", "random")
 
 
 def triplet_loss(
@@ -78,8 +76,8 @@ def triplet_loss(
             f"embeddings are (n, d) with a group for each, (n,), not {tuple(embeddings.shape)} with "
             f"{tuple(groups.shape)}; flatten sets and positions first"
         )
-    if negatives not in _NEGATIVES:
-        raise SetsupError(f"negatives are one of {', '.join(_NEGATIVES)}, not {negatives!r}")
+    if negatives not in get_args(Negatives):
+        raise SetsupError(f"negatives are one of {', '.join(get_args(Negatives))}, not {negatives!r}")
     here = groups >= 0 if mask is None else (groups >= 0) & mask
     distances = _squared_distances(embeddings)
     same = groups[:, None] == groups

@@ -25,13 +25,15 @@ from setsup.methods.networks.orbits import OrbitDecoder, OrbitEncoder
 from setsup.methods.orbits.groups import OrbitCodes
 from setsup.methods.orbits.losses import Negatives, rectification_loss, triplet_loss
 
-__all__ = ["Objective", "OrbitJoint", "Scale"]
+__all__ = ["DECODED", "Objective", "OrbitJoint", "Scale"]
 
 Objective = Literal["joint", "triplet", "rectification", "exemplar", "autoencoder"]
 Scale = Literal["recmean", "dims", "none"]
 
-_DECODED = ("joint", "rectification", "autoencoder")
-_TARGETS = ("joint", "rectification")
+DECODED = ("joint", "rectification", "autoencoder")
+"""Objectives with a decoder."""
+
+_RECTIFIED = ("joint", "rectification")
 
 
 class OrbitJoint(LightningModule):
@@ -70,7 +72,7 @@ class OrbitJoint(LightningModule):
     negatives : {"hardest", "random"}
         As for :func:`~setsup.methods.triplet_loss`.
     weights : (float, float)
-        λ₁ of triplets and λ₂ of rectification.
+        λ₁ of triplets and λ₂ of rectification, of ``joint`` only.
     scale : {"recmean", "dims", "none"}
         Divisors of the two terms: 1 and d, k and d, or 1 and 1.
     rate : float
@@ -103,22 +105,22 @@ class OrbitJoint(LightningModule):
             raise SetsupError(f"the objective is one of {', '.join(get_args(Objective))}, not {objective!r}")
         if scale not in get_args(Scale):
             raise SetsupError(f"the scale of losses is one of {', '.join(get_args(Scale))}, not {scale!r}")
-        if objective in _DECODED and decoder is None:
+        if objective in DECODED and decoder is None:
             raise SetsupError(f"the objective {objective!r} decodes images: pass a decoder")
         self.objective, self.margin, self.normalise = objective, margin, normalise
         self.negatives: Negatives = negatives
         self.weights, self.scale, self.rate = weights, scale, rate
         self.encoder, self.decoder, self.front, self.orbits = encoder, decoder, front, orbits
-        self.classifier = nn.Linear(encoder.code.out_features, len(orbits)) if objective == "exemplar" else None
+        self.classifier: Any = nn.Linear(encoder.code.out_features, len(orbits)) if objective == "exemplar" else None
 
     def embed(self, batch: Batch) -> Tensor:
         """Embeddings of a batch's images, (sets, size, k) float32; of length 1 if `normalise`."""
-        code = self._encode(batch["image"])[0].float()
-        code = functional.normalize(code, dim=-1) if self.normalise else code
-        return code.reshape(*batch["image"].shape[:-3], -1)
+        return self._points(self._encode(batch["image"])[0]).reshape(*batch["image"].shape[:-3], -1)
 
     def rectify(self, batch: Batch) -> Tensor:
         """What the decoder gives for each image, (sets, size, C, H, W) float32 in [0, 1].
+
+        Of an ``autoencoder`` that is the image itself, and not the canonical one.
 
         Raises
         ------
@@ -126,11 +128,8 @@ class OrbitJoint(LightningModule):
             When the objective has no decoder.
 
         """
-        if self.decoder is None:
-            raise SetsupError(f"the objective {self.objective!r} trains no decoder: 'joint' and 'rectification' do")
         images = batch["image"]
-        rectified: Tensor = self.decoder(self.encoder, *self._encode(images)).float().clamp(0, 1)
-        return rectified.reshape(images.shape)
+        return self._decode(*self._encode(images)).clamp(0, 1).reshape(images.shape)
 
     def loss(self, batch: Batch) -> Tensor:
         """The objective on a batch; terms of ``joint`` are logged.
@@ -152,28 +151,19 @@ class OrbitJoint(LightningModule):
             and the objective is ``exemplar``.
 
         """
-        images, mask = batch["image"], batch["mask"].flatten()
-        targets = self._targets(batch) if self.objective in _DECODED else None
-        code, switches = self._encode(images)
-        if self.classifier is not None:
-            own = self.orbits.classes(batch).flatten()
-            return functional.cross_entropy(self.classifier(code).float(), torch.where(mask, own, -100))
-        terms: dict[str, Tensor] = {}
-        if self.objective in ("joint", "triplet"):
-            points = code.float()
-            points = functional.normalize(points, dim=-1) if self.normalise else points
-            groups = self.orbits.codes(batch).flatten()
-            found = triplet_loss(points, groups, margin=self.margin, negatives=self.negatives, mask=mask)
-            terms["triplet"] = found / (code.shape[-1] if self.scale == "dims" else 1)
-        if targets is not None and self.decoder is not None:
-            rectified = self.decoder(self.encoder, code, switches).float()
-            found = rectification_loss(rectified, targets, mask)
-            terms["rectification"] = found / (1 if self.scale == "none" else targets[0].numel())
-        if self.objective != "joint":
-            return next(iter(terms.values()))
-        for name, term in terms.items():
-            self.log(name, term)
-        return self.weights[0] * terms["triplet"] + self.weights[1] * terms["rectification"]
+        code, switches = self._encode(batch["image"])
+        match self.objective:
+            case "triplet":
+                return self._triplets(batch, code)
+            case "exemplar":
+                return self._exemplar(batch, code)
+            case "rectification" | "autoencoder":
+                return self._rectification(batch, code, switches)
+        triplets = self._triplets(batch, code)
+        rectification = self._rectification(batch, code, switches)
+        self.log("triplet", triplets)
+        self.log("rectification", rectification)
+        return self.weights[0] * triplets + self.weights[1] * rectification
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a step, logged as ``loss``."""
@@ -185,6 +175,34 @@ class OrbitJoint(LightningModule):
         """Adam with a constant rate."""
         return torch.optim.Adam(self.parameters(), self.rate)
 
+    def _triplets(self, batch: Batch, code: Tensor) -> Tensor:
+        """Of codes (n, k)."""
+        orbits, mask = self.orbits.codes(batch).flatten(), batch["mask"].flatten()
+        found = triplet_loss(self._points(code), orbits, margin=self.margin, negatives=self.negatives, mask=mask)
+        return found / (code.shape[-1] if self.scale == "dims" else 1)
+
+    def _rectification(self, batch: Batch, code: Tensor, switches: list[Tensor]) -> Tensor:
+        """Of what the decoder gives for codes (n, k)."""
+        targets = self._targets(batch)
+        found = rectification_loss(self._decode(code, switches), targets, batch["mask"].flatten())
+        return found / (1 if self.scale == "none" else targets[0].numel())
+
+    def _exemplar(self, batch: Batch, code: Tensor) -> Tensor:
+        """Cross-entropy of the classifier of orbits."""
+        own = torch.where(batch["mask"], self.orbits.classes(batch), -100)
+        return functional.cross_entropy(self.classifier(code).float(), own.flatten())
+
+    def _decode(self, code: Tensor, switches: list[Tensor]) -> Tensor:
+        """Images (n, C, H, W) float32."""
+        if self.decoder is None:
+            raise SetsupError(f"the objective {self.objective!r} trains no decoder: {', '.join(DECODED)} do")
+        decoded: Tensor = self.decoder(self.encoder, code, switches).float()
+        return decoded
+
+    def _points(self, code: Tensor) -> Tensor:
+        """What distances are between, (n, k) float32."""
+        return functional.normalize(code.float(), dim=-1) if self.normalise else code.float()
+
     def _encode(self, images: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Codes (n, k) of all images, and switches."""
         flat = unit_range(images.reshape(-1, *images.shape[-3:]))
@@ -194,7 +212,7 @@ class OrbitJoint(LightningModule):
     def _targets(self, batch: Batch) -> Tensor:
         """What the decoder should give for each image, (n, C, H, W) float32."""
         images = batch["image"]
-        if self.objective not in _TARGETS:
+        if self.objective not in _RECTIFIED:
             return unit_range(images.reshape(-1, *images.shape[-3:]))
         if "canonical_image" not in batch:
             raise SetsupError(
