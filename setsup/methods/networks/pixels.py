@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -98,7 +97,7 @@ class PixelUNet(nn.Module):
     @property
     def divisor(self) -> int:
         """What heights and widths of images are multiples of."""
-        return 2 ** len(self.down)
+        return 1 << len(self.down)
 
     def forward(self, images: Tensor) -> Tensor:
         """Features (n, D, H, W) of images (n, C, H, W) float.
@@ -163,7 +162,7 @@ class PixelClassifier(nn.Module):
         """Logits (n, h, w) of features (n, D, h, w) float."""
         attended, _ = self.attention(features)
         logits: Tensor = self.layers(attended)[..., 0]
-        return logits.unflatten(1, features.shape[-2:])
+        return logits.reshape(len(features), *features.shape[-2:])
 
 
 class SelfAttention(nn.Module):
@@ -179,7 +178,8 @@ class SelfAttention(nn.Module):
     def forward(self, maps: Tensor) -> Tensor:
         """Of maps (n, width, h, w), the same."""
         attended, normalised = self.attention(maps)
-        return normalised + self.out(attended).transpose(1, 2).unflatten(2, maps.shape[-2:])
+        found: Tensor = normalised + self.out(attended).transpose(1, 2).reshape(maps.shape)
+        return found
 
 
 class _Attention(nn.Module):
@@ -226,7 +226,8 @@ class _Block(nn.Module):
             found = (found + self.norms[2](kept)) / math.sqrt(2)
         found = self.convolutions[0](functional.silu(found))
         found = self.convolutions[1](self.dropout(functional.silu(self.norms[1](found))))
-        return maps + found
+        result: Tensor = maps + found
+        return result
 
 
 _HEAD_GROUPS = 8

@@ -26,9 +26,9 @@ _ORDERS = {"inf": math.inf, "l1": 1.0, "l2": 2.0}
 def pixel_distances(first: Tensor, second: Tensor, norm: Norm = "inf") -> Tensor:
     """Distances of features, as the losses have them: half the maximum, the mean or the mean square over channels.
 
-    With e = first - second and D channels these are ½ max |e_c| (``"inf"``), 1/(2D) Σ |e_c| (``"l1"``) and 1/(2D) Σ e_c²
-    (``"l2"``), as in the published code of [1]_. The text has p-norms without the factors; for ``"inf"`` that is another
-    scale of features.
+    With e = first - second and D channels these are ½ max |e_c| (``"inf"``), 1/(2D) Σ |e_c| (``"l1"``) and
+    1/(2D) Σ e_c² (``"l2"``), as in the published code of [1]_. The text has p-norms without the factors; for ``"inf"``
+    that is another scale of features.
 
     Parameters
     ----------

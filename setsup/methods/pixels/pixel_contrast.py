@@ -72,7 +72,8 @@ class PixelContrast(LightningModule):
     def embed(self, batch: Batch) -> Tensor:
         """Features of all pixels, (sets, size, h, w, D) float32."""
         images = batch["image"]
-        return self._features(images).movedim(1, -1).unflatten(0, images.shape[:-3])
+        features = self._features(images).movedim(1, -1)
+        return features.reshape(*images.shape[:-3], *features.shape[1:])
 
     def loss(self, batch: Batch) -> Tensor:
         """The weighted sum; both losses are logged.
@@ -97,8 +98,8 @@ class PixelContrast(LightningModule):
         missing = [name for name in _VIEWS if name not in batch]
         if missing:
             raise SetsupError(
-                f"single-pixel contrast compares pixels of two views, and the batch has no {', '.join(missing)}: let the "
-                "augmentation be PlanarPairs or SpatialPairs"
+                f"single-pixel contrast compares pixels of two views, and the batch has no {', '.join(missing)}: let "
+                "the augmentation be PlanarPairs or SpatialPairs"
             )
         partner, positive, valid = (batch[name].reshape(-1, batch[name].shape[-1]) for name in _VIEWS[2:])
         # one pass: no layer mixes images
