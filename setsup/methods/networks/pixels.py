@@ -21,6 +21,9 @@ __all__ = ["PixelClassifier", "PixelUNet"]
 _NEARLY_ZERO = 1e-6
 """Standard deviation of the initial weights of layers whose output is added to something."""
 
+_HEAD_GROUPS = 8
+"""Groups of the normalisation before the features."""
+
 
 class PixelUNet(nn.Module):
     """Features of every pixel, from stages of residual blocks and back, with self-attention at the lowest resolution.
@@ -47,11 +50,11 @@ class PixelUNet(nn.Module):
     Raises
     ------
     SetsupError
-        When widths and blocks do not agree, or heads do not divide the last width, or a normalisation in eight groups
-        the first.
+        When widths and blocks do not agree, the last width is no multiple of the heads, or the first none of eight.
 
     Examples
     --------
+    >>> import torch
     >>> network = PixelUNet((32, 64, 64), (1, 2, 2))
     >>> sum(weights.numel() for weights in network.parameters())
     993664
@@ -142,6 +145,7 @@ class PixelClassifier(nn.Module):
 
     Examples
     --------
+    >>> import torch
     >>> classifier = PixelClassifier(32)
     >>> sum(weights.numel() for weights in classifier.parameters() if weights.requires_grad)
     28479
@@ -228,9 +232,6 @@ class _Block(nn.Module):
         found = self.convolutions[1](self.dropout(functional.silu(self.norms[1](found))))
         result: Tensor = maps + found
         return result
-
-
-_HEAD_GROUPS = 8
 
 
 def _convolution(before: int, after: int, side: int) -> nn.Conv2d:
