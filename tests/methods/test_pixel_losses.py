@@ -154,6 +154,7 @@ def test_one_pair_of_views_has_nothing_between() -> None:
     assert not first.grad.any()
 
 
+@pytest.mark.long("subprocesses")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc/self/status")
 def test_memory_between_pairs_does_not_grow_with_channels() -> None:
     """The differences of all combinations would be 132 MB here."""
