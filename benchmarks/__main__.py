@@ -50,6 +50,7 @@ TOPICS = {
     "probes": 90,
     "one_shot": 120,
     "orbits": 60,
+    "pixels": 60,
     "training": 20,
 }
 """Topics in their order, and about how many seconds each takes on two cores."""

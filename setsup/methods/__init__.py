@@ -14,15 +14,19 @@ from setsup.methods.correspondence_loss import (
 )
 from setsup.methods.neighbours import soft_nearest_neighbours
 from setsup.methods.orbits.losses import rectification_loss, triplet_loss
+from setsup.methods.pixels.losses import between_loss, pixel_distances, within_loss
 from setsup.methods.similarity import similarities
 
 __all__ = [
     "augmentation_loss",
+    "between_loss",
     "correspondence_loss",
     "directed_loss",
     "double_augmentation_loss",
+    "pixel_distances",
     "rectification_loss",
     "similarities",
     "soft_nearest_neighbours",
     "triplet_loss",
+    "within_loss",
 ]

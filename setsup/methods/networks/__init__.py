@@ -5,6 +5,7 @@ from setsup.methods.networks.convolutional import convolutional
 from setsup.methods.networks.images import OverImages, unit_range
 from setsup.methods.networks.initialisation import glorot_
 from setsup.methods.networks.orbits import OrbitDecoder, OrbitEncoder, SpatialTransformer
+from setsup.methods.networks.pixels import PixelClassifier, PixelUNet
 from setsup.methods.networks.pretrained import pretrained_resnet, read_weights, transformers_name
 from setsup.methods.networks.published import weights_file
 from setsup.methods.networks.resnet_v2 import Bottleneck, resnet50v2
@@ -14,6 +15,8 @@ __all__ = [
     "OrbitDecoder",
     "OrbitEncoder",
     "OverImages",
+    "PixelClassifier",
+    "PixelUNet",
     "SpatialTransformer",
     "convolutional",
     "glorot_",
