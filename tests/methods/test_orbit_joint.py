@@ -1,0 +1,156 @@
+"""The orbit joint loss: each objective against loops over images, with all divisors, weights and kinds of codes."""
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("lightning")
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from setsup.errors import SetsupError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.methods.networks import OrbitDecoder, OrbitEncoder, SpatialTransformer
+from setsup.methods.orbits import OrbitCodes, OrbitJoint
+
+SETS, SIZE, SIDE, CODE = 3, 4, 16, 6
+TABLE = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b", "c", "d"))], {"toy": [0, 1, 3, 0]})  # no row shows c
+
+pytestmark = pytest.mark.filterwarnings("ignore:You are trying to `self.log")
+
+
+def made(objective: str, **options: object) -> OrbitJoint:
+    """A small method in evaluation mode, so that images do not depend on each other; weights are the same."""
+    torch.manual_seed(0)
+    encoder = OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE)
+    decoder = OrbitDecoder(encoder) if objective in ("joint", "rectification", "autoencoder") else None
+    return OrbitJoint(encoder, OrbitCodes(TABLE, ["toy"]), objective, decoder=decoder, **options).eval()  # type: ignore[arg-type]
+
+
+def drawn() -> dict:
+    """Three orbits of four images, one of which is padding."""
+    dice = torch.Generator().manual_seed(1)
+    mask = torch.ones(SETS, SIZE, dtype=torch.bool)
+    mask[1, 3] = False
+    return {
+        "image": torch.randint(0, 256, (SETS, SIZE, 1, SIDE, SIDE), dtype=torch.uint8, generator=dice),
+        "canonical_image": torch.randint(0, 256, (SETS, 1, SIDE, SIDE), dtype=torch.uint8, generator=dice),
+        "factors": {"toy": torch.tensor([0, 3, 1])[:, None].expand(SETS, SIZE)},
+        "mask": mask,
+    }
+
+
+def images_of(batch: dict) -> list[tuple[int, Tensor, Tensor]]:
+    """Orbit, image and canonical image of each that counts."""
+    return [
+        (number, batch["image"][number, place] / 255, batch["canonical_image"][number] / 255)
+        for number in range(SETS)
+        for place in range(SIZE)
+        if batch["mask"][number, place]
+    ]
+
+
+def by_loops(method: OrbitJoint, batch: dict) -> Tensor:
+    """The objective, image after image and triplet after triplet."""
+    found = images_of(batch)
+    codes = [method.encoder(image[None])[0][0] for _, image, _ in found]
+    points = [code / code.square().sum().sqrt() if method.normalise else code for code in codes]
+    triplets = []
+    for a, (orbit, _, _) in enumerate(found):
+        for p, (other, _, _) in enumerate(found):
+            if a == p or orbit != other:
+                continue
+            far = (points[a] - points[p]).square().sum()
+            negatives = [
+                (points[a] - points[n]).square().sum() for n, (third, _, _) in enumerate(found) if third != orbit
+            ]
+            beyond = [one for one in negatives if one > far]
+            negative = min(beyond) if beyond else max(negatives)
+            triplets.append((far + method.margin - negative).clamp(min=0))
+    triplet = sum(triplets) / len(triplets) / (CODE if method.scale == "dims" else 1)
+
+    def decoded(target: int) -> Tensor:
+        terms = []
+        for one in found:
+            rebuilt = method.decoder(method.encoder, *method.encoder(one[1][None]))[0]  # type: ignore[misc]
+            terms.append((rebuilt - one[target]).square().sum())
+        return sum(terms) / len(terms) / (1 if method.scale == "none" else SIDE * SIDE)
+
+    if method.objective == "triplet":
+        return triplet
+    if method.objective == "exemplar":
+        toys = [batch["factors"]["toy"][number, 0].item() for number, _, _ in found]
+        classes = torch.tensor([[0, 1, 3].index(toy) for toy in toys])
+        return functional.cross_entropy(torch.stack([method.classifier(code) for code in codes]), classes)
+    if method.objective != "joint":
+        return decoded(2 if method.objective == "rectification" else 1)
+    return method.weights[0] * triplet + method.weights[1] * decoded(2)
+
+
+@pytest.mark.parametrize("scale", ["recmean", "dims", "none"])
+@pytest.mark.parametrize(("normalise", "margin"), [(True, 0.2), (False, 1.0), (True, 1.5)])
+@pytest.mark.parametrize("objective", ["joint", "triplet", "rectification", "exemplar", "autoencoder"])
+def test_values_and_gradients_are_those_of_loops(objective: str, normalise: bool, margin: float, scale: str) -> None:
+    options = {"normalise": normalise, "margin": margin, "scale": scale, "weights": (0.7, 3.0)}
+    mine, theirs = made(objective, **options), made(objective, **options)
+    batch = drawn()
+    found, expected = mine.loss(batch), by_loops(theirs, batch)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+    found.backward()
+    expected.backward()
+    gradients = dict(theirs.named_parameters())
+    for name, weights in mine.named_parameters():
+        other = gradients[name].grad
+        if weights.grad is None or other is None:
+            assert weights.grad is other is None, name
+            continue
+        torch.testing.assert_close(weights.grad, other, rtol=1e-3, atol=1e-5 * (1 + float(other.abs().max())))
+
+
+def test_embeddings_have_the_length_of_the_distances() -> None:
+    batch = drawn()
+    unit, raw = (made("triplet", normalise=normalise).embed(batch) for normalise in (True, False))
+    assert unit.shape == (SETS, SIZE, CODE)
+    torch.testing.assert_close(unit.norm(dim=-1), torch.ones(SETS, SIZE))
+    torch.testing.assert_close(raw / raw.norm(dim=-1, keepdim=True), unit)
+
+
+def test_images_go_through_the_transformer_first() -> None:
+    torch.manual_seed(0)
+    encoder = OrbitEncoder((1, 28, 28), (3, 3, 4, 4), CODE)
+    front = SpatialTransformer((1, 28, 28))
+    with torch.no_grad():
+        front.map.bias.copy_(torch.tensor([-1.0, 0, 0, 0, 1, 0]))  # mirrors
+    codes = OrbitCodes(TABLE, ["toy"])
+    images = torch.rand(1, 5, 1, 28, 28)
+    through = OrbitJoint(encoder, codes, "triplet", front=front).eval().embed({"image": images})
+    mirrored = OrbitJoint(encoder, codes, "triplet").eval().embed({"image": images.flip(-1)})
+    torch.testing.assert_close(through, mirrored, rtol=1e-4, atol=1e-5)
+
+
+def test_rectified_images_are_the_decoders_between_0_and_1() -> None:
+    method, batch = made("rectification"), drawn()
+    found = method.rectify(batch)
+    assert found.shape == batch["image"].shape
+    one = method.decoder(method.encoder, *method.encoder(batch["image"][2, :1] / 255))  # type: ignore[misc]
+    torch.testing.assert_close(found[2, 0], one[0].clamp(0, 1))
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    batch = drawn()
+    without = {name: value for name, value in batch.items() if name != "canonical_image"}
+    with pytest.raises(SetsupError, match=r"decodes the canonical image of each orbit.*--canonical"):
+        made("joint").loss(without)
+    assert made("autoencoder").loss(without) > 0
+    with pytest.raises(SetsupError, match="trains no decoder: joint, rectification, autoencoder do"):
+        made("triplet").rectify(batch)
+    with pytest.raises(SetsupError, match="the objective is one of joint"):
+        made("both")
+    with pytest.raises(SetsupError, match="the scale of losses is one of recmean"):
+        made("joint", scale="mean")
+    with pytest.raises(SetsupError, match="decodes images: pass a decoder"):
+        OrbitJoint(OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE), OrbitCodes(TABLE, ["toy"]), "joint")
+    batch["factors"] = {"toy": torch.full((SETS, SIZE), 2)}
+    with pytest.raises(SetsupError, match="not trained on"):
+        made("exemplar").loss(batch)
