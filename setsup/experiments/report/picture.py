@@ -10,6 +10,7 @@ from setsup.errors import DataError
 from setsup.experiments.report import Column
 from setsup.experiments.report.boxes import boxes
 from setsup.experiments.report.filled import FilledReport, Line
+from setsup.experiments.report.heat import find_cells, heat
 from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
 from setsup.reports.page import INK, SOFT
 from setsup.reports.plots import bars, curves
@@ -57,7 +58,7 @@ def draw_report(filled: FilledReport) -> Image.Image:
     """
     check_arguments(draw_report, locals(), DataError)
     blocks = [_lines(f"{filled.report.name}: {filled.report.shows}\n{filled.report.source}", _TITLES)]
-    charts = [*_bar_charts(filled), *_box_charts(filled), *_curve_charts(filled)]
+    charts = [*_bar_charts(filled), *_box_charts(filled), *_heat_charts(filled), *_curve_charts(filled)]
     blocks += _side_by_side(charts)
     for line in filled.lines:
         blocks += _pictures(line, many=len(filled.report.rows) > 1)
@@ -167,6 +168,21 @@ def _box_charts(filled: FilledReport) -> list[Image.Image]:
         samples = {names[label]: found for label, found in compared.accuracies.items()}
         charts.append(boxes(samples, unit=unit, title=", ".join(filter(None, heads))))
     return charts
+
+
+def _heat_charts(filled: FilledReport) -> list[Image.Image]:
+    """A map for each row that has one, with the same colours for the same values."""
+    maps = find_cells(filled)
+    heat_map, report = filled.report.heat, filled.report
+    known = [
+        value for cells in maps.values() for row in cells.values() for value in row.values() if math.isfinite(value)
+    ]
+    if heat_map is None or not known:
+        return []
+    names = {column.key: column.name for column in filled.columns}
+    how = {"x_label": report.x_label, "y_label": names[heat_map.key]}
+    limits = min(known), max(known)
+    return [heat(cells, limits, title=f"{label}: {heat_map.label}", **how) for label, cells in maps.items()]
 
 
 def _curve_charts(filled: FilledReport) -> list[Image.Image]:

@@ -11,6 +11,7 @@ __all__ = [
     "Claim",
     "Column",
     "Criterion",
+    "HeatMap",
     "Means",
     "Reference",
     "Report",
@@ -124,6 +125,26 @@ class Resplits:
     reference: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """A curve of each run against one of its values: a map for each row, with a line for each value.
+
+    Attributes
+    ----------
+    curve : str
+        Its name in the evaluation.
+    key : str
+        Of the column with the value, such as a number of orbits.
+    label : str
+        Of the cells.
+
+    """
+
+    curve: str
+    key: str
+    label: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A statement of the paper, and the criterion for it.
@@ -177,6 +198,8 @@ class Report:
         What the paper says about them.
     resplits : Resplits, optional
         Curves over re-splits: boxes in place of curves, and paired tests.
+    heat : HeatMap, optional
+        Map of a curve over runs that differ in their data.
     x_label, y_label : str
         Of the axes of curves; the vertical one has the unit by default.
     log_x : bool
@@ -195,6 +218,7 @@ class Report:
     references: Mapping[str, Mapping[tuple[str, str], Reference]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     resplits: Resplits | None = None
+    heat: HeatMap | None = None
     x_label: str = ""
     y_label: str = ""
     log_x: bool = False
