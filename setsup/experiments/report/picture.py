@@ -33,7 +33,7 @@ def draw_report(filled: FilledReport) -> Image.Image:
     """Plot a report.
 
     Bars show values, with one chart for each way in which runs differ from the paper's setting; boxes over re-splits,
-    curves and images of the runs follow, then what was not run, and the verdict on each claim.
+    maps, curves and images of the runs follow, then what was not run, and the verdict on each claim.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _parts(filled: FilledReport) -> Mapping[tuple[str, str], list[Column]]:
     several = len(filled.report.evaluations) > 1
     found: dict[tuple[str, str], list[Column]] = {}
     for column in filled.columns:
-        if column.at is None:
+        if column.at is None and (filled.report.heat is None or column.key != filled.report.heat.key):
             title = column.key.partition(": ")[0] if several else ""
             found.setdefault((title, column.unit or filled.report.unit), []).append(column)
     return found
