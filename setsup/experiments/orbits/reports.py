@@ -146,7 +146,7 @@ def _maps(small: bool) -> Report:
         ),
         columns=(
             Column("nearest: orbit", "nearest image: same orbit"),
-            Column("nearest: class", "nearest of other orbits: same class"),
+            Column("nearest: class", "nearest other orbit: same class"),
         ),
         digits=3,
     )
