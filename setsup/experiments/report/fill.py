@@ -13,8 +13,8 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.experiments.report import Claim, Column, Report, Row, Spread
+from setsup.experiments.report.compare import compare
 from setsup.experiments.report.filled import Curve, FilledReport, Line, Verdict
-from setsup.experiments.report.resplits import compare
 
 __all__ = ["Result", "fill"]
 

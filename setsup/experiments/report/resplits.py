@@ -5,18 +5,14 @@ there are. What rows with fewer seeds lose by that is not corrected: their accur
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from setsup.errors import SetsupError
-from setsup.evaluation.paired import PairedTest, paired_tests
+from setsup.evaluation.paired import PairedTest
 from setsup.experiments.report.report import Resplits
 
-if TYPE_CHECKING:  # it imports this module
-    from setsup.experiments.report.filled import Line
-
-__all__ = ["CAVEAT", "Compared", "compare"]
+__all__ = ["CAVEAT", "LEVEL", "Compared"]
 
 CAVEAT = (
     "re-splits of one test set share images and are no independent samples, as the test assumes: p says whether a "
@@ -24,7 +20,8 @@ CAVEAT = (
 )
 """What must stand beside each p."""
 
-_LEVEL = 0.05
+LEVEL = 0.05
+"""Of significance, after the correction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +66,7 @@ class Compared:
         count = len(self.accuracies[reference])
         head = (
             f"paired t-tests{on}: {self.resplits.key}, each method less {reference} over {count:,} re-splits, means "
-            f"over seeds; p times {len(self.tests)} (Bonferroni), * below {_LEVEL}"
+            f"over seeds; p times {len(self.tests)} (Bonferroni), * below {LEVEL}"
         )
         found = []
         for label, test in self.tests.items():
@@ -99,40 +96,6 @@ class Compared:
             "without": self.without or None,
             "caveat": CAVEAT if tests else None,
         }
-
-
-def compare(resplits: Resplits, lines: Sequence["Line"]) -> list[Compared]:
-    """Compare comparable lines over their re-splits: those of the published setting, then of each substitute."""
-    found = []
-    for differs in dict.fromkeys(line.differs for line in lines if line.comparable):
-        own = {line.row.label: line for line in lines if line.differs == differs and resplits.key in line.curves}
-        accuracies = {label: list(line.curves[resplits.key][1]) for label, line in own.items()}
-        if accuracies:
-            tests, without = _test(resplits.reference, accuracies)
-            found.append(
-                Compared(
-                    resplits=resplits,
-                    on=", ".join(differs),
-                    accuracies=accuracies,
-                    seeds={label: len(line.seeds) for label, line in own.items()},
-                    tests=tests,
-                    without=without,
-                )
-            )
-    return found
-
-
-def _test(reference: str, accuracies: Mapping[str, list[float]]) -> tuple[dict[str, PairedTest], str]:
-    """Tests, or why there are none."""
-    if not reference:
-        return {}, ""
-    others = {label: values for label, values in accuracies.items() if label != reference}
-    if reference not in accuracies or not others:
-        return {}, f"they need runs of {reference} and of another method"
-    try:
-        return paired_tests(accuracies[reference], others, level=_LEVEL), ""
-    except SetsupError as error:  # a single re-split, or scipy is not installed: the other numbers stand
-        return {}, str(error)
 
 
 def _p(value: float) -> str:
