@@ -124,6 +124,11 @@ def _print(filled: "FilledReport", looked: str) -> None:
     for verdict in filled.verdicts:
         for indent, line in zip(("  ", "    ", "    "), verdict.lines, strict=True):
             say_prose(indent + line)
+    for compared in filled.compared:
+        if compared.lines:
+            say()
+        for at, line in enumerate(compared.lines):
+            say_prose(line if at == 0 else f"  {line}")
     if filled.notes:
         say()
     for note in filled.notes:

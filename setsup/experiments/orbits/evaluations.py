@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.orbits.orbit_rows import OrbitRows, at_most_few, check_limits, draw_rows, embedders
+from setsup.experiments.orbits.orbit_rows import OrbitRows, at_most_few, check_limits, draw_rows, embedders, number
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 
@@ -180,7 +180,7 @@ class SampleComplexity:
 
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # counts orbits
 
     factor: str
     orbit: tuple[str, ...]
@@ -213,7 +213,10 @@ class SampleComplexity:
         return replace(self, counts=(1, 2), resamples=2, test=2, groups=at_most_few(self.groups))
 
     def measure(self, trained: TrainedRun) -> Measured:
-        """By count, ``5 labels``: mean and ``spread`` over resamples; and the curves of these."""
+        """By count, ``5 labels``: mean and ``spread`` over resamples; and the curves of these.
+
+        ``orbits`` is the number of those that were trained on, where the training data have these factors.
+        """
         dataset = trained.open(self.dataset, split=self.split)
         limits: dict[str, Any] = {"per_class": self.groups, "seed": self.resplit_seed}
         rows = draw_rows(trained, dataset, self.factor, self.orbit, embedding=self.embedding, **limits)
@@ -238,10 +241,20 @@ class SampleComplexity:
         values: dict[str, float] = {}
         for count, column in zip(self.counts, accuracies.T, strict=True):
             values |= _summary(f"{count} label{'s' * (count > 1)}", column)
+        values |= self._trained_on(trained)
         counts = list(self.counts)
         curves = {"accuracy": (counts, accuracies.mean(axis=0).tolist())}
         curves |= {f"resample {number}": (counts, row.tolist()) for number, row in enumerate(accuracies)}
         return Measured(values=values, curves=curves)
+
+    def _trained_on(self, trained: TrainedRun) -> dict[str, float]:
+        if trained.data is None:
+            return {}
+        table = trained.dataset.factors
+        if any(name not in table for name in self.orbit):
+            return {}
+        orbits = number(table, self.orbit)
+        return {"orbits": float(len(np.unique(orbits[orbits >= 0])))}
 
 
 def _summary(name: str, found: Sequence[float] | Reals) -> dict[str, float]:

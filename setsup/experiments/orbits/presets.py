@@ -9,6 +9,7 @@ from typing import Any
 
 from setsup.experiments.data import Data
 from setsup.experiments.orbits.evaluations import OneShot
+from setsup.experiments.orbits.orbit_map import OrbitMap
 from setsup.experiments.orbits.settings import MembersOnDevice, OrbitBatches, OrbitJointSettings
 from setsup.experiments.preset import Preset
 
@@ -141,15 +142,23 @@ def _compared(preset: Preset) -> Iterator[Preset]:
         yield replace(preset, name=f"{preset.name}-{name}", shows=f"{preset.shows}, {name.replace('-', ' ')}", **change)
 
 
+def _mapped(preset: Preset, pixels: bool) -> Preset:
+    """With the map of figure 2: two orbits of each digit; pixels, which are the same for all methods, once."""
+    shown = OrbitMap(dataset="test", split=None, baselines=("pixels",) if pixels else ())
+    return replace(preset, evaluations={**preset.evaluations, "map": shown})
+
+
 def _presets() -> Iterator[Preset]:
     for end, method in METHODS.items():
         data = [Data("affine-mnist", split, modalities=("original",)) for split in ("embedding", "test")]
         full = _digits(f"orbits/mnist-{end}", method, "table 2, affine MNIST", *data)
-        yield full
         small = _small(full, method, "source < 5000", "source < 62000")
-        yield small
         if end in COMPARED:
+            yield _mapped(full, pixels=end == "oj")
+            yield _mapped(small, pixels=end == "oj")
             yield from _compared(small)
+        else:
+            yield from (full, small)
     for end in ("oj", "ot", "oe", "ex", "st"):
         method = METHODS[end]
         data = [Data("even-odd", split, modalities=("original",)) for split in ("embedding", "evaluation")]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from setsup.experiments.orbits import presets, views
 from setsup.experiments.orbits.presets import COMPARED, PAPER
-from setsup.experiments.report import Claim, Column, Means, Report, Row
+from setsup.experiments.report import Claim, Column, HeatMap, Means, Report, Resplits, Row
 from setsup.experiments.report.criteria import has
 from setsup.experiments.report.report import Spread
 
@@ -53,6 +53,9 @@ _FACES: dict[str, dict[str, tuple[float, float | None]]] = {
     "AUC": {"ST": (0.99, None), "OJ": (0.95, 0.01), "EX": (0.89, 0.01), "OT": (0.92, 0.01), "OE": (0.87, 0.02)},
     "top-1": {"ST": (0.99, None), "OJ": (0.91, 0.01), "EX": (0.71, 0.04), "OT": (0.93, 0.02), "OE": (0.83, 0.02)},
 }
+_TRAINED_ON = Column("orbits", "orbits trained on", unit="orbits")
+_RESPLITS = Resplits(_KEY, "OJ")
+"""Figure 3, and the tests of table 2."""
 _SMALL = "half width, 5,000 orbits, 1,000 steps of 128 images: not the paper's size"
 
 
@@ -92,6 +95,7 @@ def _table(dataset: str, shows: str, published: dict[str, tuple[float, float]], 
         digits=3,
         references={"the paper": {(label, _KEY): value for label, value in published.items()}},
         claims=(_CLAIM,),
+        resplits=_RESPLITS,
     )
 
 
@@ -109,9 +113,13 @@ def _views(dataset: str, shows: str, evaluation: str, keys: tuple[str, ...], sma
         source=f"{'table 2' if published else 'the experiment on videos, which gives figures only,'} of {PAPER}",
         evaluations=(evaluation,),
         rows=tuple(Row(name, label) for label, name in rows.items() if name in _NAMES),
-        columns=tuple(Column(key) for key in keys),
+        columns=(*(Column(key) for key in keys), *((_TRAINED_ON,) if dataset == "video" else ())),
         digits=3,
         references={"the paper": said} if said else {},
+        resplits=_RESPLITS if dataset == "norb" else None,
+        heat=HeatMap("accuracy", _TRAINED_ON.key, "accuracy") if dataset == "video" else None,
+        x_label="labelled images per class" if dataset == "video" else "",
+        y_label="accuracy" if dataset == "video" else "",
     )
 
 
@@ -123,6 +131,25 @@ def _comparisons() -> Iterator[Row]:
         for name in _NAMES:
             if name.startswith(f"{small}-"):
                 yield Row(name, f"{_LABELS[end]} {name.removeprefix(f'{small}-').replace('-', ' ')}")
+
+
+def _maps(small: bool) -> Report:
+    end = "-small" if small else ""
+    return Report(
+        name=f"orbits/fig2{end}",
+        shows=f"t-SNE of orbits of digits, coloured by class and by orbit{', small' if small else ''}",
+        source=f"figure 2 of {PAPER}: images only{f'; {_SMALL}' if small else ''}",
+        evaluations=("map",),
+        rows=(
+            *(Row(f"orbits/mnist-{method}{end}", _LABELS[method]) for method in COMPARED),
+            Row(f"orbits/mnist-oj{end}", "pixels", "pixels: "),
+        ),
+        columns=(
+            Column("nearest: orbit", "nearest image: same orbit"),
+            Column("nearest: class", "nearest other orbit: same class"),
+        ),
+        digits=3,
+    )
 
 
 REPORTS = [
@@ -137,6 +164,7 @@ REPORTS = [
         )
         for small in (False, True)
     ),
+    *(_maps(small) for small in (False, True)),
     Report(
         name="orbits/compared-small",
         shows="what single settings change in small runs on affine MNIST",

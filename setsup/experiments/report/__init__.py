@@ -1,5 +1,5 @@
 """What a paper found compared with what runs found, and whether the paper's claims hold."""
 
-from setsup.experiments.report.report import Claim, Column, Criterion, Means, Report, Row, Spread
+from setsup.experiments.report.report import Claim, Column, Criterion, HeatMap, Means, Report, Resplits, Row, Spread
 
-__all__ = ["Claim", "Column", "Criterion", "Means", "Report", "Row", "Spread"]
+__all__ = ["Claim", "Column", "Criterion", "HeatMap", "Means", "Report", "Resplits", "Row", "Spread"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.experiments.report import Claim, Column, Report, Row, Spread
+from setsup.experiments.report.compare import compare
 from setsup.experiments.report.filled import Curve, FilledReport, Line, Verdict
 
 __all__ = ["Result", "fill"]
@@ -92,6 +93,7 @@ def fill(
         tuple(_test(claim, lines, seeds) for claim in report.claims),
         {line.row.label: f"setsup train {line.row.preset}" for line in lines if not line.run},
         tuple(dict.fromkeys(said)),
+        () if report.resplits is None else tuple(compare(report.resplits, lines)),
     )
 
 

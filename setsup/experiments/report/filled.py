@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from setsup.experiments.report import Claim, Column, Report, Row, Spread
+from setsup.experiments.report.resplits import Compared
 from setsup.experiments.runs.json_files import finite
 
 __all__ = ["Curve", "FilledReport", "Line", "Verdict"]
@@ -127,6 +128,8 @@ class FilledReport:
         Commands that run a row without a run on the published data, by its label.
     notes : tuple of str
         About runs that were left out.
+    compared : tuple of Compared
+        Rows over shared re-splits, of a report on these: once for each way to run that compares.
 
     """
 
@@ -137,6 +140,7 @@ class FilledReport:
     verdicts: tuple[Verdict, ...]
     commands: Mapping[str, str]
     notes: tuple[str, ...]
+    compared: tuple[Compared, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON; numbers that are not finite are null."""
@@ -151,6 +155,7 @@ class FilledReport:
             ],
             "rows": [self._row_dict(row) for row in report.rows],
             "claims": [verdict.to_dict() for verdict in self.verdicts],
+            "resplits": [compared.to_dict() for compared in self.compared],
             "notes": list(self.notes),
         }
 

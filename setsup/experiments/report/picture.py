@@ -8,7 +8,9 @@ from PIL import Image, ImageDraw
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.experiments.report import Column
+from setsup.experiments.report.boxes import boxes
 from setsup.experiments.report.filled import FilledReport, Line
+from setsup.experiments.report.heat import find_cells, heat
 from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
 from setsup.reports.page import INK, SOFT
 from setsup.reports.plots import bars, curves
@@ -30,8 +32,8 @@ _TEXTS: tuple[Style, Style] = ((22, INK), (20, SOFT))
 def draw_report(filled: FilledReport) -> Image.Image:
     """Plot a report.
 
-    Bars show values, with one chart for each way in which runs differ from the paper's setting; curves and images of
-    the runs follow, then what was not run, and the verdict on each claim.
+    Bars show values, with one chart for each way in which runs differ from the paper's setting; boxes over re-splits,
+    maps, curves and images of the runs follow, then what was not run, and the verdict on each claim.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def draw_report(filled: FilledReport) -> Image.Image:
     """
     check_arguments(draw_report, locals(), DataError)
     blocks = [_lines(f"{filled.report.name}: {filled.report.shows}\n{filled.report.source}", _TITLES)]
-    charts = [*_bar_charts(filled), *_curve_charts(filled)]
+    charts = [*_bar_charts(filled), *_box_charts(filled), *_heat_charts(filled), *_curve_charts(filled)]
     blocks += _side_by_side(charts)
     for line in filled.lines:
         blocks += _pictures(line, many=len(filled.report.rows) > 1)
@@ -68,6 +70,9 @@ def draw_report(filled: FilledReport) -> Image.Image:
         blocks.append(_lines(f"not measured: {'; '.join(unmeasured)}", _TEXTS))
     for verdict in filled.verdicts:
         blocks.append(_lines("\n".join(verdict.lines), _TEXTS))
+    for compared in filled.compared:
+        if compared.lines:
+            blocks.append(_lines("\n".join(compared.lines), _TEXTS))
     width = max(block.width for block in blocks) + 2 * _MARGIN
     height = sum(block.height + _GAP for block in blocks) - _GAP + 2 * _MARGIN
     sheet = Image.new("RGB", (width, height), "white")
@@ -118,7 +123,7 @@ def _parts(filled: FilledReport) -> Mapping[tuple[str, str], list[Column]]:
     several = len(filled.report.evaluations) > 1
     found: dict[tuple[str, str], list[Column]] = {}
     for column in filled.columns:
-        if column.at is None:
+        if column.at is None and (filled.report.heat is None or column.key != filled.report.heat.key):
             title = column.key.partition(": ")[0] if several else ""
             found.setdefault((title, column.unit or filled.report.unit), []).append(column)
     return found
@@ -147,8 +152,43 @@ def _seeds(lines: Sequence[Line], filled: FilledReport) -> str:
     return words.pop() if len(words) == 1 else ""
 
 
+def _box_charts(filled: FilledReport) -> list[Image.Image]:
+    """A box for each row over re-splits."""
+    charts = []
+    for compared in filled.compared:
+        reference = compared.resplits.reference
+        starred = f"; * differs from {reference}" if compared.stars else ""
+        resplits = max(map(len, compared.accuracies.values()))
+        heads = [f"{resplits:,} re-splits, means over seeds{starred}", compared.on]
+        unit = filled.report.unit or compared.resplits.key
+        names = {
+            label: f"{label}{compared.stars.get(label, '')}\nn = {compared.seeds[label]}"
+            for label in compared.accuracies
+        }
+        samples = {names[label]: found for label, found in compared.accuracies.items()}
+        charts.append(boxes(samples, unit=unit, title=", ".join(filter(None, heads))))
+    return charts
+
+
+def _heat_charts(filled: FilledReport) -> list[Image.Image]:
+    """A map for each row that has one, with the same colours for the same values."""
+    maps = find_cells(filled)
+    heat_map, report = filled.report.heat, filled.report
+    known = [
+        value for cells in maps.values() for row in cells.values() for value in row.values() if math.isfinite(value)
+    ]
+    if heat_map is None or not known:
+        return []
+    names = {column.key: column.name for column in filled.columns}
+    how = {"x_label": report.x_label, "y_label": names[heat_map.key]}
+    limits = min(known), max(known)
+    return [heat(cells, limits, title=f"{label}: {heat_map.label}", **how) for label, cells in maps.items()]
+
+
 def _curve_charts(filled: FilledReport) -> list[Image.Image]:
     report = filled.report
+    if report.resplits is not None:
+        return []  # numbers of re-splits have no order
     labels = {column.key: column.name for column in filled.columns}
     ceilings = {column.name: column.ceiling for column in filled.columns if column.ceiling is not None}
     charts = []

@@ -7,7 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Claim", "Column", "Criterion", "Means", "Reference", "Report", "Row", "Spread", "reference_words"]
+__all__ = [
+    "Claim",
+    "Column",
+    "Criterion",
+    "HeatMap",
+    "Means",
+    "Reference",
+    "Report",
+    "Resplits",
+    "Row",
+    "Spread",
+    "reference_words",
+]
 
 
 class Spread(NamedTuple):
@@ -96,6 +108,43 @@ class Column:
         return self.label or self.key
 
 
+@dataclass(frozen=True, slots=True)
+class Resplits:
+    """Rows are compared over re-splits that they share, one value a re-split.
+
+    Attributes
+    ----------
+    key : str
+        Of the curve of an evaluation with the numbers of re-splits and the values.
+    reference : str
+        Label of the row that the others are tested against by paired t-tests; without it there are no tests.
+
+    """
+
+    key: str
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """A curve of each run against one of its values: a map for each row, with a line for each value.
+
+    Attributes
+    ----------
+    curve : str
+        Its name in the evaluation.
+    key : str
+        Of the column with the value, such as a number of orbits.
+    label : str
+        Of the cells.
+
+    """
+
+    curve: str
+    key: str
+    label: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A statement of the paper, and the criterion for it.
@@ -147,6 +196,10 @@ class Report:
         source: ``"the paper"`` and others. Rows by their labels, columns by their keys.
     claims : tuple of Claim
         What the paper says about them.
+    resplits : Resplits, optional
+        Curves over re-splits: boxes in place of curves, and paired tests.
+    heat : HeatMap, optional
+        Map of a curve over runs that differ in their data.
     x_label, y_label : str
         Of the axes of curves; the vertical one has the unit by default.
     log_x : bool
@@ -164,6 +217,8 @@ class Report:
     digits: int = 2
     references: Mapping[str, Mapping[tuple[str, str], Reference]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
+    resplits: Resplits | None = None
+    heat: HeatMap | None = None
     x_label: str = ""
     y_label: str = ""
     log_x: bool = False

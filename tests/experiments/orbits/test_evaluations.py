@@ -155,6 +155,7 @@ def test_sample_complexity_equals_direct_calls_and_keeps_its_parts(
     expected = evaluation.accuracy_over_labels(points, labels, drawn, (1, 4))
     assert found.curves["accuracy"] == ([1, 4], pytest.approx(expected.mean(axis=0)))
     assert [found.curves[f"resample {row}"][1] for row in range(3)] == expected.tolist()
+    assert found.values["orbits"] == len(np.unique(number(some.dataset.factors, ("object", "light"))))
     assert found.values["4 labels"] == expected[:, 1].mean()
     assert found.values["1 label: spread"] == pytest.approx(expected[:, 0].std(ddof=1))
     monkeypatch.setattr(evaluation, "accuracy_over_labels", None)
