@@ -13,26 +13,26 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-THREE = ("oj", "ot", "ex")
+from setsup.experiments.orbits.presets import COMPARED
 
 RUNS = [
-    *((f"mnist-{end}-small", seed) for seed in range(3) for end in THREE),
-    *((f"mnist-{end}-small", 0) for end in ("st", "oe", "ae", "st-stn", "ot-stn")),
+    *((f"mnist-{end}-small", seed) for seed in range(3) for end in (*COMPARED, "oe")),
+    *((f"mnist-{end}-small", 0) for end in ("st", "ae", "st-stn", "ot-stn")),
     *((f"even-odd-{end}-small", 0) for end in ("oj", "ot", "ex", "st")),
     *(
         (f"mnist-{end}-small-{name}", seed)
         for name in ("shift-6", "orbits-20000")
         for seed in range(3)
-        for end in THREE
+        for end in COMPARED
     ),
     *((f"mnist-oj-small-{name}", seed) for name in ("switches", "rectified-more") for seed in range(3)),
-    *((f"mnist-{end}-small-{name}", seed) for name in ("batch", "steps-250") for seed in range(3) for end in THREE),
+    *((f"mnist-{end}-small-{name}", seed) for name in ("batch", "steps-250") for seed in range(3) for end in COMPARED),
     *((f"mnist-{end}-small-raw-code", seed) for seed in range(3) for end in ("oj", "ot")),
     *(
         (f"mnist-{end}-small-{name}", seed)
         for name in ("width-full", "steps-4000")
         for seed in range(3)
-        for end in THREE
+        for end in COMPARED
     ),
 ]
 """Presets and seeds, in order of importance."""

@@ -101,7 +101,7 @@ def _small(preset: Preset, method: Method, where: str, tested: str) -> Preset:
         sampler=sampler,
         method=replace(preset.method, channels=(8, 16, 32, 64)),  # type: ignore[type-var]
         steps=1_000,
-        seeds=3 if preset.name in [f"orbits/mnist-{end}" for end in COMPARED] else 1,
+        seeds=3 if preset.name in [f"orbits/mnist-{end}" for end in (*COMPARED, "oe")] else 1,
         checkpoint_every=200,
     )
 
