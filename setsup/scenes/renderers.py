@@ -9,8 +9,10 @@ where ``Tracer`` is a class as :class:`setsup.scenes.Renderer` describes, made w
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError, LibraryError, near, need
@@ -51,13 +53,16 @@ class RendererState:
     why: str = ""
 
 
-def renderer(name: str = "auto") -> Renderer:
+def renderer(name: str = "auto", *, supersample: int = 1) -> Renderer:
     """Make a renderer.
 
     Parameters
     ----------
     name : str
         ``"embree"``, ``"gl"``, ``"pyrender"``, another package's, or ``"auto"`` for what :func:`choose` chooses.
+    supersample : int
+        Colours are averages over n × n samples of each pixel, 1 to 16; depth and all other geometry stay those of the
+        pixels' centres. ``embree`` and ``gl`` can; ``pyrender`` has four samples always.
 
     Returns
     -------
@@ -67,11 +72,14 @@ def renderer(name: str = "auto") -> Renderer:
     Raises
     ------
     DataError
-        When there is no such renderer, it cannot be imported, or none works on this machine (for ``"auto"``).
+        When there is no such renderer, it cannot be imported, none works on this machine (for ``"auto"``), or it cannot
+        supersample.
+    SetsupError
+        When the number of samples is out of range.
 
     Examples
     --------
-    >>> renderer("embree").name
+    >>> renderer("embree", supersample=2).name
     'embree'
     >>> renderer("embre")
     Traceback (most recent call last):
@@ -86,7 +94,7 @@ def renderer(name: str = "auto") -> Renderer:
     known = _entries()
     if name not in known:
         raise DataError(f"there is no renderer {name!r}{near(name, [*known, 'auto'])}")
-    return _made(known[name])
+    return _made(known[name], {} if supersample == 1 else {"supersample": supersample})
 
 
 def choose() -> RendererState:
@@ -195,11 +203,13 @@ def _state(entry: EntryPoint) -> RendererState:
     return RendererState(entry.name, True, detail, "software" not in detail)
 
 
-def _made(entry: EntryPoint) -> Renderer:
+def _made(entry: EntryPoint, options: Mapping[str, int]) -> Renderer:
+    made: Any = _class(entry)
     try:
-        found = _class(entry)()
+        found = made(**options)
     except TypeError as error:
-        raise DataError(f"{_said(entry)} cannot be made without arguments: {error}") from error
+        how = f"with {' and '.join(options)}; leave it out, or name embree or gl" if options else "without arguments"
+        raise DataError(f"{_said(entry)} cannot be made {how}: {error}") from error
     if not isinstance(found, Renderer):
         raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
     return found

@@ -12,6 +12,7 @@ from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.recipes import (
     RecipeOptions,
     build_recipe,
+    build_renderer,
     build_table,
     list_recipes,
     need_rendering,
@@ -66,7 +67,7 @@ def run(options: Any) -> int:
     from setsup.reports import match_sheet
 
     recipe = build_recipe(options)
-    dataset = RenderedDataset(recipe, build_table(recipe, options), options.renderer)
+    dataset = RenderedDataset(recipe, build_table(recipe, options), build_renderer(options))
     rows = PixelPairSampler(dataset, pairs=options.draws, seed=options.seed)[0].indices
     order = np.argsort(rows[:, 0], kind="stable")  # scenes are built once where their pairs follow one another
     images = dataset.fetch(rows[order], ["image"])["image"]

@@ -13,6 +13,7 @@ from setsup_cli.parsing.arguments import flag, option
 from setsup_cli.parsing.recipes import (
     RecipeOptions,
     build_recipe,
+    build_renderer,
     build_table,
     list_recipes,
     need_rendering,
@@ -83,12 +84,12 @@ def run(options: Any) -> int:
     recipe = build_recipe(options)
     rows = build_table(recipe, options)
     if options.matches is None:
-        dataset = RenderedDataset(recipe, rows, options.renderer)
+        dataset = RenderedDataset(recipe, rows, build_renderer(options))
     else:
         from setsup.correspondence import RenderedPairs, pair_table
 
         views = pair_table(recipe, options.matches, factors=rows, seed=options.seed)
-        dataset = RenderedPairs(recipe, views, options.renderer)
+        dataset = RenderedPairs(recipe, views, build_renderer(options))
     before = 0
 
     def on_start(layout: "Layout", there: int) -> None:

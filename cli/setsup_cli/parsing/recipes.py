@@ -16,9 +16,17 @@ from setsup_cli.parsing.source import assignments
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
-    from setsup.scenes import Mesh, Recipe
+    from setsup.scenes import Mesh, Recipe, Renderer
 
-__all__ = ["RecipeOptions", "build_recipe", "build_table", "list_recipes", "need_rendering", "resolve_options"]
+__all__ = [
+    "RecipeOptions",
+    "build_recipe",
+    "build_renderer",
+    "build_table",
+    "list_recipes",
+    "need_rendering",
+    "resolve_options",
+]
 
 _METAVARS = {"size": "HEIGHT WIDTH", "count": "MIN MAX"}
 
@@ -47,6 +55,9 @@ class RecipeOptions(Common):
     renderer: Annotated[
         str, option("NAME", "Renderer: embree, gl, pyrender, or auto for the fastest on this machine.")
     ] = "auto"
+    supersample: Annotated[
+        int, option("N", "Average colours over N x N samples per pixel; depth and all else stay those of its centre.")
+    ] = 1
 
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
@@ -198,6 +209,14 @@ def need_rendering(options: Any, rays: str | None = None) -> None:
     if rays or options.recipe == "room":
         need_rays(rays or "rooms need")  # furniture is placed by rays
     need_renderer(options.renderer)
+
+
+def build_renderer(options: Any) -> "str | Renderer":
+    """Renderer that options name: a name, which other processes look up, or an object where it has options."""
+    from setsup.scenes import renderer
+
+    found: str = options.renderer
+    return found if options.supersample == 1 else renderer(found, supersample=options.supersample)
 
 
 def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
