@@ -24,6 +24,7 @@ pytest.importorskip("embreex")
 
 from setsup.scenes.recipes import ObjectView, Shapes3D
 from setsup_cli.commands.render import _what
+from setsup_renderers.embree import EmbreeRenderer
 
 Run = Callable[..., Any]
 FEW = ["--size", 16, 24, "--renderer", "embree", "--where", "floor_hue == 0.1 and wall_hue == 0.6 and object_hue == 0"]
@@ -92,6 +93,23 @@ def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) ->
     for name, array in dataset.fetch(rows).items():
         np.testing.assert_array_equal(drawn.fetch(rows, [name])[name], array)
     assert drawn.factors.fingerprint == dataset.factors.fingerprint
+
+
+def test_colours_are_averaged_and_geometry_is_that_of_centres(setsup: Run) -> None:
+    assert setsup("render", "shapes3d", *FEW, "--out", "plain").code == 0
+    found = setsup("render", "shapes3d", *FEW, "--out", "fine", "--supersample", 3)
+    assert (found.code, found.err) == (0, "")
+    plain, fine = open_rendered(Path("plain")), open_rendered(Path("fine"))
+    assert (plain.renderer_name, fine.renderer_name) == ("embree", "embree supersample=3")
+    rows = np.arange(0, len(plain), 7)
+    one, other = plain.fetch(rows), fine.fetch(rows)
+    for name in ("depth", "normals", "instances", "triangles"):
+        assert np.array_equal(one[name], other[name])
+    exact = RenderedDataset(Shapes3D(size=(16, 24)), plain.factors, EmbreeRenderer(supersample=3))
+    assert np.array_equal(other["image"], exact.fetch(rows, ["image"])["image"])
+    assert (one["image"] != other["image"]).any()
+    again = setsup("render", "shapes3d", *FEW, "--out", "fine", "--supersample", 2)
+    refused(again, "another renderer")
 
 
 def test_what_is_large_says_how_to_have_less() -> None:
