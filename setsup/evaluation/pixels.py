@@ -1,0 +1,153 @@
+"""What features of pixels say: where a pixel is seen in another view, which object it shows, and where edges are."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, imported
+
+__all__ = ["NearestPixels", "edge_pixels", "nearest_pixels", "separation"]
+
+Reals = npt.NDArray[np.float64]
+Truths = npt.NDArray[np.bool_]
+
+_CHUNK = 4096  # candidates at a time
+
+
+class NearestPixels(NamedTuple):
+    """Pixels that :func:`nearest_pixels` finds.
+
+    Attributes
+    ----------
+    places : (q, 2) int64
+        x and y.
+    distances : (q,) float64
+        Euclidean, of features.
+
+    """
+
+    places: npt.NDArray[np.int64]
+    distances: Reals
+
+
+def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPixels:
+    """Find the pixel of an image with the nearest feature.
+
+    All pixels are candidates. Of equally near ones the first counts, row after row.
+
+    Parameters
+    ----------
+    queries : (q, D) float
+        Features of pixels, of another view.
+    features : (h, w, D) float
+        Of all pixels of the image.
+
+    Returns
+    -------
+    NearestPixels
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree, or the image has no pixel.
+
+    Examples
+    --------
+    >>> image = np.arange(6.0).reshape(2, 3, 1)
+    >>> nearest_pixels([[4.2], [0.0]], image).places.tolist()
+    [[1, 1], [0, 0]]
+
+    """
+    wanted, candidates = (np.asarray(one, dtype=np.float64) for one in (queries, features))
+    if wanted.ndim != 2 or candidates.ndim != 3 or wanted.shape[1] != candidates.shape[2] or not candidates.size:
+        raise DataError(
+            f"queries are (q, D) and features (h, w, D), not {wanted.shape} and {candidates.shape}: give the features "
+            "of some pixels, and the map of another view"
+        )
+    width = candidates.shape[1]
+    flat = candidates.reshape(-1, candidates.shape[2])
+    middle = flat.mean(axis=0)  # differences of large squares would be rounded
+    wanted, flat = wanted - middle, flat - middle
+    lengths = np.square(flat).sum(axis=1)
+    best, place = np.full(len(wanted), np.inf), np.zeros(len(wanted), dtype=np.int64)
+    for start in range(0, len(flat), _CHUNK):
+        apart = lengths[start : start + _CHUNK] - 2 * (wanted @ flat[start : start + _CHUNK].T)
+        first = apart.argmin(axis=1)
+        found = np.take_along_axis(apart, first[:, None], axis=1)[:, 0]
+        nearer = found < best
+        best[nearer], place[nearer] = found[nearer], first[nearer] + start
+    distances = np.linalg.norm(wanted - flat[place], axis=1)
+    return NearestPixels(np.stack([place % width, place // width], axis=1), distances)
+
+
+def edge_pixels(instances: npt.ArrayLike, depth: npt.ArrayLike, *, change: float = 0.05) -> Truths:
+    """Pixels beside one, above, below, left or right, of another instance, or of a depth that differs by more.
+
+    Parameters
+    ----------
+    instances : (h, w) integers
+        What is seen at each pixel.
+    depth : (h, w) float, metres
+        How far away; 0 where there is nothing.
+    change : float
+        Share of the smaller of two depths by which these differ at an edge.
+
+    Returns
+    -------
+    (h, w) bool
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree.
+
+    Examples
+    --------
+    >>> edge_pixels([[0, 0, 1, 1]], [[1.0, 1.0, 1.0, 1.2]]).tolist()
+    [[False, True, True, True]]
+
+    """
+    numbers, far = np.asarray(instances), np.asarray(depth, dtype=np.float64)
+    if numbers.ndim != 2 or numbers.shape != far.shape:
+        raise DataError(f"instances and depth are (h, w) of one view, not {numbers.shape} and {far.shape}")
+    found = np.zeros(numbers.shape, dtype=np.bool_)
+    for first, second in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
+        near = np.minimum(far[first], far[second])
+        changes = (numbers[first] != numbers[second]) | (np.abs(far[first] - far[second]) > change * near)
+        found[first] |= changes
+        found[second] |= changes
+    return found
+
+
+def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
+    """Area under the ROC curve of telling true cases from others by a value that is larger for true ones.
+
+    Parameters
+    ----------
+    values : (n,) float
+        Of each case.
+    truths : (n,) bool
+        What is so.
+
+    Returns
+    -------
+    float
+        1 where all true cases have larger values, 0.5 by chance; NaN where all cases are alike.
+
+    Raises
+    ------
+    SetsupError
+        When scikit-learn is not installed.
+
+    Examples
+    --------
+    >>> separation([0.1, 0.4, 0.35, 0.8], [False, False, True, True])
+    0.75
+
+    """
+    metrics: Any = imported("sklearn.metrics", "train")
+    true = np.asarray(truths, dtype=np.bool_)
+    if true.all() or not true.any():
+        return float("nan")
+    return float(metrics.roc_auc_score(true, np.asarray(values, dtype=np.float64)))
