@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         peak_signal_to_noise,
     )
     from setsup.evaluation.paired import PairedTest, paired_tests
+    from setsup.evaluation.pixels import NearestPixels, edge_pixels, nearest_pixels, separation
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
     from setsup.evaluation.projection import Components, principal_components
@@ -45,6 +46,7 @@ __all__ = [
     "Distances",
     "Information",
     "LinearProbe",
+    "NearestPixels",
     "NetworkProbes",
     "OrbitDistances",
     "PairedTest",
@@ -62,6 +64,7 @@ __all__ = [
     "draw_labelled",
     "draw_parts",
     "draw_resamples",
+    "edge_pixels",
     "factor_vae",
     "identity_retrieval",
     "linear_classifier",
@@ -73,6 +76,7 @@ __all__ = [
     "mine",
     "modularity",
     "nearest",
+    "nearest_pixels",
     "neighbour_information",
     "network_probes",
     "noise_scale",
@@ -86,6 +90,7 @@ __all__ = [
     "probe_information",
     "ridge_probe",
     "sap",
+    "separation",
     "shared_keys",
     "tsne_map",
     "umap_map",
@@ -103,6 +108,7 @@ if not TYPE_CHECKING:
         "neighbours": ("neighbour_information",),
         "one_shot": ("one_shot_accuracy",),
         "paired": ("PairedTest", "paired_tests"),
+        "pixels": ("NearestPixels", "edge_pixels", "nearest_pixels", "separation"),
         "orbits": (
             "CanonicalRetrieval",
             "Distances",

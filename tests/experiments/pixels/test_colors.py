@@ -152,6 +152,7 @@ def test_the_grid_of_presets_and_its_report() -> None:
     )
 
 
+@pytest.mark.long("trainings")
 def test_from_training_to_the_report(digits: Path, tmp_path: Path) -> None:
     preset = smoke(find_preset("pixels/colors-inf-030-small"))
     run = train(preset, tmp_path / "run", root=digits, config=RunConfig(workers=0))

@@ -1,0 +1,77 @@
+"""Settings of single-pixel contrast in 3D: pairs of views of rooms, and what is random in them."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from setsup.correspondence.pair_sampler import PixelPairSampler
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.loading.batch import Transform
+
+__all__ = ["RoomPairs", "Views"]
+
+_SMOKE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Views:
+    """Two views of each of some scenes per step; see :class:`setsup.correspondence.PixelPairSampler`.
+
+    Attributes
+    ----------
+    pairs : int
+        Pairs of views per step.
+
+    """
+
+    pairs: int = 32
+
+    def build(self, dataset: "Dataset", seed: int) -> PixelPairSampler:
+        """Build the sampler of a run."""
+        return PixelPairSampler(dataset, pairs=self.pairs, seed=seed)
+
+    def shrunk(self) -> "Views":
+        """At most two pairs."""
+        return replace(self, pairs=min(self.pairs, _SMOKE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomPairs:
+    """One window of both views, colours of each view by itself, and a partner for every pixel.
+
+    See the recipe ``oxels-3d`` and :class:`setsup.loading.transforms.SpatialPairs`.
+
+    Attributes
+    ----------
+    size : int
+        Side of the window, pixels.
+    keep : float
+        Share of the pixels that are traced; others have a random partner.
+    match : {"stored", "traced"}
+        Whether partners are read from a folder of ``setsup render --matches``, or traced in the scenes.
+    colors : bool
+        Whether colours are changed.
+
+    """
+
+    size: int = 256
+    keep: float = 0.125
+    match: Literal["stored", "traced"] = "stored"
+    colors: bool = True
+
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform of a run."""
+        from setsup.correspondence import stored
+        from setsup.correspondence.view_pairs import traced
+        from setsup.loading.transforms import Compose, SpatialPairs, recipe
+
+        match = stored if self.match == "stored" else traced
+        if not self.colors:
+            return SpatialPairs(dataset, self.size, self.keep, match=match, seed=seed)
+        return Compose(
+            [
+                recipe("oxels-3d", seed=seed, size=self.size),
+                SpatialPairs(dataset, keep=self.keep, match=match, seed=seed),
+            ]
+        )
