@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         peak_signal_to_noise,
     )
     from setsup.evaluation.paired import PairedTest, paired_tests
-    from setsup.evaluation.pixels import NearestPixels, edge_pixels, nearest_pixels, separation
+    from setsup.evaluation.pixels import NearestPixels, edge_pixels, mutual_pixels, nearest_pixels, separation
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
     from setsup.evaluation.projection import Components, principal_components
@@ -75,6 +75,7 @@ __all__ = [
     "mig",
     "mine",
     "modularity",
+    "mutual_pixels",
     "nearest",
     "nearest_pixels",
     "neighbour_information",
@@ -108,7 +109,7 @@ if not TYPE_CHECKING:
         "neighbours": ("neighbour_information",),
         "one_shot": ("one_shot_accuracy",),
         "paired": ("PairedTest", "paired_tests"),
-        "pixels": ("NearestPixels", "edge_pixels", "nearest_pixels", "separation"),
+        "pixels": ("NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "separation"),
         "orbits": (
             "CanonicalRetrieval",
             "Distances",

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.errors import DataError, imported
 
-__all__ = ["NearestPixels", "edge_pixels", "nearest_pixels", "separation"]
+__all__ = ["NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "separation"]
 
 Reals = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
@@ -79,6 +80,54 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
         best[nearer], place[nearer] = found[nearer], first[nearer] + start
     distances = np.linalg.norm(wanted - flat[place], axis=1)
     return NearestPixels(np.stack([place % width, place // width], axis=1), distances)
+
+
+def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4, back: float = 2.0) -> PixelPairs:
+    """Match pixels of two images by their features, and keep those that are matched back to where they came from.
+
+    Parameters
+    ----------
+    first, second : (h, w, D) float
+        Features of all pixels of two images, which may differ in size.
+    step : int
+        Every so many pixels, in x and in y, one of the first image is matched.
+    back : float, pixels
+        How far the match of a match may be from the pixel.
+
+    Returns
+    -------
+    PixelPairs
+        ``points1`` and ``points2``, all of the status VISIBLE; ``xyz`` is NaN and ``instance`` -1.
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree.
+
+    Examples
+    --------
+    >>> image = np.random.default_rng(0).normal(size=(8, 12, 5))
+    >>> found = mutual_pixels(image, np.roll(image, 2, axis=1), step=4)
+    >>> (found.points2 - found.points1)[:2].tolist()
+    [[2.0, 0.0], [2.0, 0.0]]
+
+    """
+    one, other = (np.asarray(features, dtype=np.float64) for features in (first, second))
+    if one.ndim != 3 or other.ndim != 3 or one.shape[2] != other.shape[2]:
+        raise DataError(f"features of two images are (h, w, D) with one D, not {one.shape} and {other.shape}")
+    across, down = (np.arange(min(step // 2, side - 1), side, step) for side in (one.shape[1], one.shape[0]))
+    grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
+    there = nearest_pixels(one[grid[:, 1], grid[:, 0]], other).places
+    again = nearest_pixels(other[there[:, 1], there[:, 0]], one).places
+    kept = np.hypot(*(again - grid).T) <= back
+    count = int(kept.sum())
+    return PixelPairs(
+        grid[kept].astype(np.float64),
+        there[kept].astype(np.float64),
+        np.full((count, 3), np.nan),
+        np.full(count, -1),
+        np.full(count, int(Status.VISIBLE), dtype=np.uint8),
+    )
 
 
 def edge_pixels(instances: npt.ArrayLike, depth: npt.ArrayLike, *, change: float = 0.05) -> Truths:

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 from setsup.errors import DataError
-from setsup.evaluation.pixels import edge_pixels, nearest_pixels, separation
+from setsup.evaluation.pixels import edge_pixels, mutual_pixels, nearest_pixels, separation
 
 
 @pytest.mark.parametrize(("height", "width", "size"), [(7, 9, 3), (80, 70, 5), (1, 6, 1)])
@@ -38,6 +38,28 @@ def test_features_far_from_zero_are_told_apart() -> None:
     found = nearest_pixels([features[y, x] for x, y in wanted], features)
     assert found.places.tolist() == [list(place) for place in wanted]
     assert found.distances.max() < 1e-8
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_matches_that_come_back_are_those_of_loops(step: int) -> None:
+    dice = np.random.default_rng(step)
+    first, second = dice.normal(size=(9, 12, 2)), dice.normal(size=(8, 10, 2))
+
+    def nearest(feature: np.ndarray, image: np.ndarray) -> tuple[int, int]:
+        apart = np.square(image - feature).sum(-1)
+        y, x = np.unravel_index(apart.argmin(), apart.shape)
+        return int(x), int(y)
+
+    wanted = []
+    for y in range(step // 2, 9, step):
+        for x in range(step // 2, 12, step):
+            there = nearest(first[y, x], second)
+            again = nearest(second[there[1], there[0]], first)
+            if np.hypot(again[0] - x, again[1] - y) <= 2:
+                wanted.append(((x, y), there))
+    found = mutual_pixels(first, second, step=step)
+    assert [(tuple(a), tuple(b)) for a, b in zip(found.points1.tolist(), found.points2.tolist(), strict=True)] == wanted
+    assert found.visible.all()
 
 
 def test_edges_are_those_of_a_loop() -> None:

@@ -1,5 +1,6 @@
 """``setsup pairs``: renders pairs of views and plots pixel correspondences."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from setsup.errors import DataError
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise_command
+from setsup_cli.encoders import pixel_matches
 from setsup_cli.output import say, show_json, show_table
+from setsup_cli.parsing import recipes
 from setsup_cli.parsing.arguments import option
+from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.recipes import (
     RecipeOptions,
     build_recipe,
@@ -16,7 +20,6 @@ from setsup_cli.parsing.recipes import (
     build_table,
     list_recipes,
     need_rendering,
-    resolve_options,
 )
 from setsup_cli.parsing.values import check_image
 from setsup_cli.places import Force, moved, write_image
@@ -30,7 +33,8 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 HELP = """\
 Example: `setsup pairs room`. A PixelPairSampler draws each scene equally often, and two different views of it. Pixels
 of the first view are traced to the scene and on to the second; occluded pixels are plotted apart. `setsup render RECIPE
---matches N` writes such pairs with the partner of every pixel."""
+--matches N` writes such pairs with the partner of every pixel. `setsup pairs --run RUN IMAGE1 IMAGE2` shows the matches
+that a trained network finds between two images; `setsup pairs --run --help` lists its options."""
 
 _WITHOUT_FILES = ("room", "shapes3d")
 """Recipes that need no file."""
@@ -48,8 +52,17 @@ class Options(RecipeOptions):
     force: Force = False
 
 
+def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
+    """Options of learned matches, or those of the recipe that words name."""
+    if any(word.partition("=")[0] == "--run" for word in words):
+        return pixel_matches.SUBCOMMAND
+    return recipes.resolve_options(subcommand, words)
+
+
 def run(options: Any) -> int:
     """Plot pairs of views and their matches, and print the number of pixels of each status."""
+    if isinstance(options, pixel_matches.Options):
+        return pixel_matches.run(options)
     if options.recipe is None:
         list_recipes(HELP, options.json)
         advise_command(options, ["setsup", "pairs", "room"])

@@ -1,0 +1,128 @@
+"""``setsup pairs --run``: pixels of two images that a trained network takes for the same place."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError, need
+from setsup.files.expand_user import expanded
+from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import Common, Device
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.parser import Subcommand
+from setsup_cli.parsing.values import check_image
+from setsup_cli.places import Force, moved, write_image
+from setsup_cli.runs import check_device, opened
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["SUBCOMMAND", "Options", "run"]
+
+HELP = """\
+Pixels of a grid over the first image are matched to the nearest feature in the second, and back; those that come back
+to within two pixels are drawn as lines. Below, the sheet shows how near the features of the second image are to that of
+one pixel. Example: `setsup pairs --run runs/pixels/rooms-small/seed-0 left.png right.png --pixel 120 80`."""
+
+_MULTIPLE = 32  # of which both sides of an image are, so that networks can halve them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options with a run."""
+
+    images: Annotated[tuple[Path, ...], declared("IMAGE1 IMAGE2", "Two images that show the same things.")] = field(
+        kw_only=False
+    )
+    run: Annotated[Path, declared("RUN", "Folder of a run whose method gives every pixel a feature.")]
+    height: Annotated[int, declared("N", "Height in pixels to which both images are resized, a multiple of 32.")] = 192
+    pixel: Annotated[
+        tuple[int, int] | None,
+        declared("X Y", "Pixel of the first image, as resized, of which distances are shown.", "the middle"),
+    ] = None
+    lines: Annotated[int, declared("N", "Number of lines, at most.")] = 24
+    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
+    device: Device = None
+    out: Annotated[Path, declared("FILE", "Output image.", alias="-o")] = Path("setsup-pairs.png")
+    force: Force = False
+
+
+SUBCOMMAND = Subcommand("pairs", Options, HELP, "--run")
+
+
+def run(options: Options) -> int:
+    """Match, print and draw."""
+    need("features of pixels need", "torch", "lightning")
+    from PIL import Image
+
+    from setsup.evaluation.pixels import mutual_pixels
+    from setsup.experiments import load_trained
+    from setsup.reports.pixel_matches import pixel_match_sheet
+
+    if len(options.images) != 2:
+        raise DataError(f"two images are matched, not {len(options.images)}: `setsup pairs --run RUN IMAGE1 IMAGE2`")
+    if options.lines < 1:
+        raise DataError(f"--lines is 1 or more, not {options.lines}")
+    if options.height < _MULTIPLE or options.height % _MULTIPLE:
+        raise DataError(f"--height is a multiple of {_MULTIPLE}, not {options.height}")
+    out = expanded(options.out)
+    check_image(out)
+    check_device(options.device)
+    trained = load_trained(opened(options.run, options.preset), device=options.device)
+    views = []
+    for path in options.images:
+        try:
+            with Image.open(expanded(path)) as image:
+                views.append(_resized(image.convert("RGB"), options.height))
+        except OSError as error:
+            raise DataError(f"{path} is no image that can be read: {error}") from error
+    first, second = (_features(trained, view, str(options.run)) for view in views)
+    x, y = options.pixel or (views[0].shape[1] // 2, views[0].shape[0] // 2)
+    if not (0 <= x < views[0].shape[1] and 0 <= y < views[0].shape[0]):
+        size = f"{views[0].shape[1]} × {views[0].shape[0]}"
+        raise DataError(f"--pixel {x} {y} lies outside of the first image, which is resized to {size} pixels")
+    found = mutual_pixels(first, second)
+    distances = np.linalg.norm(second - first[y, x], axis=-1)
+    names = " and ".join(path.name for path in options.images)
+    title = f"{names}\nmatched by {options.run}"
+    sheet = pixel_match_sheet(views[0], views[1], found, (x, y), distances, title, shown=options.lines)
+    asked, out = out, write_image(sheet, out, force=options.force)
+    place = np.unravel_index(int(distances.argmin()), distances.shape)
+    about: dict[str, Any] = {
+        "matches": len(found),
+        "pixel": [x, y],
+        "nearest": [int(place[1]), int(place[0])],
+        "points1": found.points1.tolist(),
+        "points2": found.points2.tolist(),
+        "file": str(out),
+    }
+    if options.json:
+        show_json(about)
+        return 0
+    say(f"{len(found):,} pixels of a grid are matched both ways; pixel {x} {y} is nearest to {place[1]} {place[0]}")
+    for line in (*moved(asked, out), str(out)):
+        say(line)
+    return 0
+
+
+def _resized(image: "Image", height: int) -> npt.NDArray[np.uint8]:
+    """An image (height, w, 3) uint8 of about the same proportions, whose width is a multiple, too."""
+    width = max(_MULTIPLE, round(image.width * height / image.height / _MULTIPLE) * _MULTIPLE)
+    return np.array(image.resize((width, height)))
+
+
+def _features(trained: Any, view: npt.NDArray[np.uint8], name: str) -> npt.NDArray[np.float64]:
+    """Features (h, w, D) of all pixels."""
+    import torch
+
+    with torch.inference_mode():
+        image = torch.from_numpy(view).movedim(-1, 0)[None, None].to(trained.device)
+        found = trained.method.embed({"image": image})
+    if not isinstance(found, torch.Tensor) or tuple(found.shape[2:4]) != view.shape[:2]:
+        raise SetsupError(
+            f"the method of {name} does not give every pixel a feature: name a run of pixels/rooms-small or the like"
+        )
+    return found[0, 0].double().cpu().numpy()

@@ -1,0 +1,127 @@
+"""``setsup pairs --run``: what a trained network takes for the same place in two images."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("lightning")
+
+from PIL import Image
+
+from setsup.reports.pixel_matches import distance_map
+from tests.true_files import mnist
+
+Run = Callable[..., Any]
+
+METHOD = """
+from dataclasses import dataclass
+import lightning, torch
+from setsup.experiments import Data, Preset, Sets
+
+class Colors(lightning.LightningModule):
+    def __init__(self, whole):
+        super().__init__()
+        self.whole, self.weight = whole, torch.nn.Parameter(torch.ones(()))
+    def embed(self, batch):
+        maps = batch["image"].float().movedim(-3, -1) * self.weight
+        return maps if self.whole else maps.mean((-3, -2))
+    def training_step(self, batch, number):
+        return self.weight ** 2
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.0)
+
+@dataclass(frozen=True)
+class Settings:
+    whole: bool = True
+    def build(self, table, generator):
+        return Colors(self.whole)
+
+PRESETS = [
+    Preset(
+        name="mine/colors",
+        shows="colours",
+        data=Data("mnist", "train"),
+        sampler=Sets(inactive=("digit",), size=2),
+        method=Settings(),
+        steps=1,
+    )
+]
+"""
+
+OWN = ["--preset", "colors.py"]
+
+
+@pytest.fixture
+def images(tmp_path: Path, setsup: Run) -> Path:
+    """A picture of random colours, the same moved by 32 pixels, and runs whose features are the colours."""
+    mnist.write(tmp_path / "release")
+    (tmp_path / "colors.py").write_text(METHOD)
+    for name, more in (("maps", []), ("means", ["--method.whole", "false"])):
+        words = ["colors.py", "--out", name, "--root", "release", "--accelerator", "cpu", *more]
+        assert setsup("train", *words).code == 0
+    picture = np.random.default_rng(0).integers(0, 256, (64, 160, 3), dtype=np.uint8)
+    Image.fromarray(picture[:, :128]).save("left.png")
+    Image.fromarray(picture[:, 32:]).save("right.png")
+    return tmp_path
+
+
+def test_matches_are_those_of_a_shift(setsup: Run, images: Path) -> None:
+    words = [
+        "pairs",
+        "--run",
+        "maps/seed-0",
+        "left.png",
+        "right.png",
+        "--height",
+        64,
+        "--pixel",
+        50,
+        20,
+        "--json",
+        *OWN,
+    ]
+    found = setsup(*words).json
+    moved = np.array(found["points1"]) - np.array(found["points2"])
+    shared = np.array(found["points1"])[:, 0] >= 32
+    assert shared.sum() >= 16 * 24 - 4  # two pixels may have one colour by chance
+    assert (moved[shared] == [32, 0]).all()
+    assert (found["pixel"], found["nearest"]) == ([50, 20], [18, 20])
+    with Image.open(found["file"]) as sheet:
+        assert min(sheet.size) > 300
+
+
+def test_words_and_the_pixel_in_the_middle(setsup: Run, images: Path) -> None:
+    found = setsup("pairs", "--run", "maps/seed-0", "left.png", "right.png", "--height", 64, "-o", "sheet.png", *OWN)
+    assert found.code == 0, found.err
+    assert "matched both ways; pixel 64 32 is nearest to 32 32" in found.out
+    assert Path("sheet.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["maps/seed-0", "left.png"], "two images are matched, not 1"),
+        (["maps/seed-0", "left.png", "right.png", "--height", "50"], "--height is a multiple of 32, not 50"),
+        (["maps/seed-0", "left.png", "colors.py"], "colors.py is no image that can be read"),
+        (["maps/seed-0", "left.png", "right.png", "--height", "64", "--pixel", "128", "3"], "lies outside"),
+        (["means/seed-0", "left.png", "right.png", "--height", "64"], "does not give every pixel a feature"),
+        (["nowhere", "left.png", "right.png"], "nowhere"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(setsup: Run, images: Path, words: list[str], said: str) -> None:
+    found = setsup("pairs", "--run", *words, *OWN)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+    assert "Traceback" not in found.err
+
+
+def test_a_map_is_bright_where_features_are_near() -> None:
+    far = np.arange(12.0).reshape(3, 4)
+    found = distance_map(np.full((3, 4, 3), 100, np.uint8), far)
+    assert found[0, 0].tolist() == [255, 210, 60]
+    assert found[2, 3].tolist() == [35, 35, 35]
+    assert (np.diff(found[0, :, 0].astype(int)) < 0).all()
