@@ -62,6 +62,15 @@ def test_a_mask_is_as_if_its_images_were_not_there() -> None:
     assert triplet_loss(points, groups, mask=mask) == triplet_loss(points[mask], groups[mask])
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_halves_are_mined_as_they_are(dtype: "torch.dtype") -> None:
+    points = torch.randn(12, 3, generator=torch.Generator().manual_seed(2)).to(dtype)
+    groups = [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 3]
+    found = triplet_loss(points, torch.tensor(groups), margin=1.0)
+    assert found.dtype == dtype
+    assert found.item() == pytest.approx(by_loops(points.double(), groups, 1.0).item(), rel=0.05)
+
+
 def test_equal_distances() -> None:
     # on a square each neighbour of a corner is as far as the other: no negative is farther than the positive but one
     corners = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=torch.float64)

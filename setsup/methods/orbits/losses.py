@@ -80,23 +80,22 @@ def triplet_loss(
         raise SetsupError(f"negatives are one of {', '.join(get_args(Negatives))}, not {negatives!r}")
     here = groups >= 0 if mask is None else (groups >= 0) & mask
     distances = _squared_distances(embeddings)
-    same = groups[:, None] == groups
-    both = here[:, None] & here
-    positive = same & both
-    positive.fill_diagonal_(False)
+    same, both = groups[:, None] == groups, here[:, None] & here
+    others = (both & ~same).sum(1)
+    positive = same & both & (others > 0)[:, None]
+    anchor, near = positive.fill_diagonal_(False).nonzero(as_tuple=True)
     with torch.no_grad():
-        # each anchor's negatives in order of their distance, and how many it has; others come last
-        ordered, order = distances.masked_fill(same | ~both, torch.inf).sort(dim=1)
-        count = (both & ~same).sum(1, keepdim=True)
-        first = torch.searchsorted(ordered, distances.detach().contiguous(), right=True)
+        # each anchor's negatives in order of their distance; others come last
+        apart = distances.masked_fill(same | ~both, torch.inf)
+        order = _argsort(apart)
+        ordered = apart.gather(1, order)
+        first = _beyond(ordered, anchor, distances[anchor, near])
         if negatives == "random":
-            end = torch.searchsorted(ordered, distances.detach() + margin)
-            first = first + (torch.rand_like(distances) * (end - first).clamp(min=1)).long()
-        chosen = order.gather(1, torch.minimum(first, count - 1).clamp(min=0))
-        positive &= count > 0
-    terms = (distances + margin - distances.gather(1, chosen)).relu()
-    # a product would keep an infinite distance of a pair that is no triplet as nan
-    return torch.where(positive, terms, 0).sum() / positive.sum().clamp(min=1)
+            end = _beyond(ordered, anchor, distances[anchor, near] + margin, equal=True)
+            first = first + (torch.rand_like(distances[anchor, near]) * (end - first).clamp(min=1)).long()
+        chosen = order[anchor, torch.minimum(first, others[anchor] - 1)]
+    terms = (distances[anchor, near] + margin - distances[anchor, chosen]).relu()
+    return terms.sum() / max(len(terms), 1)
 
 
 def rectification_loss(rectified: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -131,4 +130,21 @@ def rectification_loss(rectified: Tensor, targets: Tensor, mask: Tensor | None =
 def _squared_distances(points: Tensor) -> Tensor:
     """Squared L2 distances of all pairs, (n, n); from 0 on."""
     lengths = points.square().sum(1)
-    return (lengths[:, None] + lengths - 2 * points @ points.T).clamp(min=0)
+    return (torch.addmm(lengths, points, points.T, alpha=-2) + lengths[:, None]).clamp(min=0)
+
+
+def _argsort(values: Tensor) -> Tensor:
+    """Order of each row (n, n); on a CPU by numpy, which sorts eight times as fast as torch and has no bfloat16."""
+    if values.device.type != "cpu":
+        return values.argsort(dim=1)
+    exact = values if values.dtype == torch.float64 else values.float()
+    return torch.from_numpy(exact.numpy().argsort(axis=1))
+
+
+def _beyond(ordered: Tensor, rows: Tensor, values: Tensor, *, equal: bool = False) -> Tensor:
+    """Place (p,) in ordered rows (n, n) of the first number above each value, or not below it; rows are ascending."""
+    count = torch.bincount(rows, minlength=len(ordered))
+    place = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[rows]
+    asked = ordered.new_zeros(len(ordered), int(count.max()) if len(rows) else 0)
+    asked[rows, place] = values
+    return torch.searchsorted(ordered, asked, right=not equal)[rows, place]
