@@ -38,16 +38,19 @@ def rows(full: bool) -> Iterator[Row]:
 def _mining() -> Row:
     import torch
 
-    from setsup.methods.orbits import triplet_loss
+    from setsup.methods.orbits.losses import mine_triplets
 
     points = torch.nn.functional.normalize(torch.randn(ORBITS * MEMBERS, CODE), dim=1)
     orbit = torch.arange(len(points)) // MEMBERS
+    distances = torch.cdist(points, points).square()
+    listed, numbers = distances.tolist(), orbit.tolist()
+    assert torch.stack(mine_triplets(distances, orbit), 1).tolist() == _loop(listed, numbers)
     sides = {
-        "setsup": Side(lambda: triplet_loss(points, orbit, margin=MARGIN)),
-        "loop": Side(lambda: _loop(torch.cdist(points, points).square().tolist(), orbit.tolist())),
+        "setsup": Side(lambda: mine_triplets(distances, orbit)),
+        "loop": Side(lambda: _loop(listed, numbers)),
     }
     found = alternate(sides, blocks=5)
-    what = f"loss of all triplets of {len(points)} images, from codes of {CODE}"
+    what = f"triplets mined from the distances of {len(points)} images"
     share = ratio(found["loop"], found["setsup"])
     return Row(
         TOPIC,
@@ -61,24 +64,23 @@ def _mining() -> Row:
     )
 
 
-def _loop(distances: list[list[float]], orbit: list[int]) -> float:
-    """The same of a matrix of distances, triplet by triplet."""
-    total, pairs = 0.0, 0
+def _loop(distances: list[list[float]], orbit: list[int]) -> list[list[int]]:
+    """The same triplets, candidate by candidate."""
+    triplets = []
     for anchor, row in enumerate(distances):
         own = orbit[anchor]
         for positive, near in enumerate(row):
             if positive == anchor or orbit[positive] != own:
                 continue
-            nearest, farthest = math.inf, 0.0
+            nearest, farthest, chosen, last = math.inf, -1.0, -1, -1
             for negative, far in enumerate(row):
                 if orbit[negative] != own:
                     if near < far < nearest:
-                        nearest = far
-                    if far > farthest:  # noqa: PLR1730 - the function max takes longer
-                        farthest = far
-            total += max(near + MARGIN - (nearest if nearest < math.inf else farthest), 0.0)
-            pairs += 1
-    return total / pairs
+                        nearest, chosen = far, negative
+                    if far > farthest:
+                        farthest, last = far, negative
+            triplets.append([anchor, positive, last if chosen < 0 else chosen])
+    return triplets
 
 
 def _members() -> Row:

@@ -13,7 +13,7 @@ from setsup.methods.correspondence_loss import (
     double_augmentation_loss,
 )
 from setsup.methods.neighbours import soft_nearest_neighbours
-from setsup.methods.orbits.losses import rectification_loss, triplet_loss
+from setsup.methods.orbits.losses import mine_triplets, rectification_loss, triplet_loss
 from setsup.methods.pixels.losses import between_loss, pixel_distances, within_loss
 from setsup.methods.similarity import similarities
 
@@ -23,6 +23,7 @@ __all__ = [
     "correspondence_loss",
     "directed_loss",
     "double_augmentation_loss",
+    "mine_triplets",
     "pixel_distances",
     "rectification_loss",
     "similarities",

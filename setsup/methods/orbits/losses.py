@@ -16,7 +16,7 @@ from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["Negatives", "rectification_loss", "triplet_loss"]
+__all__ = ["Negatives", "mine_triplets", "rectification_loss", "triplet_loss"]
 
 Negatives = Literal["hardest", "random"]
 
@@ -76,26 +76,71 @@ def triplet_loss(
             f"embeddings are (n, d) with a group for each, (n,), not {tuple(embeddings.shape)} with "
             f"{tuple(groups.shape)}; flatten sets and positions first"
         )
+    distances = _squared_distances(embeddings)
+    anchor, near, far = mine_triplets(distances.detach(), groups, margin=margin, negatives=negatives, mask=mask)
+    terms = (distances[anchor, near] + margin - distances[anchor, far]).relu()
+    return terms.sum() / max(len(terms), 1)
+
+
+def mine_triplets(
+    distances: Tensor,
+    groups: Tensor,
+    *,
+    margin: float = 0.2,
+    negatives: Negatives = "hardest",
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Anchors, positives and negatives of a batch, by the rule of :func:`triplet_loss`.
+
+    Time grows as n² log n.
+
+    Parameters
+    ----------
+    distances : (n, n) float
+        Of all pairs.
+    groups, negatives, mask
+        As for :func:`triplet_loss`.
+    margin : float
+        In units of the distances.
+
+    Returns
+    -------
+    three of (t,) int64
+        Images of each triplet, in order of anchors and then of positives.
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree.
+    SetsupError
+        When there is no such choice of negatives.
+
+    Examples
+    --------
+    >>> points = torch.tensor([0.0, 1.0, 1.05, 3.0])
+    >>> found = mine_triplets((points[:, None] - points).square(), torch.tensor([0, 0, 1, 1]))
+    >>> torch.stack(found, 1).tolist()
+    [[0, 1, 2], [1, 0, 3], [2, 3, 0], [3, 2, 1]]
+
+    """
+    if distances.ndim != 2 or not groups.shape == distances.shape[:1] == distances.shape[1:]:
+        raise DataError(f"distances are (n, n) with n groups, not {tuple(distances.shape)} with {tuple(groups.shape)}")
     if negatives not in get_args(Negatives):
         raise SetsupError(f"negatives are one of {', '.join(get_args(Negatives))}, not {negatives!r}")
     here = groups >= 0 if mask is None else (groups >= 0) & mask
-    distances = _squared_distances(embeddings)
     same, both = groups[:, None] == groups, here[:, None] & here
     others = (both & ~same).sum(1)
     positive = same & both & (others > 0)[:, None]
     anchor, near = positive.fill_diagonal_(False).nonzero(as_tuple=True)
-    with torch.no_grad():
-        # each anchor's negatives in order of their distance; others come last
-        apart = distances.masked_fill(same | ~both, torch.inf)
-        order = _argsort(apart)
-        ordered = apart.gather(1, order)
-        first = _beyond(ordered, anchor, distances[anchor, near])
-        if negatives == "random":
-            end = _beyond(ordered, anchor, distances[anchor, near] + margin, equal=True)
-            first = first + (torch.rand_like(distances[anchor, near]) * (end - first).clamp(min=1)).long()
-        chosen = order[anchor, torch.minimum(first, others[anchor] - 1)]
-    terms = (distances[anchor, near] + margin - distances[anchor, chosen]).relu()
-    return terms.sum() / max(len(terms), 1)
+    # each anchor's negatives in order of their distance; others come last
+    apart = distances.masked_fill(same | ~both, torch.inf)
+    order = _argsort(apart)
+    ordered = apart.gather(1, order)
+    first = _beyond(ordered, anchor, distances[anchor, near])
+    if negatives == "random":
+        end = _beyond(ordered, anchor, distances[anchor, near] + margin, equal=True)
+        first = first + (torch.rand_like(distances[anchor, near]) * (end - first).clamp(min=1)).long()
+    return anchor, near, order[anchor, torch.minimum(first, others[anchor] - 1)]
 
 
 def rectification_loss(rectified: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
