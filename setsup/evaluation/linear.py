@@ -4,6 +4,7 @@ Fits are scikit-learn's, on embeddings standardised by the mean and standard dev
 is chosen on the rows of the test.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -250,7 +251,10 @@ def _fit(loss: str, c: float | None, points: Sequence[Reals], classes: Codes) ->
     if loss == "squared_hinge":
         svm = imported("sklearn.svm", "train")
         model = svm.LinearSVC(loss=loss, dual=False, C=1.0 if c is None else c, tol=_TOLERANCE, max_iter=_STEPS)
-        return fit_standardized(model, reals, wanted)
+        with warnings.catch_warnings():
+            # few images per class are meant, and classes are not numbers
+            warnings.filterwarnings("ignore", message="The number of unique classes is greater than 50%")
+            return fit_standardized(model, reals, wanted)
     # c sums losses over rows, and of two classes scikit-learn fits the difference of the two rows of W
     weight = _PENALTY if c is None else (2 if classes.max() == 1 else 1) / (c * len(reals))
     return fit_logistic(reals, wanted, weight)

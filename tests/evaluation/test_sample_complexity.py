@@ -41,3 +41,12 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         accuracy_over_labels(POINTS[:3], LABELS[:3], drawn, counts=(1,))
     with pytest.raises(DataError, match="row 0 of 240 has an entry that is not finite"):
         accuracy_over_labels(np.where(np.arange(240)[:, None] == 0, np.nan, POINTS), LABELS, drawn, counts=(1,))
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_image_per_class_is_fitted_without_a_warning() -> None:
+    """scikit-learn takes as many classes as images for numbers to be predicted."""
+    labels, orbits = np.arange(400) // 20, np.arange(400) // 5
+    points = np.eye(20)[labels] + np.random.default_rng(0).normal(0, 0.1, (400, 20))
+    drawn = draw_resamples(labels, orbits, 1, most=1, test=10)
+    assert accuracy_over_labels(points, labels, drawn, counts=(1,)).item() > 0.9
