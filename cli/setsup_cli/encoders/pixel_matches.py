@@ -4,9 +4,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from setsup.errors import DataError, SetsupError, need
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
@@ -18,6 +15,8 @@ from setsup_cli.places import Force, moved, write_image
 from setsup_cli.runs import check_device, opened
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from PIL.Image import Image
 
 __all__ = ["SUBCOMMAND", "Options", "run"]
@@ -56,6 +55,7 @@ SUBCOMMAND = Subcommand("pairs", Options, HELP, "--run")
 def run(options: Options) -> int:
     """Match, print and draw."""
     need("features of pixels need", "torch", "lightning")
+    import numpy as np
     from PIL import Image
 
     from setsup.evaluation.pixels import mutual_pixels
@@ -108,13 +108,15 @@ def run(options: Options) -> int:
     return 0
 
 
-def _resized(image: "Image", height: int) -> npt.NDArray[np.uint8]:
+def _resized(image: "Image", height: int) -> "npt.NDArray[np.uint8]":
     """An image (height, w, 3) uint8 of about the same proportions, whose width is a multiple, too."""
+    import numpy as np
+
     width = max(_MULTIPLE, round(image.width * height / image.height / _MULTIPLE) * _MULTIPLE)
     return np.array(image.resize((width, height)))
 
 
-def _features(trained: Any, view: npt.NDArray[np.uint8], name: str) -> npt.NDArray[np.float64]:
+def _features(trained: Any, view: "npt.NDArray[np.uint8]", name: str) -> "npt.NDArray[np.float64]":
     """Features (h, w, D) of all pixels."""
     import torch
 
@@ -125,4 +127,5 @@ def _features(trained: Any, view: npt.NDArray[np.uint8], name: str) -> npt.NDArr
         raise SetsupError(
             f"the method of {name} does not give every pixel a feature: name a run of pixels/rooms-small or the like"
         )
-    return found[0, 0].double().cpu().numpy()
+    features: npt.NDArray[np.float64] = found[0, 0].double().cpu().numpy()
+    return features
