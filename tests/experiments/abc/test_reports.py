@@ -184,7 +184,8 @@ class TestTheReportsOfABC:
         for said in report.references.values():
             assert {label for label, _ in said} <= set(labels)
             assert {key for _, key in said} <= set(keys)
-        assert {"abc": "2103.03240", "orbits": "1703.04775", "pixels": "2512.04970"}[name.partition("/")[0]] in report.source
+        papers = {"abc": "2103.03240", "orbits": "1703.04775", "pixels": "2512.04970"}
+        assert papers[name.partition("/")[0]] in report.source
         found = report_on(report)
         assert set(found.commands) == set(labels)
         assert all(verdict.holds is None and verdict.found for verdict in found.verdicts)
