@@ -71,6 +71,21 @@ def test_halves_are_mined_as_they_are(dtype: "torch.dtype") -> None:
     assert found.item() == pytest.approx(by_loops(points.double(), groups, 1.0).item(), rel=0.05)
 
 
+def test_distances_keep_their_precision_in_mixed_precision() -> None:
+    """Products of near points in 16 bits would say little of their distance."""
+    draw = torch.Generator().manual_seed(3)
+    points = torch.nn.functional.normalize(torch.ones(24, 64) + 0.05 * torch.randn(24, 64, generator=draw), dim=1)
+    groups = torch.arange(24) // 4
+    found = []
+    for mixed in (False, True):
+        given = points.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            loss = triplet_loss(given, groups, margin=0.01)
+        loss.backward()
+        found.append((loss, given.grad))
+    torch.testing.assert_close(found[0], found[1])
+
+
 def test_equal_distances() -> None:
     # on a square each neighbour of a corner is as far as the other: no negative is farther than the positive but one
     corners = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=torch.float64)

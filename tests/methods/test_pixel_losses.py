@@ -183,6 +183,19 @@ def test_features_may_be_halves(dtype: torch.dtype) -> None:
     assert found.item() == pytest.approx(exact.item(), rel=2e-2)
 
 
+def test_losses_keep_their_precision_in_mixed_precision() -> None:
+    first, second, partner, positive, valid = (torch.from_numpy(one) for one in drawn(6))
+    first, second = first.float(), second.float()
+
+    def both() -> torch.Tensor:
+        within = within_loss(first, second, partner, positive, valid)
+        return torch.stack([within, between_loss(first, second, partner, valid)])
+
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = both()
+    torch.testing.assert_close(mixed, both())
+
+
 def test_wrong_arguments_are_named() -> None:
     first, partner = torch.zeros(2, 3, 4), torch.zeros(2, 4, dtype=torch.int64)
     flags = torch.ones(2, 4, dtype=torch.bool)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
+from setsup.methods.embeddings import without_autocast
 
 __all__ = ["Negatives", "mine_triplets", "rectification_loss", "triplet_loss"]
 
@@ -175,7 +176,8 @@ def rectification_loss(rectified: Tensor, targets: Tensor, mask: Tensor | None =
 def _squared_distances(points: Tensor) -> Tensor:
     """Squared L2 distances of all pairs, (n, n); from 0 on."""
     lengths = points.square().sum(1)
-    return (torch.addmm(lengths, points, points.T, alpha=-2) + lengths[:, None]).clamp(min=0)
+    with without_autocast(points):  # products in 16 bits would lose what is near
+        return (torch.addmm(lengths, points, points.T, alpha=-2) + lengths[:, None]).clamp(min=0)
 
 
 def _argsort(values: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
+from setsup.methods.embeddings import without_autocast
 
 __all__ = ["Balance", "Norm", "between_loss", "pixel_distances", "within_loss"]
 
@@ -169,7 +170,8 @@ def between_loss(
     distances = {"inf": apart, "l1": apart / channels, "l2": apart.square() / channels}[norm] / 2
     terms = (distances - 0.5).square()  # (p, a, b)
     weight = counted / counted.sum(1, keepdim=True).clamp(min=1)
-    means = torch.einsum("pab,ap->ab", terms, weight)
+    with without_autocast(terms):
+        means = torch.einsum("pab,ap->ab", terms, weight)
     return means.triu(1).sum() / (pairs * (pairs - 1) / 2)
 
 
