@@ -2,6 +2,8 @@
 
 import json
 
+import cards
+
 from setsup.experiments import Preset, Sets, presets, reports
 from setsup.experiments.settings import flatten
 
@@ -42,7 +44,8 @@ def claims(paper: str) -> str:
 def _data(preset: Preset) -> str:
     if preset.data is None:
         return "nothing"
-    named = f"[{preset.data.name}](../datasets/{preset.data.name}.md)"
+    name = preset.data.name
+    named = f"[{name}](../datasets/{name}.md)" if name in cards.names() else f"`{name}`"
     return f"{named}, `{preset.data.split}`" if preset.data.split else named
 
 

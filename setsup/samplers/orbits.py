@@ -1,6 +1,6 @@
 """Orbits: images of one object under transformations, with a canonical member.
 
-The joint loss on orbits [1]_ [2]_ pulls the members of an orbit together, pushes other orbits away and decodes every
+The joint loss on orbits [1]_, [2]_ pulls the members of an orbit together, pushes other orbits away and decodes every
 member to the orbit's canonical image; a batch is therefore several different orbits with some or all of their members.
 
 References

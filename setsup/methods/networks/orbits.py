@@ -1,4 +1,4 @@
-"""Networks of the orbit papers: an encoder, its mirror image as a decoder, and a spatial transformer [1]_ [2]_ [3]_.
+"""Networks of the orbit papers: an encoder, its mirror image as a decoder, and a spatial transformer [1]_, [2]_, [3]_.
 
 References
 ----------

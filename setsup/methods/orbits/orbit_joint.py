@@ -37,7 +37,7 @@ _RECTIFIED = ("joint", "rectification")
 
 
 class OrbitJoint(LightningModule):
-    """An encoder trained on orbits by triplets, by rectification, or by both [1]_ [2]_; and baselines.
+    """An encoder trained on orbits by triplets, by rectification, or by both [1]_, [2]_; and baselines.
 
     With codes Φ(x), a decoder Φ̃, an orbit's canonical image x_c, k dimensions and d numbers in an image:
 

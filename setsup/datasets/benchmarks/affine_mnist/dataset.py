@@ -1,6 +1,6 @@
 """Affine MNIST: every digit with random affine copies of it on a larger canvas, drawn when they are fetched.
 
-An orbit is a digit of MNIST and its copies [1]_ [2]_. What the copies were turned, sheared, enlarged and moved by is
+An orbit is a digit of MNIST and its copies [1]_, [2]_. What the copies were turned, sheared, enlarged and moved by is
 drawn once, for every seed, and stands in the table. The digit itself, in the middle of the canvas, is the orbit's
 canonical member::
 
