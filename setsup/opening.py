@@ -26,7 +26,9 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
 
-SourceKind = Literal["benchmark", "rendered", "shards", "table", "images", "arrays", "huggingface", "hub"]
+SourceKind = Literal[
+    "benchmark", "rendered", "shards", "table", "images", "photographs", "arrays", "huggingface", "hub"
+]
 
 KINDS: dict[SourceKind, str] = {
     "benchmark": "a benchmark",
@@ -34,6 +36,7 @@ KINDS: dict[SourceKind, str] = {
     "shards": "a set of shards",
     "table": "a table",
     "images": "a folder or archive of images",
+    "photographs": "a folder of photographs with homographies",
     "arrays": "a file of arrays",
     "huggingface": "a saved Hugging Face dataset",
     "hub": "a dataset of the Hugging Face Hub",
@@ -41,6 +44,7 @@ KINDS: dict[SourceKind, str] = {
 """What each kind of source is called in messages."""
 
 _ARRAYS = (".npz", ".npy")
+_HOMOGRAPHIES = ("H_1_[0-9]*", "*/H_1_[0-9]*")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
 _SEARCHED = 20_000  # entries of all folders among which images are sought
 
@@ -66,6 +70,7 @@ def open(
         - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
         - a table in a CSV, Parquet or JSON lines file, as :func:`setsup.open_table` takes it;
         - a folder of images, or a zip or tar of one, as :func:`setsup.datasets.open_images` takes it;
+        - a folder of photographs with homographies, as :func:`setsup.correspondence.open_photographs` takes it;
         - an ``.npz`` file, or a ``.npy`` with ``factors=``, as :func:`setsup.datasets.open_arrays` takes them;
         - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote;
         - ``"hf:owner/name"``, ``"hf:owner/name@revision"`` or ``"hf:owner/name/config"``: a dataset of the Hugging
@@ -79,8 +84,9 @@ def open(
     where : str, optional
         Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
         renumbered.
-    kind : {"benchmark", "rendered", "shards", "table", "images", "arrays", "huggingface", "hub"}, optional
-        What the source is, where that is not to be found out.
+    kind : str, optional
+        What the source is, where that is not to be found out: ``"benchmark"``, ``"rendered"``, ``"shards"``,
+        ``"table"``, ``"images"``, ``"photographs"``, ``"arrays"``, ``"huggingface"`` or ``"hub"``.
     **options
         Options of what opens the source: those of a benchmark, of :func:`setsup.open_shards`,
         :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_arrays`,
@@ -161,6 +167,8 @@ def find_kind(source: Path | str) -> SourceKind:
         return next(iter(found))
     if any(any(path.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):
         return "shards"  # not indexed yet
+    if any(any(path.glob(pattern)) for pattern in _HOMOGRAPHIES):
+        return "photographs"
     if _holds_images(path):
         return "images"
     raise _unknown(source)
@@ -186,7 +194,7 @@ def path_options(source: Path | str, kind: SourceKind | None = None) -> set[str]
 
 
 def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
-    # rendered datasets and shards are imported where they are opened, since they load much more than the others
+    # what loads much more than the others is imported where it is opened
     if kind == "benchmark":
         return find_opener(str(source))
     if kind == "rendered":
@@ -197,6 +205,10 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         from setsup.shards import open_shards
 
         return open_shards
+    if kind == "photographs":
+        from setsup.correspondence import open_photographs
+
+        return open_photographs
     if kind == "table":
         return open_table
     if kind == "images":

@@ -2,11 +2,13 @@
 
 from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.homographies import planar_pairs
+from setsup.correspondence.matching import stored
 from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
+from setsup.correspondence.photographs import Photographs, open_photographs
 from setsup.correspondence.pixel_pairs import Partners, PixelPairs, Status, partners
 from setsup.correspondence.planar import carried, inside
-from setsup.correspondence.rendered_pairs import RenderedPairs, pair_table, stored
+from setsup.correspondence.rendered_pairs import RenderedPairs, pair_table
 from setsup.correspondence.spatial import spatial
 from setsup.correspondence.view_pairs import DescriptorPairs, descriptor_pairs, view_pairs
 
@@ -14,6 +16,7 @@ __all__ = [
     "AffinePairs",
     "DescriptorPairs",
     "Partners",
+    "Photographs",
     "PixelPairSampler",
     "PixelPairs",
     "RenderedPairs",
@@ -23,6 +26,7 @@ __all__ = [
     "descriptor_pairs",
     "from_depth",
     "inside",
+    "open_photographs",
     "pair_table",
     "partners",
     "planar_pairs",

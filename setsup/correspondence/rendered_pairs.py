@@ -9,20 +9,18 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.correspondence.pair_sampler import PixelPairSampler
-from setsup.correspondence.pixel_pairs import PixelPairs, Status
-from setsup.correspondence.planar import inside
-from setsup.correspondence.spatial import drawn_pixels, spatial
+from setsup.correspondence.spatial import spatial
 from setsup.datasets.dataset import Dataset, Modality
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
 from setsup.rendered.dataset import RenderedDataset
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 
-__all__ = ["RenderedPairs", "pair_table", "stored"]
+__all__ = ["OWN", "PAIR", "VIEW", "RenderedPairs", "pair_table"]
 
 PAIR, VIEW = "view_pair", "view"
-_OWN = ("partners", "status")
+OWN = ("partners", "status")
 
 
 class RenderedPairs(RenderedDataset):
@@ -68,7 +66,7 @@ class RenderedPairs(RenderedDataset):
         self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
     ) -> dict[str, npt.NDArray[Any]]:
         """Modalities of a row that was drawn; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
-        found = super().outputs(row, scene, camera, frame, [name for name in names if name not in _OWN])
+        found = super().outputs(row, scene, camera, frame, [name for name in names if name not in OWN])
         if len(found) < len(names):
             pairs = spatial(scene, camera, self.camera(row ^ 1))
             height, width = self.recipe.size
@@ -124,33 +122,3 @@ class _Views(Dataset):
 
     def fetch(self, indices: npt.ArrayLike, modalities: Any = None) -> dict[str, npt.NDArray[Any]]:
         return {}
-
-
-def stored(
-    dataset: Any, row1: int, row2: int, camera1: Camera, camera2: Camera, fraction: float, key: int
-) -> PixelPairs:
-    """Pairs of rows of a dataset that stores partners: the ``match`` of rendered pairs on disk."""
-    if not set(_OWN) <= set(dataset.modalities) or not {PAIR, VIEW} <= set(dataset.factors.names):
-        raise SetsupError(
-            f"{dataset.name} keeps no {' and '.join(_OWN)} of pairs: render it as RenderedPairs, with both"
-        )
-    (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
-    if pair1 != pair2 or view1 == view2:
-        raise SetsupError(f"rows {row1} and {row2} of {dataset.name} are not the two views of a pair")
-    known = [name for name in ("partners", "status", "depth", "instances") if name in dataset.modalities]
-    found = dataset.fetch(row1, known)
-    (left1, top1), (left2, top2) = (
-        (dataset.camera(row).k[:2, 2] - camera.k[:2, 2]).round().astype(int)
-        for row, camera in ((row1, camera1), (row2, camera2))
-    )
-    at = drawn_pixels(camera1.height, camera1.width, fraction, key)
-    x, y = at.astype(int).T + np.array([[left1], [top1]])
-    points2 = found["partners"][y, x].astype(np.float64) - [left2, top2]
-    status = found["status"][y, x].copy()
-    gone = (status <= Status.OCCLUDED) & ~inside(points2, camera2.height, camera2.width)
-    status[gone] = Status.OUTSIDE
-    instance = found["instances"][y, x] if "instances" in found else np.full(len(at), -1)
-    depth = found["depth"][y, x].astype(np.float64) if "depth" in found else np.full(len(at), np.nan)
-    xyz = camera1.centre + depth[:, None] * camera1.rays(at)
-    xyz[status == Status.NO_SURFACE] = np.nan
-    return PixelPairs(at, points2, xyz, instance, status)

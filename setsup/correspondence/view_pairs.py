@@ -12,7 +12,7 @@ References
 
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from setsup import random
 from setsup.arrays import Rows, Words
 from setsup.checks import check_arguments, check_image_size, check_integer
+from setsup.correspondence.matching import Match, Window, matched, view_size
 from setsup.correspondence.pixel_pairs import (
     Partners,
     PixelPairs,
@@ -31,34 +32,13 @@ from setsup.correspondence.pixel_pairs import (
     partners,
 )
 from setsup.correspondence.planar import inside
-from setsup.correspondence.spatial import spatial
 from setsup.errors import DataError, SetsupError
-from setsup.scenes.camera import Camera
 
-__all__ = ["DescriptorPairs", "Match", "descriptor_pairs", "view_pairs"]
+__all__ = ["DescriptorPairs", "descriptor_pairs", "view_pairs"]
 
-
-Match = Callable[[Any, int, int, Camera, Camera, float, int], PixelPairs]
 
 _PIXELS, _PARTNERS = 0, 1  # what a pair's key is folded with
 _MATCHES, _SAME, _OTHER, _BACKGROUND = range(4)
-
-
-def traced(
-    dataset: Any, row1: int, row2: int, camera1: Camera, camera2: Camera, fraction: float, key: int
-) -> PixelPairs:
-    """Pairs of two rows of a rendered dataset, which share a scene."""
-    if not hasattr(dataset, "scene"):
-        raise SetsupError(
-            f"{dataset.name} has no scenes to trace; for partners stored on disk, give match=stored "
-            "(setsup.correspondence.stored)"
-        )
-    scene = dataset.scene(row1)
-    if dataset.scene(row2).digest != scene.digest:
-        raise SetsupError(
-            f"rows {row1} and {row2} of {dataset.name} show different scenes: draw them by a PixelPairSampler"
-        )
-    return spatial(scene, camera1, camera2, fraction=fraction, key=key)
 
 
 def view_pairs(
@@ -69,7 +49,7 @@ def view_pairs(
     fraction: float = 0.125,
     windows: npt.ArrayLike | None = None,
     size: Sequence[int] | None = None,
-    match: Match = traced,
+    match: Match = matched,
 ) -> Partners:
     """Partners of the pixels of view 1 in view 2, for n pairs of rows.
 
@@ -78,7 +58,7 @@ def view_pairs(
 
     Parameters
     ----------
-    dataset : RenderedDataset, or another with ``scene(row)`` and ``camera(row)``
+    dataset : RenderedDataset, RenderedFolder, or another with ``pixel_pairs(rows, pixels)``
         Whose rows they are.
     rows : (n, 2) int
         View 1 and view 2, from a :class:`setsup.correspondence.PixelPairSampler`.
@@ -91,7 +71,7 @@ def view_pairs(
     size : (height, width), optional
         Of the windows; with ``windows`` only.
     match : callable
-        What finds pairs; :func:`traced` by default.
+        What finds pairs; by default in the way that the dataset has them.
 
     Returns
     -------
@@ -109,37 +89,28 @@ def view_pairs(
     corners = _checked_windows(windows, size, len(index))
     found = []
     for pair, (row1, row2) in enumerate(index.tolist()):
-        cameras = cameras_of(dataset, row1, row2)
+        wholes = [Window(0, 0, *view_size(dataset, row)) for row in (row1, row2)]
+        one, two = wholes
         if corners is not None and size is not None:
-            cameras = [
-                _windowed(camera, left, top, size)
-                for camera, (left, top) in zip(cameras, corners[pair].tolist(), strict=True)
-            ]
-        sizes = [(camera.height, camera.width) for camera in cameras]
+            one, two = (
+                _window(whole, left, top, size)
+                for whole, (left, top) in zip(wholes, corners[pair].tolist(), strict=True)
+            )
+        sizes = [(window.height, window.width) for window in (one, two)]
         pixel_key, partner_key = (int(random.fold(words[pair], word)) for word in (_PIXELS, _PARTNERS))
-        pairs = match(dataset, row1, row2, cameras[0], cameras[1], fraction, pixel_key)
+        pairs = match(dataset, row1, row2, one, two, fraction, pixel_key)
         found.append(partners(pairs, sizes[0], sizes[1], partner_key))
     return Partners(*(np.stack([getattr(one, name) for one in found]) for name in ("partner", "positive", "valid")))
 
 
-def cameras_of(dataset: Any, row1: int, row2: int) -> list[Camera]:
-    """Cameras of two rows."""
-    if not hasattr(dataset, "camera"):
-        raise SetsupError(
-            f"{dataset.name} does not know the cameras of its rows: give a RenderedDataset, a folder of "
-            "`setsup render`, shards of a rendering, or a selection of one"
-        )
-    return [dataset.camera(row) for row in (row1, row2)]
-
-
-def _windowed(camera: Camera, left: int, top: int, size: Sequence[int]) -> Camera:
+def _window(whole: Window, left: int, top: int, size: Sequence[int]) -> Window:
     height, width = size
-    if not (0 <= left <= camera.width - width and 0 <= top <= camera.height - height):
+    if not (0 <= left <= whole.width - width and 0 <= top <= whole.height - height):
         raise SetsupError(
-            f"a window of {height} × {width} pixels at ({left}, {top}) does not lie in a view of {camera.height} × "
-            f"{camera.width}"
+            f"a window of {height} × {width} pixels at ({left}, {top}) does not lie in a view of {whole.height} × "
+            f"{whole.width}"
         )
-    return camera.windowed(left, top, height, width)
+    return Window(left, top, height, width)
 
 
 def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike) -> tuple[Rows, list[int]]:

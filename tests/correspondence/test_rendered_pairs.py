@@ -8,7 +8,7 @@ import pytest
 
 import setsup
 from setsup.correspondence import PixelPairSampler, RenderedPairs, Status, pair_table, spatial, stored, view_pairs
-from setsup.correspondence.view_pairs import Match, traced
+from setsup.correspondence.matching import Match, Window, traced
 from setsup.datasets.concatenation import concat
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
@@ -20,6 +20,7 @@ from setsup.scenes.recipes import Shapes3D
 pytest.importorskip("embreex", reason="embreex is not installed")
 
 RECIPE = Shapes3D(size=(24, 32))
+WHOLE = Window(0, 0, 24, 32)
 KEYS = fold(1, np.arange(3, dtype=np.uint64))
 
 
@@ -122,8 +123,10 @@ def test_some_pairs_of_a_table(views: RenderedPairs, folder: Path, tmp_path: Pat
 
 def test_what_cannot_be_found_is_said(views: RenderedPairs, folder: Path, tmp_path: Path) -> None:
     kept = setsup.open(folder)
-    with pytest.raises(SetsupError, match=r"no scenes to trace; .* give match=stored"):
-        view_pairs(kept, [[0, 1]], KEYS[:1])
+    with pytest.raises(SetsupError, match=r"no scenes to trace; leave out match="):
+        view_pairs(kept, [[0, 1]], KEYS[:1], match=traced)
+    with pytest.raises(SetsupError, match="does not say which pixels of two rows show the same: give a RenderedD"):
+        view_pairs(concat(kept, kept), [[0, 1]], KEYS[:1])
     with pytest.raises(SetsupError, match="does not know the cameras of its rows"):
         view_pairs(concat(kept, kept), [[0, 1]], KEYS[:1], match=stored)
     half = render(views, tmp_path / "half", ["image", "partners"])
@@ -133,7 +136,7 @@ def test_what_cannot_be_found_is_said(views: RenderedPairs, folder: Path, tmp_pa
 
 def test_points_in_space_are_where_depth_says(folder: Path) -> None:
     kept = setsup.open(folder)
-    pairs = stored(kept, 0, 1, kept.camera(0), kept.camera(1), 1.0, 0)
+    pairs = stored(kept, 0, 1, WHOLE, WHOLE, 1.0, 0)
     pixels, _ = kept.camera(1).project(pairs.xyz[pairs.visible])
     # depth is kept in float32
     np.testing.assert_allclose(pixels, pairs.points2[pairs.visible], atol=1e-3)
@@ -162,13 +165,13 @@ def test_what_is_no_pair_is_refused(views: RenderedPairs, folder: Path) -> None:
         RenderedPairs(RECIPE, FactorTable(table.factors, codes), "embree")
     kept = setsup.open(folder)
     with pytest.raises(SetsupError, match="rows 0 and 2 of rendered shapes3d are not the two views of a pair"):
-        stored(kept, 0, 2, kept.camera(0), kept.camera(2), 1.0, 0)
+        stored(kept, 0, 2, WHOLE, WHOLE, 1.0, 0)
     twice = kept.select([0, 1, 0])
     with pytest.raises(SetsupError, match="rows 0 and 2 of rendered shapes3d are not the two views"):
-        stored(twice, 0, 2, kept.camera(0), kept.camera(0), 1.0, 0)
+        stored(twice, 0, 2, WHOLE, WHOLE, 1.0, 0)
     plain = RenderedDataset(RECIPE, renderer="embree")
     with pytest.raises(SetsupError, match="keeps no partners and status"):
-        stored(plain, 0, 1, plain.camera(0), plain.camera(1), 1.0, 0)
+        stored(plain, 0, 1, WHOLE, WHOLE, 1.0, 0)
     named = FactorTable(
         [*RECIPE.factors, Factor("view", Kind.ORDINAL, (0, 1))],
         {factor.name: np.zeros(4, int) for factor in RECIPE.factors}

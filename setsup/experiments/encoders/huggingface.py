@@ -15,7 +15,7 @@ from setsup.experiments.encoders.preprocessing import Preprocessing, as_rgb
 from setsup.files import content_digest
 from setsup.files.expand_user import expanded
 
-__all__ = ["cached_folder", "hub_encoder"]
+__all__ = ["cached_folder", "hub_encoder", "hub_model"]
 
 _INTERPOLATIONS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 """Pillow's numbers of filters."""
@@ -27,6 +27,25 @@ _CLOSE = 0.02
 
 def hub_encoder(name: str) -> tuple[nn.Module, Callable[[Tensor], Any], str]:
     """The network of a repository, its preprocessing, and which weights these are."""
+    with _opened(name) as folder:
+        model, missing = _model(name, folder)
+        network = _Pooled(model, not any("pooler" in key for key in missing))
+        return network, _preprocessing(folder), _revision(folder)
+
+
+def hub_model(name: str) -> tuple[Any, Any, str]:
+    """A model of transformers, its processor, and which weights these are."""
+    from transformers import AutoImageProcessor
+
+    processors: Any = AutoImageProcessor  # not annotated
+    with _opened(name) as folder:
+        processor = processors.from_pretrained(folder, local_files_only=True)
+        return _model(name, folder)[0].eval(), processor, _revision(folder)
+
+
+@contextlib.contextmanager
+def _opened(name: str) -> Iterator[Path]:
+    """The folder of a repository; errors of transformers say which."""
     need(f"hf:{name} needs", "transformers", "huggingface_hub")
     folder = cached_folder(name)
     for file in ("config.json", "preprocessor_config.json"):
@@ -34,7 +53,7 @@ def hub_encoder(name: str) -> tuple[nn.Module, Callable[[Tensor], Any], str]:
             raise DataError(f"{folder} has no {file}: it is no whole repository of an image model{_fetch(name)}")
     try:
         with _quiet():
-            return _network(name, folder), _preprocessing(folder), _revision(folder)
+            yield folder
     except SetsupError:
         raise
     except Exception as error:  # transformers meets configurations and files with errors of many kinds
@@ -102,7 +121,8 @@ class _Pooled(nn.Module):
         return last[:, 0] if last.ndim == 3 else last.flatten(2).mean(dim=2)
 
 
-def _network(name: str, folder: Path) -> nn.Module:
+def _model(name: str, folder: Path) -> tuple[Any, list[str]]:
+    """A model, and the names of weights that its files lack."""
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -116,7 +136,7 @@ def _network(name: str, folder: Path) -> nn.Module:
         raise DataError(
             f"hf:{name} lacks the weight {lacking[0]!r} of its model: pass a whole repository{_fetch(name)}"
         )
-    return _Pooled(model, not any("pooler" in key for key in missing))
+    return model, missing
 
 
 def _preprocessing(folder: Path) -> Callable[[Tensor], Tensor]:

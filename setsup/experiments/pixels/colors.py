@@ -21,6 +21,7 @@ from setsup.experiments.trained import TrainedRun
 
 if TYPE_CHECKING:
     import torch
+    from PIL.Image import Image
 
     from setsup.datasets import Dataset
 
@@ -28,6 +29,7 @@ __all__ = ["ColorSwap", "PixelLabels"]
 
 _COLORS = 2
 _BATCH = 128
+_DRAWN = 8  # digits of the image of an evaluation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,11 @@ class ColorSwap:
         return replace(self, images=min(self.images, 8))
 
     def measure(self, trained: TrainedRun) -> Measured:
-        """Mean distances, ``colour swapped`` and ``random pixels``, and their ratio; the same without training."""
+        """Mean distances, ``colour swapped`` and ``random pixels``, and their ratio; the same without training.
+
+        The image ``features`` shows features of some digits, and which pixel of a digit is nearest to each pixel of the
+        same one in the other colour, turned by 90°.
+        """
         dataset = trained.open(split=self.split)
         rows = trained.sample(self.images, dataset.factors)
         about = {"rows": rows, "norm": self.norm}
@@ -64,7 +70,7 @@ class ColorSwap:
         for name, method in (("", trained.method), ("untrained: ", trained.untrained)):
             found = trained.part("swap", about | {"of": name}, partial(self._apart, method, dataset, rows))
             values |= {f"{name}{what}": value for what, value in found.items()}
-        return Measured(values=values)
+        return Measured(values=values, pictures={"features": _drawn(trained.method, dataset, rows[:_DRAWN])})
 
     def _apart(self, method: Any, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> dict[str, float]:
         import torch
@@ -73,7 +79,7 @@ class ColorSwap:
 
         generator = torch.Generator().manual_seed(0)
         sums = np.zeros(2)
-        for maps in _in_both_colors(method, dataset, rows):
+        for maps in _maps_in_both_colors(method, dataset, rows):
             first, second = maps.flatten(3).unbind(1)  # (n, D, pixels)
             other = torch.randint(second.shape[2], (second.shape[2],), generator=generator)
             apart = [pixel_distances(first, one, self.norm).mean(1).sum() for one in (second, second[..., other])]
@@ -149,7 +155,8 @@ class PixelLabels:
         dataset = trained.dataset
         rows = trained.sample(len(dataset) if self.images is None else self.images)
         maps = [
-            one[..., :: self.stride, :: self.stride].half() for one in _in_both_colors(trained.method, dataset, rows)
+            one[..., :: self.stride, :: self.stride].half()
+            for one in _maps_in_both_colors(trained.method, dataset, rows)
         ]
         features = torch.cat(maps).flatten(4)  # (n, 2, D, h, w)
         clean = torch.from_numpy(dataset.factors.codes("clean_label", rows)).long()
@@ -195,18 +202,42 @@ class PixelLabels:
         return right / len(rows)
 
 
-def _in_both_colors(method: Any, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> Iterator["torch.Tensor"]:
-    """Features (n, 2, D, h, w) of some images after the others, in colour 0 and in colour 1."""
+def _in_both_colors(dataset: "Dataset", rows: npt.NDArray[np.int64]) -> "torch.Tensor":
+    """Images (n, 2, 3, h, w) uint8 of some rows, in colour 0 and in colour 1."""
     import torch
 
     from setsup.datasets.benchmarks.colored_mnist import zeroed
 
-    device = next(method.parameters()).device
+    image = torch.from_numpy(dataset.fetch(rows, ["image"])["image"]).movedim(-1, 1)
+    grey = image.amax(1, keepdim=True)  # one of three equal channels is empty
+    channel = torch.arange(image.shape[1])[:, None, None]
+    return torch.stack([grey * (channel != zeroed(color, image.shape[1])) for color in range(_COLORS)], 1)
+
+
+def _maps_in_both_colors(method: Any, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> Iterator["torch.Tensor"]:
+    """Features (n, 2, D, h, w) of some images after the others, in colour 0 and in colour 1."""
+    import torch
+
     with torch.inference_mode():
         for start in range(0, len(rows), _BATCH):
-            image = torch.from_numpy(dataset.fetch(rows[start : start + _BATCH], ["image"])["image"]).movedim(-1, 1)
-            grey = image.amax(1, keepdim=True).to(device)  # one of three equal channels is empty
-            channel = torch.arange(image.shape[1], device=device)[:, None, None]
-            colored = [grey * (channel != zeroed(color, image.shape[1])) for color in range(_COLORS)]
-            maps: torch.Tensor = method.embed({"image": torch.stack(colored, 1)})
-            yield maps.movedim(-1, 2)
+            yield _maps(method, _in_both_colors(dataset, rows[start : start + _BATCH]))
+
+
+def _maps(method: Any, images: "torch.Tensor") -> "torch.Tensor":
+    """Features (n, 2, D, h, w) of images (n, 2, 3, h, w)."""
+    found: torch.Tensor = method.embed({"image": images.to(next(method.parameters()).device)})
+    return found.movedim(-1, 2)
+
+
+def _drawn(method: Any, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> "Image":
+    """Features of digits in colour 0, and in colour 1 turned by 90°."""
+    import torch
+
+    from setsup.experiments.pixels.sheets import color_sheet
+
+    images = _in_both_colors(dataset, rows)
+    images[:, 1] = images[:, 1].rot90(dims=(2, 3))
+    with torch.inference_mode():
+        maps = _maps(method, images).float().cpu().movedim(2, -1).numpy()
+    shown = images.movedim(2, -1).numpy()
+    return color_sheet(list(shown[:, 0]), list(shown[:, 1]), list(maps[:, 0]), list(maps[:, 1]))

@@ -24,6 +24,8 @@ from setsup.experiments.trained import TrainedRun
 from setsup.random import fold, permute, stream_key
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from setsup.datasets import Dataset
 
 __all__ = ["RoomMatches"]
@@ -34,6 +36,7 @@ Maps = Callable[[npt.NDArray[np.int64]], Reals]
 
 _MODALITIES = ("depth", "instances", "partners", "status")
 _LIMITS = (1, 3, 5)  # pixels
+_DRAWN = 3  # pairs of views of the image of an evaluation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,9 @@ class RoomMatches:
         One of the preset's ``datasets``; what was trained on by default.
     baselines : tuple of {"untrained", "colors", "daisy"}
         Other features that are measured on the same pixels: the initial weights, sRGB values, and DAISY of grey images.
+    patches : str, optional
+        A vision transformer whose features are measured, too, ``"hf:facebook/dinov2-small"``; see
+        :func:`setsup.experiments.encoders.patch_features.patch_features`.
     pair_seed : int
         Of pairs and pixels; not the seed of the run, so that runs are compared on the same ones.
 
@@ -67,6 +73,7 @@ class RoomMatches:
     instances: int = 10_000
     dataset: str | None = "test"
     baselines: tuple[Literal["untrained", "colors", "daisy"], ...] = ("untrained", "colors", "daisy")
+    patches: str | None = None
     pair_seed: int = 0
 
     @property
@@ -85,6 +92,7 @@ class RoomMatches:
         ``rejection``: area under the ROC curve of telling occluded from visible ones by the distance of the nearest
         feature. ``instances``: of telling pixels of different instances from those of one by their features'
         distance. ``edges``: of telling pixels within 2 px of an edge by one channel, the best one over all views.
+        The image of a source shows features, true places and nearest pixels of some pairs.
         """
         dataset = trained.open(self.dataset)
         missing = [name for name in _MODALITIES if name not in dataset.modalities]
@@ -99,19 +107,26 @@ class RoomMatches:
         numbers = list(range(len(pairs)))
         about = {"table": dataset.factors.fingerprint, "rows": pairs, "queries": self.queries}
         about |= {"instances": self.instances, "seed": self.pair_seed}
-        for source, maps in self._sources(trained, dataset).items():
+        pictures: dict[str, Image] = {}
+        sources = {source: (maps, about) for source, maps in self._sources(trained, dataset).items()}
+        if self.patches is not None:
+            maps, weights = _patches(self.patches, trained.device, dataset)
+            sources["patches"] = maps, about | {"weights": weights}
+        for source, (maps, settings) in sources.items():
 
             def compute(maps: Maps = maps) -> dict[str, Any]:
                 return self._measured(dataset, pairs, maps)
 
-            found = trained.part("rooms", about | {"source": source}, compute)
+            found = trained.part("rooms", settings | {"source": source}, compute)
             for name, each in found.items():
                 title = f"{source}: {name}" if source else name
                 known = np.array([np.nan if one is None else one for one in each], dtype=np.float64)
                 values[title] = float(np.nanmean(known))
                 values[f"{title}: spread"] = float(np.nanstd(known, ddof=1)) if len(known) > 1 else 0.0
                 curves[title] = (numbers, known.tolist())
-        return Measured(values=values, curves={name: curve for name, curve in curves.items() if "px" in name})
+            pictures[source or "trained"] = _drawn(dataset, pairs[:_DRAWN], maps)
+        curves = {name: curve for name, curve in curves.items() if "px" in name}
+        return Measured(values=values, curves=curves, pictures=pictures)
 
     def _pairs(self, dataset: "Dataset") -> npt.NDArray[np.int64]:
         """Rows (pairs, 2) of two views each."""
@@ -172,6 +187,16 @@ class RoomMatches:
         return found
 
 
+def _drawn(dataset: "Dataset", pairs: npt.NDArray[np.int64], maps: Maps) -> "Image":
+    """Features of some pairs of views, and what is nearest to the visible pixels."""
+    from setsup.experiments.pixels.sheets import room_sheet
+
+    truth = dataset.fetch(pairs[:, 0], ["partners", "status"])
+    seen = np.where(truth["status"][..., None] == Status.VISIBLE, truth["partners"], np.nan)
+    views = dataset.fetch(pairs, ["image"])["image"][..., :3]
+    return room_sheet(list(views), [list(maps(rows)) for rows in pairs], list(seen))
+
+
 def _chosen(where: npt.NDArray[np.bool_], most: int, key: int) -> npt.NDArray[np.int64]:
     """At most so many of the pixels (n, 2) as x and y."""
     places = np.flatnonzero(where)
@@ -196,6 +221,14 @@ def _edges(features: Reals, edges: npt.NDArray[np.bool_]) -> list[float]:
     near = ndimage.distance_transform_edt(~edges) <= 2 if edges.any() else edges
     flat = features.reshape(near.size, -1)
     return [separation(channel, near.reshape(-1)) for channel in flat.T]
+
+
+def _patches(name: str, device: str, dataset: "Dataset") -> tuple[Maps, str]:
+    """Features of a vision transformer, and which weights these are."""
+    from setsup.experiments.encoders.patch_features import patch_features
+
+    features, weights = patch_features(name, device)
+    return lambda rows: features(dataset.fetch(rows, ["image"])["image"][..., :3]), weights
 
 
 def _daisy(image: npt.NDArray[np.uint8]) -> Reals:

@@ -44,7 +44,7 @@ _SMALL = replace(
 PRESETS = [_WHOLE, _SMALL]
 
 _VALUES = ("within 1 px", "within 3 px", "within 5 px", "rejection", "instances", "edges")
-_SOURCES = {"": "trained", "untrained: ": "untrained", "colors: ": "sRGB", "daisy: ": "DAISY"}
+_SOURCES = {"": "trained", "untrained: ": "untrained", "colors: ": "sRGB", "daisy: ": "DAISY", "patches: ": "patches"}
 
 
 def _report(preset: Preset) -> Report:

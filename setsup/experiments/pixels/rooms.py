@@ -1,7 +1,7 @@
 """Settings of single-pixel contrast in 3D: pairs of views of rooms, and what is random in them."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from setsup.correspondence.pair_sampler import PixelPairSampler
 
@@ -48,8 +48,6 @@ class RoomPairs:
         Side of the window, pixels.
     keep : float
         Share of the pixels that are traced; others have a random partner.
-    match : {"stored", "traced"}
-        Whether partners are read from a folder of ``setsup render --matches``, or traced in the scenes.
     colors : bool
         Whether colours are changed.
 
@@ -57,21 +55,17 @@ class RoomPairs:
 
     size: int = 256
     keep: float = 0.125
-    match: Literal["stored", "traced"] = "stored"
     colors: bool = True
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.correspondence import stored
-        from setsup.correspondence.view_pairs import traced
         from setsup.loading.transforms import Compose, SpatialPairs, recipe
 
-        match = stored if self.match == "stored" else traced
         if not self.colors:
-            return SpatialPairs(dataset, self.size, self.keep, match=match, seed=seed)
+            return SpatialPairs(dataset, self.size, self.keep, seed=seed)
         return Compose(
             [
                 recipe("oxels-3d", seed=seed, size=self.size),
-                SpatialPairs(dataset, keep=self.keep, match=match, seed=seed),
+                SpatialPairs(dataset, keep=self.keep, seed=seed),
             ]
         )

@@ -10,8 +10,9 @@ import torch
 from setsup.arrays import Reals, Rows
 from setsup.checks import check_integer
 from setsup.correspondence import planar
+from setsup.correspondence.matching import Match, Window, matched, view_size
 from setsup.correspondence.pixel_pairs import PixelPairs, partners
-from setsup.correspondence.view_pairs import Match, cameras_of, descriptor_pairs, traced
+from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
@@ -40,8 +41,8 @@ class SpatialPairs:
 
     Parameters
     ----------
-    dataset : RenderedDataset or RenderedFolder
-        The dataset of the loader, which may be a selection: it has the cameras of rows, and their scenes or partners.
+    dataset : RenderedDataset, RenderedFolder, Photographs or another with ``pixel_pairs``
+        The dataset of the loader, which may be a selection: it has the scenes or partners of rows.
     size : int or (height, width), optional
         Size of a window that is cut out of both views, as published 256 of 480 × 640; the whole views by default.
     keep : float
@@ -50,7 +51,8 @@ class SpatialPairs:
     independent : bool
         Whether the windows of the two views are independent; by default they are the same, as published.
     match : callable
-        Function that finds pairs, by default with rays; :func:`setsup.correspondence.stored` reads them from a folder.
+        Function that finds pairs. By default they are those of the dataset's method ``pixel_pairs``, traced in its
+        scenes, or read from its folder (:func:`setsup.correspondence.stored`), whichever it has.
     image : str
         Modality to make views of.
     names : tuple of five str
@@ -100,7 +102,7 @@ class SpatialPairs:
     keep: float = 0.125
     independent: bool = False
     _: KW_ONLY
-    match: Match = traced
+    match: Match = matched
     image: str = "image"
     names: tuple[str, ...] = ("view_1", "view_2", "partner", "positive", "valid")
     seed: int = 0
@@ -182,7 +184,7 @@ class SpatialDescriptors:
     count: int
     background: tuple[str, ...] = ()
     _: KW_ONLY
-    match: Match = traced
+    match: Match = matched
     names: tuple[str, ...] = ("first", "match", "same", "other", "background")
     seed: int = 0
     stream: str = "SpatialDescriptors"
@@ -241,13 +243,12 @@ def _matrices(batch: Batch, dataset: Any, name: str, rows: Rows) -> Reals:
     matrices = batch.get("homographies", {}).get(name)
     if matrices is not None:
         return np.asarray(matrices.cpu().numpy(), np.float64)
-    for views in rows.tolist():
-        for camera in cameras_of(dataset, *views):
-            if (camera.height, camera.width) != (height, width):
-                raise SetsupError(
-                    f"{name!r} is {height} × {width}, and views of {dataset.name} are {camera.height} × "
-                    f"{camera.width}: resize and cut them in an Augment, which says how for partners to follow"
-                )
+    for row in rows.ravel().tolist():
+        if (size := view_size(dataset, row, name)) != (height, width):
+            raise SetsupError(
+                f"{name!r} is {height} × {width}, and views of {dataset.name} are {size[0]} × {size[1]}: resize and "
+                "cut them in an Augment, which says how for partners to follow"
+            )
     return np.broadcast_to(np.eye(3), (*rows.shape, 3, 3))
 
 
@@ -259,27 +260,27 @@ def _followed(
     Only the part of a view that its result may show is matched.
     """
     height, width = size
-    cameras, moves, shown = [], [], []
+    windows, moves, shown = [], [], []
     rim = [[-0.5, -0.5], [width - 0.5, -0.5], [-0.5, height - 0.5], [width - 0.5, height - 0.5]]
-    for camera, matrix in zip(cameras_of(dataset, *views), matrices, strict=True):
+    for row, matrix in zip(views, matrices, strict=True):
+        whole = view_size(dataset, row)
         back = np.linalg.inv(matrix)
         corners = planar.carried(rim, back)  # NaN beyond a horizon, where the whole view counts
-        most = np.array([camera.width, camera.height]) - 1
+        most = np.array(whole[::-1]) - 1
         low, high = np.nan_to_num(corners.min(axis=0), nan=0.0), np.nan_to_num(corners.max(axis=0), nan=most.max())
         first = np.floor(low + (0.5 + _EDGE)).clip(0, most).astype(int)
         last = np.ceil(high - (0.5 + _EDGE)).clip(first, most).astype(int)
         left, top = first.tolist()
         columns, rows = (last - first + 1).tolist()
-        whole = (rows, columns) == (camera.height, camera.width)
-        cameras.append(camera if whole else camera.windowed(left, top, rows, columns))
+        windows.append(Window(left, top, rows, columns))
         moves.append(planar.compose(planar.translate(left, top), matrix))
         if ((corners >= -0.5 - _EDGE) & (corners <= most + 0.5 + _EDGE)).all():
             shown.append(np.ones(size, dtype=bool))
         else:
             y, x = np.mgrid[:height, :width]
             at = planar.carried(np.stack([x, y], axis=-1).reshape(-1, 2), back)
-            shown.append(planar.inside(at, camera.height, camera.width).reshape(size))
-    pairs = match(dataset, views[0], views[1], cameras[0], cameras[1], fraction, key)
+            shown.append(planar.inside(at, *whole).reshape(size))
+    pairs = match(dataset, views[0], views[1], windows[0], windows[1], fraction, key)
     return pairs.carried(moves[0], moves[1], size, size), shown
 
 

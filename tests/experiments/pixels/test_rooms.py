@@ -106,7 +106,9 @@ def test_features_that_are_instances_tell_these_apart(scenes: Path) -> None:
 @pytest.mark.long("trainings")
 def test_from_training_to_values_beside_baselines(scenes: Path, tmp_path: Path) -> None:
     run = train(smoke(preset_of(scenes)), tmp_path / "run", config=RunConfig(workers=0))
-    values = evaluate(run, device="cpu")["rooms"].values
+    measured = evaluate(run, device="cpu")["rooms"]
+    values = measured.values
+    assert set(measured.pictures) == {"trained", "untrained", "colors", "daisy"}
     for source in ("", "untrained: ", "colors: ", "daisy: "):
         for name in ("within 1 px", "within 5 px", "rejection", "instances", "edges"):
             assert 0 <= values[f"{source}{name}"] <= 1

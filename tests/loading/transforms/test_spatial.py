@@ -5,6 +5,7 @@ import pytest
 
 import setsup
 from setsup.correspondence import PixelPairSampler, RenderedPairs, pair_table, planar, spatial, stored, view_pairs
+from setsup.correspondence.matching import matched
 from setsup.errors import SetsupError
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.writing import render
@@ -329,8 +330,8 @@ def test_a_folder_of_pairs_serves_as_the_scenes_do(tmp_path) -> None:
         wanted, found = traced(batch), looked_up(batch)
         for name in traced.names:
             assert torch.equal(found[name], wanted[name])
-    with pytest.raises(SetsupError, match="give match=stored"):
-        SpatialDescriptors(kept, 30)(batch)
+    wanted, found = (SpatialDescriptors(kept, 30, match=match)(batch) for match in (stored, matched))
+    assert torch.equal(found["match"], wanted["match"]), "what is stored is looked up by default"
 
 
 def test_what_does_not_fit_is_refused(shapes) -> None:

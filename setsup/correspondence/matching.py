@@ -1,0 +1,123 @@
+"""Ways to the pairs of pixels of two rows: a dataset gives them, they are traced in its scenes, or stored on disk."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from setsup.correspondence import planar
+from setsup.correspondence.pixel_pairs import PixelPairs, Status
+from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
+from setsup.correspondence.spatial import drawn_pixels, spatial
+from setsup.errors import SetsupError
+from setsup.scenes.camera import Camera
+
+__all__ = ["Match", "Window", "given", "matched", "stored", "traced", "view_size"]
+
+
+class Window(NamedTuple):
+    """A part of a view, or all of it: its first column and row, and its size in pixels."""
+
+    left: int
+    top: int
+    height: int
+    width: int
+
+    def camera(self, dataset: Any, row: int) -> Camera:
+        """The camera of this part of a row's view."""
+        if not hasattr(dataset, "camera"):
+            raise SetsupError(
+                f"{dataset.name} does not know the cameras of its rows: give a RenderedDataset, a folder of `setsup "
+                "render`, shards of a rendering, or a selection of one"
+            )
+        whole: Camera = dataset.camera(row)
+        return whole.windowed(self.left, self.top, self.height, self.width)
+
+
+Match = Callable[[Any, int, int, Window, Window, float, int], PixelPairs]
+"""Function of a dataset, two rows, a window of either's view, a share of the pixels of the first, and a key.
+
+The pixels of pairs are those of the windows.
+"""
+
+
+def matched(
+    dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
+) -> PixelPairs:
+    """Pairs of two rows, in the way that the dataset has them: by ``pixel_pairs``, traced in scenes, or stored."""
+    ways = {"pixel_pairs": given, "scene": traced, "camera": stored}
+    for name, way in ways.items():
+        if hasattr(dataset, name):
+            return way(dataset, row1, row2, window1, window2, fraction, key)
+    raise SetsupError(
+        f"{dataset.name} does not say which pixels of two rows show the same: give a RenderedDataset, a folder of "
+        "`setsup render --matches`, photographs with homographies (setsup.correspondence.open_photographs), or a "
+        "dataset with a method pixel_pairs(rows, pixels)"
+    )
+
+
+def traced(
+    dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
+) -> PixelPairs:
+    """Pairs of two rows of a rendered dataset, which share a scene."""
+    if not hasattr(dataset, "scene"):
+        raise SetsupError(f"{dataset.name} has no scenes to trace; leave out match=, to take the partners that it has")
+    scene = dataset.scene(row1)
+    if dataset.scene(row2).digest != scene.digest:
+        raise SetsupError(
+            f"rows {row1} and {row2} of {dataset.name} show different scenes: draw them by a PixelPairSampler"
+        )
+    one, two = (window.camera(dataset, row) for row, window in ((row1, window1), (row2, window2)))
+    return spatial(scene, one, two, fraction=fraction, key=key)
+
+
+def given(
+    dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
+) -> PixelPairs:
+    """Pairs of two rows of a dataset that has them: ``pixel_pairs(rows, pixels)`` with (2,) rows, (n, 2) pixels."""
+    pixels = drawn_pixels(window1.height, window1.width, fraction, key) + window1[:2]
+    found: PixelPairs = dataset.pixel_pairs([row1, row2], pixels)
+    move1, move2 = (planar.crop(window.left, window.top) for window in (window1, window2))
+    return found.carried(move1, move2, (window1.height, window1.width), (window2.height, window2.width))
+
+
+def stored(
+    dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
+) -> PixelPairs:
+    """Pairs of rows of a dataset that stores partners: the ``match`` of rendered pairs on disk."""
+    if not set(OWN) <= set(dataset.modalities) or not {PAIR, VIEW} <= set(dataset.factors.names):
+        raise SetsupError(
+            f"{dataset.name} keeps no {' and '.join(OWN)} of pairs: render it as RenderedPairs, with both"
+        )
+    (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
+    if pair1 != pair2 or view1 == view2:
+        raise SetsupError(f"rows {row1} and {row2} of {dataset.name} are not the two views of a pair")
+    known = [name for name in ("partners", "status", "depth", "instances") if name in dataset.modalities]
+    found = dataset.fetch(row1, known)
+    at = drawn_pixels(window1.height, window1.width, fraction, key)
+    x, y = at.astype(int).T + np.array([[window1.left], [window1.top]])
+    points2 = found["partners"][y, x].astype(np.float64) - window2[:2]
+    status = found["status"][y, x].copy()
+    gone = (status <= Status.OCCLUDED) & ~planar.inside(points2, window2.height, window2.width)
+    status[gone] = Status.OUTSIDE
+    instance = found["instances"][y, x] if "instances" in found else np.full(len(at), -1)
+    depth = found["depth"][y, x].astype(np.float64) if "depth" in found else np.full(len(at), np.nan)
+    camera = window1.camera(dataset, row1)
+    xyz = camera.centre + depth[:, None] * camera.rays(at)
+    xyz[status == Status.NO_SURFACE] = np.nan
+    return PixelPairs(at, points2, xyz, instance, status)
+
+
+def view_size(dataset: Any, row: int, name: str = "image") -> tuple[int, int]:
+    """Height and width of a row's view: what its camera says, or the shape of a modality of images."""
+    if hasattr(dataset, "camera"):
+        camera = dataset.camera(row)
+        return camera.height, camera.width
+    modality = dataset.modalities.get(name)
+    height, width = (None, None) if modality is None else modality.shape[:2]
+    if height is None or width is None:
+        raise SetsupError(
+            f"{dataset.name} does not say how large its views are: give a RenderedDataset, a folder of `setsup "
+            "render`, shards of a rendering, a selection of one, or images opened with size=(height, width)"
+        )
+    return height, width

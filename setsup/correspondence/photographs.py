@@ -1,0 +1,198 @@
+"""Photographs of planes, or from one place, with the homographies between them: the layout of HPatches.
+
+References
+----------
+.. [1] V. Balntas, K. Lenc, A. Vedaldi, K. Mikolajczyk, "HPatches: a benchmark and evaluation of handcrafted and learned
+   local descriptors", CVPR 2017 (arXiv 1704.05939).
+
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_arguments
+from setsup.correspondence import planar
+from setsup.correspondence.homographies import planar_pairs
+from setsup.correspondence.pixel_pairs import PixelPairs
+from setsup.datasets.adapters.fetching import Images, sample_headers
+from setsup.datasets.adapters.image_sources import ImageFiles
+from setsup.datasets.dataset import of_row
+from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
+from setsup.datasets.images import check_size
+from setsup.datasets.own.table import ImageTable
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.expand_user import expanded
+
+__all__ = ["Photographs", "open_photographs"]
+
+_HOMOGRAPHY = re.compile(r"H_1_(\d+)(\.txt)?")
+_FIRST = 1  # number of the view whose pixels the homographies start from
+
+
+class Photographs(ImageTable):
+    """Views of scenes with homographies between them; made by :func:`open_photographs`.
+
+    Attributes
+    ----------
+    pair_factors : tuple of str
+        ``("scene",)``: of what two views agree in.
+
+    """
+
+    pair_factors = ("scene",)
+
+    def __init__(
+        self, name: str, factors: FactorTable, images: Images, matrices: npt.NDArray[np.float64], size: Any
+    ) -> None:
+        super().__init__(name, factors, images, size)
+        headers = sample_headers(images, len(images))
+        self._sizes = [(one.height, one.width) for one in headers]
+        self._to_view = matrices  # from pixels of the first view of the scene, as photographed
+        if size is not None:
+            self._sizes = [size] * len(headers)
+            self._to_view = planar.compose(matrices, [_fitted(one.height, one.width, *size) for one in headers])
+
+    @of_row
+    def pixel_pairs(self, rows: Sequence[int], pixels: npt.ArrayLike | None = None) -> PixelPairs:
+        """Partners of pixels of one row in another row of the same scene.
+
+        Parameters
+        ----------
+        rows : (2,) int
+            View 1 and view 2.
+        pixels : (n, 2) float, optional
+            Pixels (x, y) of view 1; all of them, row after row, by default.
+
+        Returns
+        -------
+        PixelPairs
+            One a pixel: VISIBLE, or OUTSIDE where view 2 does not show the point. Nothing is ever occluded.
+
+        Raises
+        ------
+        DataError
+            When the rows are of two scenes.
+
+        """
+        one, two = (int(row) for row in rows)
+        if self.factors.codes("scene", [one])[0] != self.factors.codes("scene", [two])[0]:
+            raise DataError(f"rows {one} and {two} of {self.name} show different scenes: draw them by PixelPairSampler")
+        matrix = self._to_view[two] @ np.linalg.inv(self._to_view[one])
+        return planar_pairs(np.eye(3), matrix, self._sizes[one], self._sizes[one], self._sizes[two], pixels)
+
+
+def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) -> Photographs:
+    r"""Open photographs with homographies: ``<scene>/1.ppm``, ``2.ppm``, … and ``H_1_2``, …, as HPatches [1]_ has them.
+
+    ``H_1_k`` is a text of 3 × 3 numbers, which takes pixels (x, y) of view 1 to those of view k; centres of pixels are
+    integers, (0, 0) the first. Images may be of any format, and files of homographies may end in ``.txt``. A folder
+    with the views of one scene will do, too.
+
+    Parameters
+    ----------
+    folder : Path or str
+        The folder.
+    size : (height, width), optional
+        Resize every image, antialiased, until it just covers this size, and cut out the centre; the homographies
+        follow. Training needs it where photographs differ in size.
+
+    Returns
+    -------
+    Photographs
+        With factors ``scene`` and ``view``.
+
+    Raises
+    ------
+    DataError
+        When there are no homographies, one is damaged or singular, or its image is missing.
+
+    References
+    ----------
+    .. [1] V. Balntas, K. Lenc, A. Vedaldi, K. Mikolajczyk, "HPatches: a benchmark and evaluation of handcrafted and
+       learned local descriptors", CVPR 2017 (arXiv 1704.05939).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for view in (1, 2):
+    ...     Image.new("RGB", (8, 6)).save(folder / f"{view}.png")
+    >>> _ = (folder / "H_1_2").write_text("1 0 3\n0 1 0\n0 0 1\n")
+    >>> photographs = open_photographs(folder)
+    >>> found = photographs.pixel_pairs([0, 1], [[1, 2], [6, 2]])
+    >>> found.points2.tolist(), found.visible.tolist()
+    ([[4.0, 2.0], [9.0, 2.0]], [True, False])
+
+    """
+    check_arguments(open_photographs, locals(), DataError)
+    folder, size = expanded(folder), check_size(size)
+    files, scenes, views, matrices = [], [], [], []
+    for scene in _scenes(folder):
+        known = {_FIRST: np.eye(3)} | {
+            int(found[1]): _read(path)
+            for path in scene.iterdir()
+            if (found := _HOMOGRAPHY.fullmatch(path.name)) and int(found[1]) != _FIRST
+        }
+        for view, matrix in sorted(known.items()):
+            files.append(str(_image(scene, view).relative_to(folder)))
+            scenes.append(scene.name)
+            views.append(view)
+            matrices.append(matrix)
+    if not files:
+        raise DataError(
+            f"{folder} has no homographies: it should hold folders with 1.png, 2.png, … and H_1_2, …, each a text of 3 "
+            "× 3 numbers from pixels of 1.png to those of the other"
+        )
+    factors = [
+        Factor("scene", Kind.NOMINAL, tuple(sorted(set(scenes)))),
+        Factor("view", Kind.ORDINAL, tuple(sorted(set(views)))),
+    ]
+    table = FactorTable.from_values({"scene": scenes, "view": views}, factors)
+    return Photographs(folder.name, table, ImageFiles(folder / "photographs", files), np.stack(matrices), size)
+
+
+def _scenes(folder: Path) -> list[Path]:
+    """Folders of one scene each: all within a folder, or itself."""
+    if not folder.is_dir():
+        raise DataError(f"{folder} is no folder: give one with photographs and homographies")
+    within = sorted({path.parent for path in folder.glob("*/H_1_[0-9]*")})
+    return within or sorted({path.parent for path in folder.glob("H_1_[0-9]*")})
+
+
+def _image(scene: Path, view: int) -> Path:
+    found = sorted(path for path in scene.glob(f"{view}.*") if path.name.lower().endswith(KNOWN_ENDINGS))
+    if len(found) != 1:
+        what = (
+            f"has {len(found)} images of view {view}"
+            if found
+            else f"lacks the image of view {view}, {view}.png or the like"
+        )
+        raise DataError(f"{scene} {what}, of which there is a homography")
+    return found[0]
+
+
+def _read(path: Path) -> npt.NDArray[np.float64]:
+    """A homography, with the first pixel in front of its horizon."""
+    try:
+        matrix = np.array(
+            [line.replace(",", " ").split() for line in path.read_text().split("\n") if line.strip()], float
+        )
+    except (ValueError, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} holds no 3 × 3 numbers: {error}") from error
+    if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
+        raise DataError(f"{path} holds no homography, 3 × 3 finite numbers of a matrix that can be inverted")
+    return matrix if matrix[2, 2] >= 0 else -matrix  # a multiple is the same homography
+
+
+def _fitted(height: int, width: int, to_height: int, to_width: int) -> npt.NDArray[np.float64]:
+    """From pixels of an image to those of the one that was made to cover a size, its centre cut out."""
+    share = min(height / to_height, width / to_width)
+    rows, columns = share * to_height, share * to_width
+    return planar.fit((width - columns) / 2, (height - rows) / 2, rows, columns, to_height, to_width)

@@ -1,0 +1,53 @@
+"""Features of patches, for every pixel."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from scipy.interpolate import RegularGridInterpolator  # noqa: E402
+
+from setsup.errors import SetsupError  # noqa: E402
+from setsup.experiments.encoders.patch_features import patch_features  # noqa: E402
+
+SIZES = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 28, "patch_size": 14}
+PROCESSOR = (
+    """{"image_processor_type": "BitImageProcessor", "image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.25, 0.3]}"""
+)
+
+
+@pytest.mark.long("networks")
+@pytest.mark.parametrize("registers", [0, 4])
+def test_tokens_stand_in_the_middle_of_their_patches(registers: int, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    if registers:
+        config = transformers.Dinov2WithRegistersConfig(mlp_ratio=2, num_register_tokens=registers, **SIZES)
+        model = transformers.Dinov2WithRegistersModel(config).eval()
+    else:
+        model = transformers.Dinov2Model(transformers.Dinov2Config(mlp_ratio=2, **SIZES)).eval()
+    model.save_pretrained(tmp_path)
+    (tmp_path / "preprocessor_config.json").write_text(PROCESSOR)
+    features, weights = patch_features(f"hf:{tmp_path}")
+    assert weights.startswith("model.safetensors sha256 ")
+    images = np.random.default_rng(0).integers(0, 256, (2, 42, 56, 3), dtype=np.uint8)
+    found = features(images)
+    assert found.shape == (2, 42, 56, 12)
+    assert found.dtype == np.float32
+    pixels = (images / 255 - [0.4, 0.5, 0.6]) / [0.2, 0.25, 0.3]
+    with torch.no_grad():
+        tokens = model(pixel_values=torch.from_numpy(pixels).float().permute(0, 3, 1, 2)).last_hidden_state
+    patches = tokens[:, 1 + registers :].reshape(2, 3, 4, 12).numpy()
+    centres = [np.arange(count) * 14 + 6.5 for count in (3, 4)]
+    for number, y, x in ((0, 0, 0), (1, 20, 20), (0, 25, 40), (1, 41, 30), (0, 13, 55)):
+        at = [np.clip(place, 6.5, middles[-1]) for place, middles in zip((y, x), centres, strict=True)]
+        expected = RegularGridInterpolator(centres, patches[number])(at)[0]
+        np.testing.assert_allclose(found[number, y, x], expected, atol=1e-4)
+    assert features(images[:, :30, :51]).shape == (2, 30, 51, 12), "no whole number of patches"
+
+
+def test_what_has_no_patches_is_refused() -> None:
+    with pytest.raises(SetsupError, match="'pixels' names no model of the Hugging Face hub: give hf:OWNER/NAME"):
+        patch_features("pixels")
