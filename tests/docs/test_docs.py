@@ -39,6 +39,9 @@ SHORTER = {
 }
 """What commands of the README say, and what they are told here: that they work, a few pictures show as well."""
 
+FEW_PAIRS = re.compile(r"--matches [0-9]+ ")
+"""How many pairs of views pages render, which would take hours."""
+
 FASTER = {
     "steps=100,": "steps=8,",
     "samples: int = 2_000": "samples: int = 100",
@@ -112,7 +115,7 @@ def needs_files(words: list[str]) -> bool:
         return bool({*presets(), "--config"} & set(rest)) and not {"--smoke", "--help"} & set(rest)
     if verb == "report":
         return "--encoder" in rest  # minutes of fits
-    if verb in ("eval", "embed", "export"):
+    if verb in ("eval", "embed", "export") or "--run" in rest:
         return not any(Path(word).is_dir() for word in rest)  # of a run that another line trains
     if any(word.startswith("hf:") for word in rest):
         return True
@@ -153,7 +156,7 @@ def test_python_blocks_run_and_print_what_stands_below(
 def test_commands_run(page: Path, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for start, lines, _ in fenced(page.read_text(), "console"):
         for line in lines:
-            words = shlex.split(line.removeprefix("$ "))
+            words = shlex.split(FEW_PAIRS.sub("--matches 2 ", line.removeprefix("$ ")))
             if words[0] == "setsup" and not needs_files(words[1:]):
                 assert main(words[1:]) == 0, f"{page_name(page)}, line {start}: {line}: {capsys.readouterr().err}"
 
