@@ -157,7 +157,7 @@ def test_one_pair_of_views_has_nothing_between() -> None:
 @pytest.mark.long("subprocesses")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc/self/status")
 def test_memory_between_pairs_does_not_grow_with_channels() -> None:
-    """The differences of all combinations would be 132 MB here."""
+    """All differences would be 528 MB here; the loss takes about a quarter of it, mostly copies of features."""
     script = """
 import re, torch
 from setsup.methods import between_loss
@@ -165,13 +165,13 @@ from setsup.methods import between_loss
 def peak():
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
 
-first = torch.randn(64, 64, 256, requires_grad=True)
+first = torch.randn(64, 256, 256, requires_grad=True)
 before = peak()
 between_loss(first, first, torch.randint(256, (64, 256))).backward()
 print(peak() - before)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert 2**20 < int(done.stdout) < 2**26
+    assert 2**20 < int(done.stdout) < 2**28
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
