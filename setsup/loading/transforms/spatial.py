@@ -221,10 +221,15 @@ class SpatialDescriptors:
         return add_views(batch, self.names, maps, (len(rows),))
 
 
+def _on_cpu(values: Any) -> npt.NDArray[Any]:
+    """Values of a batch as an array, wherever they are."""
+    return torch.as_tensor(values).cpu().numpy()
+
+
 def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
     """A modality of pairs of views, and their rows (pairs, 2) of the dataset, whose factors are the batch's."""
     images = images_of(batch, name) if axes == 5 else batch.get(name)
-    rows = np.asarray(batch["indices"])
+    rows = _on_cpu(batch["indices"])
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
         raise SetsupError(
             f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: "
@@ -232,7 +237,8 @@ def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[tor
         )
     for factor, codes in batch.get("factors", {}).items():
         known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None
-        if known is None or not np.array_equal(np.asarray(codes), known, equal_nan=np.asarray(codes).dtype.kind == "f"):
+        found = _on_cpu(codes)
+        if known is None or not np.array_equal(found, known, equal_nan=found.dtype.kind == "f"):
             raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the dataset of the loader")
     return images, rows
 

@@ -21,6 +21,7 @@ __all__ = ["Coplanar", "coplanar_of"]
 
 
 _ALIKE = 1e-9  # of the size of the scene: planes, and sides of triangles, that are no farther apart are one
+_WIDER = 1e-6  # of the size of the scene
 _MOST = 1 << 20  # pairs of one plane that are looked at: a plane of more, thousands of small triangles, is left alone
 # directions without a meaning, so that planes that differ seldom are at one place along them
 _WAYS = np.array([0.6180339887, 0.4142135623, 0.7320508075, 0.2360679775])
@@ -51,6 +52,9 @@ class Coplanar:
         self._starts = np.searchsorted(pairs[:, 0], np.arange(count + 1))
         first = np.arange(count) if shown is None else shown.min(axis=1)
         self._first = np.append(first, -1)  # of triangles with the same corners; the last is for −1
+        # boxes around the triangles, wider than any rounding
+        wider = _WIDER * float(np.abs(corners).max(initial=0))
+        self._low, self._high = corners.min(axis=1).T - wider, corners.max(axis=1).T + wider
         self.contested = np.append(np.diff(self._starts)[first] > 0, False)
 
     def seen(self, triangle: npt.NDArray[np.integer[Any]], start: Reals, ways: Reals) -> tuple[Rows, Reals]:
@@ -68,6 +72,10 @@ class Coplanar:
         counts = self._starts[rows + 1] - self._starts[rows]
         ray = np.repeat(np.arange(len(rows)), counts)
         other = self._others[np.arange(len(ray)) - np.repeat(np.cumsum(counts) - counts - self._starts[rows], counts)]
+        for low, high, along in zip(self._low, self._high, points.T, strict=True):  # of many, few are near the point
+            place = along[ray]
+            near = ((low[other] <= place) & (place <= high[other])) | (other == rows[ray])
+            ray, other = ray[near], other[near]
         shares = barycentric(self.corners[other], points[ray])
         within = (shares >= -_ALIKE).all(axis=1) | (other == rows[ray])
         ray, other = ray[within], other[within]
