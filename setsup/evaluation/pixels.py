@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_integer
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.errors import DataError, imported
 
@@ -51,7 +52,7 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
     Raises
     ------
     DataError
-        When the shapes disagree, or the image has no pixel.
+        When the shapes disagree, a feature is not finite, or the image has no pixel.
 
     Examples
     --------
@@ -66,6 +67,9 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
             f"queries are (q, D) and features (h, w, D), not {wanted.shape} and {candidates.shape}: give the features "
             "of some pixels, and the map of another view"
         )
+    for name, given in (("queries", wanted), ("features", candidates)):
+        if not np.isfinite(given).all():
+            raise DataError(f"{name} of pixels are not all finite, so that nothing is nearest: see what computed them")
     width = candidates.shape[1]
     flat = candidates.reshape(-1, candidates.shape[2])
     middle = flat.mean(axis=0)  # differences of large squares would be rounded
@@ -102,7 +106,7 @@ def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4,
     Raises
     ------
     DataError
-        When the shapes disagree.
+        When the shapes disagree, a feature is not finite, or `step` is not 1 or more.
 
     Examples
     --------
@@ -112,6 +116,7 @@ def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4,
     [[2.0, 0.0], [2.0, 0.0]]
 
     """
+    check_integer(step, "step", DataError, 1)
     one, other = (np.asarray(features, dtype=np.float64) for features in (first, second))
     if one.ndim != 3 or other.ndim != 3 or one.shape[2] != other.shape[2]:
         raise DataError(f"features of two images are (h, w, D) with one D, not {one.shape} and {other.shape}")
@@ -186,8 +191,8 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
 
     Raises
     ------
-    SetsupError
-        When scikit-learn is not installed.
+    DataError, SetsupError
+        When values and truths are not as many, a value is not finite, or scikit-learn is not installed.
 
     Examples
     --------
@@ -196,7 +201,9 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
 
     """
     metrics: Any = imported("sklearn.metrics", "train")
-    true = np.asarray(truths, dtype=np.bool_)
+    true, found = np.asarray(truths, dtype=np.bool_), np.asarray(values, dtype=np.float64)
+    if found.ndim != 1 or found.shape != true.shape or not np.isfinite(found).all():
+        raise DataError(f"values are a finite number for each truth, (n,), not {found.shape} for {true.shape}")
     if true.all() or not true.any():
         return float("nan")
-    return float(metrics.roc_auc_score(true, np.asarray(values, dtype=np.float64)))
+    return float(metrics.roc_auc_score(true, found))

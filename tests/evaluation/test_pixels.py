@@ -92,3 +92,17 @@ def test_what_does_not_fit_is_refused() -> None:
         nearest_pixels(np.zeros((3, 2)), np.zeros((4, 4, 3)))
     with pytest.raises(DataError, match="of one view"):
         edge_pixels(np.zeros((3, 3), int), np.zeros((3, 4)))
+    with pytest.raises(DataError, match="step"):
+        mutual_pixels(np.zeros((4, 4, 2)), np.zeros((4, 4, 2)), step=0)
+
+
+@pytest.mark.parametrize("where", ["queries", "features"])
+def test_features_that_are_not_finite_are_no_matches(where: str) -> None:
+    given = {"queries": np.zeros((2, 3)), "features": np.ones((4, 5, 3))}
+    given[where][1, 1] = np.nan
+    with pytest.raises(DataError, match=f"{where} of pixels are not all finite"):
+        nearest_pixels(**given)
+    with pytest.raises(DataError, match="a finite number for each"):
+        separation([np.nan, 1.0, 2.0], [True, False, True])
+    with pytest.raises(DataError, match="a finite number for each"):
+        separation([1.0, 2.0], [True, False, True])
