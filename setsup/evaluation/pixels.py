@@ -14,7 +14,7 @@ __all__ = ["NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "s
 Reals = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 
-_CHUNK = 4096  # candidates at a time
+_DISTANCES = 1 << 22  # that are kept at a time
 
 
 class NearestPixels(NamedTuple):
@@ -76,8 +76,9 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
     wanted, flat = wanted - middle, flat - middle
     lengths = np.square(flat).sum(axis=1)
     best, place = np.full(len(wanted), np.inf), np.zeros(len(wanted), dtype=np.int64)
-    for start in range(0, len(flat), _CHUNK):
-        apart = lengths[start : start + _CHUNK] - 2 * (wanted @ flat[start : start + _CHUNK].T)
+    step = max(1, _DISTANCES // max(len(wanted), 1))
+    for start in range(0, len(flat), step):
+        apart = lengths[start : start + step] - 2 * (wanted @ flat[start : start + step].T)
         first = apart.argmin(axis=1)
         found = np.take_along_axis(apart, first[:, None], axis=1)[:, 0]
         nearer = found < best

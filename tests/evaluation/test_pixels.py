@@ -106,3 +106,11 @@ def test_features_that_are_not_finite_are_no_matches(where: str) -> None:
         separation([np.nan, 1.0, 2.0], [True, False, True])
     with pytest.raises(DataError, match="a finite number for each"):
         separation([1.0, 2.0], [True, False, True])
+
+
+def test_many_queries_are_compared_with_few_pixels_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = np.random.default_rng(0)
+    features, queries = dice.integers(0, 3, (6, 7, 2)), dice.integers(0, 3, (20, 2))
+    whole = nearest_pixels(queries, features)
+    monkeypatch.setattr("setsup.evaluation.pixels._DISTANCES", 50)
+    assert np.array_equal(nearest_pixels(queries, features).places, whole.places)
