@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_integer
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.errors import DataError, imported
 
@@ -13,7 +14,7 @@ __all__ = ["NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "s
 Reals = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 
-_CHUNK = 4096  # candidates at a time
+_DISTANCES = 1 << 22  # that are kept at a time
 
 
 class NearestPixels(NamedTuple):
@@ -51,7 +52,7 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
     Raises
     ------
     DataError
-        When the shapes disagree, or the image has no pixel.
+        When the shapes disagree, a feature is not finite, or the image has no pixel.
 
     Examples
     --------
@@ -66,14 +67,18 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
             f"queries are (q, D) and features (h, w, D), not {wanted.shape} and {candidates.shape}: give the features "
             "of some pixels, and the map of another view"
         )
+    for name, given in (("queries", wanted), ("features", candidates)):
+        if not np.isfinite(given).all():
+            raise DataError(f"{name} of pixels are not all finite, so that nothing is nearest: see what computed them")
     width = candidates.shape[1]
     flat = candidates.reshape(-1, candidates.shape[2])
     middle = flat.mean(axis=0)  # differences of large squares would be rounded
     wanted, flat = wanted - middle, flat - middle
     lengths = np.square(flat).sum(axis=1)
     best, place = np.full(len(wanted), np.inf), np.zeros(len(wanted), dtype=np.int64)
-    for start in range(0, len(flat), _CHUNK):
-        apart = lengths[start : start + _CHUNK] - 2 * (wanted @ flat[start : start + _CHUNK].T)
+    step = max(1, _DISTANCES // max(len(wanted), 1))
+    for start in range(0, len(flat), step):
+        apart = lengths[start : start + step] - 2 * (wanted @ flat[start : start + step].T)
         first = apart.argmin(axis=1)
         found = np.take_along_axis(apart, first[:, None], axis=1)[:, 0]
         nearer = found < best
@@ -102,7 +107,7 @@ def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4,
     Raises
     ------
     DataError
-        When the shapes disagree.
+        When the shapes disagree, a feature is not finite, or `step` is not 1 or more.
 
     Examples
     --------
@@ -112,6 +117,7 @@ def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4,
     [[2.0, 0.0], [2.0, 0.0]]
 
     """
+    check_integer(step, "step", DataError, 1)
     one, other = (np.asarray(features, dtype=np.float64) for features in (first, second))
     if one.ndim != 3 or other.ndim != 3 or one.shape[2] != other.shape[2]:
         raise DataError(f"features of two images are (h, w, D) with one D, not {one.shape} and {other.shape}")
@@ -186,8 +192,8 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
 
     Raises
     ------
-    SetsupError
-        When scikit-learn is not installed.
+    DataError, SetsupError
+        When values and truths are not as many, a value is not finite, or scikit-learn is not installed.
 
     Examples
     --------
@@ -196,7 +202,9 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
 
     """
     metrics: Any = imported("sklearn.metrics", "train")
-    true = np.asarray(truths, dtype=np.bool_)
+    true, found = np.asarray(truths, dtype=np.bool_), np.asarray(values, dtype=np.float64)
+    if found.ndim != 1 or found.shape != true.shape or not np.isfinite(found).all():
+        raise DataError(f"values are a finite number for each truth, (n,), not {found.shape} for {true.shape}")
     if true.all() or not true.any():
         return float("nan")
-    return float(metrics.roc_auc_score(true, np.asarray(values, dtype=np.float64)))
+    return float(metrics.roc_auc_score(true, found))

@@ -1,7 +1,10 @@
 """``setsup pairs --run``: what a trained network takes for the same place in two images."""
 
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,9 @@ pytest.importorskip("lightning")
 
 from PIL import Image
 
+from setsup.errors import SetsupError
 from setsup.reports.pixel_matches import distance_map
+from setsup_cli.encoders.pixel_matches import _features
 from tests.true_files import mnist
 
 Run = Callable[..., Any]
@@ -66,6 +71,11 @@ def images(tmp_path: Path, setsup: Run) -> Path:
     picture = np.random.default_rng(0).integers(0, 256, (64, 160, 3), dtype=np.uint8)
     Image.fromarray(picture[:, :128]).save("left.png")
     Image.fromarray(picture[:, 32:]).save("right.png")
+    Image.fromarray(np.zeros((3, 20_000), np.uint8)).save("wide.png")
+    Image.fromarray(np.zeros((64, 64), np.uint16)).save("deep.png")
+    plain = Path("wide.png").read_bytes()
+    head = b"IHDR" + struct.pack(">II", 60_000, 60_000) + plain[24:29]
+    Path("huge.png").write_bytes(plain[:12] + head + struct.pack(">I", zlib.crc32(head)) + plain[33:])
     return tmp_path
 
 
@@ -106,7 +116,10 @@ def test_words_and_the_pixel_in_the_middle(setsup: Run, images: Path) -> None:
     [
         (["maps/seed-0", "left.png"], "two images are matched, not 1"),
         (["maps/seed-0", "left.png", "right.png", "--height", "50"], "--height is a multiple of 32, not 50"),
-        (["maps/seed-0", "left.png", "colors.py"], "colors.py is no image that can be read"),
+        (["maps/seed-0", "left.png", "colors.py"], "colors.py is not a readable image"),
+        (["maps/seed-0", "left.png", "huge.png"], "huge.png has 60000 × 60000 pixels"),
+        (["maps/seed-0", "deep.png", "right.png"], "deep.png has pixels of the mode I;16"),
+        (["maps/seed-0", "wide.png", "right.png"], "wide.png would be 192 × 1280000 pixels"),
         (["maps/seed-0", "left.png", "right.png", "--height", "64", "--pixel", "128", "3"], "lies outside"),
         (["means/seed-0", "left.png", "right.png", "--height", "64"], "does not give every pixel a feature"),
         (["nowhere", "left.png", "right.png"], "nowhere"),
@@ -117,6 +130,15 @@ def test_what_is_wrong_is_said_in_one_sentence(setsup: Run, images: Path, words:
     assert (found.code, found.out) == (2, "")
     assert said in found.err
     assert "Traceback" not in found.err
+
+
+def test_a_method_that_takes_no_such_image_is_named() -> None:
+    def embed(batch: dict) -> None:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied\nby any means")
+
+    trained = SimpleNamespace(method=SimpleNamespace(embed=embed), device="cpu")
+    with pytest.raises(SetsupError, match="runs/x cannot embed an image of 32 × 64: mat1 and mat2 shapes"):
+        _features(trained, np.zeros((32, 64, 3), np.uint8), "runs/x")
 
 
 def test_a_map_is_bright_where_features_are_near() -> None:

@@ -142,3 +142,14 @@ def test_a_folder_without_homographies_is_refused(tmp_path: Path) -> None:
         open_photographs(tmp_path)
     with pytest.raises(DataError, match="is no folder"):
         open_photographs(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("factor", [1e-305, 3.7e307, -1e300])
+def test_any_multiple_is_the_same_homography(factor: float, tmp_path: Path) -> None:
+    scene(tmp_path / "scene", {2: TILT})
+    exact = open_photographs(tmp_path / "scene").pixel_pairs([0, 1])
+    text = "\n".join(" ".join(map(repr, row)) for row in (TILT / 12 * factor).tolist())
+    (tmp_path / "scene" / "H_1_2").write_text(text)
+    found = open_photographs(tmp_path / "scene").pixel_pairs([0, 1])
+    np.testing.assert_allclose(found.points2, exact.points2, atol=1e-6)
+    assert np.array_equal(found.status, exact.status)

@@ -92,3 +92,25 @@ def test_what_does_not_fit_is_refused() -> None:
         nearest_pixels(np.zeros((3, 2)), np.zeros((4, 4, 3)))
     with pytest.raises(DataError, match="of one view"):
         edge_pixels(np.zeros((3, 3), int), np.zeros((3, 4)))
+    with pytest.raises(DataError, match="step"):
+        mutual_pixels(np.zeros((4, 4, 2)), np.zeros((4, 4, 2)), step=0)
+
+
+@pytest.mark.parametrize("where", ["queries", "features"])
+def test_features_that_are_not_finite_are_no_matches(where: str) -> None:
+    given = {"queries": np.zeros((2, 3)), "features": np.ones((4, 5, 3))}
+    given[where][1, 1] = np.nan
+    with pytest.raises(DataError, match=f"{where} of pixels are not all finite"):
+        nearest_pixels(**given)
+    with pytest.raises(DataError, match="a finite number for each"):
+        separation([np.nan, 1.0, 2.0], [True, False, True])
+    with pytest.raises(DataError, match="a finite number for each"):
+        separation([1.0, 2.0], [True, False, True])
+
+
+def test_many_queries_are_compared_with_few_pixels_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = np.random.default_rng(0)
+    features, queries = dice.integers(0, 3, (6, 7, 2)), dice.integers(0, 3, (20, 2))
+    whole = nearest_pixels(queries, features)
+    monkeypatch.setattr("setsup.evaluation.pixels._DISTANCES", 50)
+    assert np.array_equal(nearest_pixels(queries, features).places, whole.places)

@@ -154,3 +154,22 @@ def test_what_does_not_fit_is_refused() -> None:
     batch["factors"] = {"toy": torch.full((SETS, SIZE), 2)}
     with pytest.raises(SetsupError, match="not trained on"):
         made("exemplar").loss(batch)
+
+
+@pytest.mark.parametrize("toys", [[0, 1, 3, -1, -1], [1, 1, 1, -1, -1]])
+@pytest.mark.parametrize("objective", ["triplet", "joint", "rectification", "exemplar"])
+def test_orbits_without_triplets_are_refused_where_some_are_needed(objective: str, toys: list[int]) -> None:
+    table = FactorTable(TABLE.factors, {"toy": toys})
+    encoder = OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE)
+    given = (encoder, OrbitCodes(table, ["toy"]), objective)
+    if objective in ("triplet", "joint"):
+        with pytest.raises(SetsupError, match=f"toy makes {len(set(toys)) - 1} orbits? of .* images? at most"):
+            OrbitJoint(*given, decoder=OrbitDecoder(encoder))  # type: ignore[arg-type]
+    else:
+        OrbitJoint(*given, decoder=OrbitDecoder(encoder))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "value"), [("rate", -1.0), ("rate", 0.0), ("margin", -0.1), ("margin", float("nan"))])
+def test_numbers_out_of_range_are_refused(name: str, value: float) -> None:
+    with pytest.raises(SetsupError, match=name):
+        made("triplet", **{name: value})

@@ -207,3 +207,13 @@ def test_wrong_arguments_are_named() -> None:
         within_loss(first[..., None], first, partner, flags)
     with pytest.raises(DataError, match=r"partner is \(2, 3\), but view 1 has \(2, 4\) pixels"):
         between_loss(first, first, partner[:, :3])
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("view", [0, 1])
+def test_what_is_no_number_is_not_passed_over(view: int, norm: str) -> None:
+    views = [torch.randn(3, 2, 4), torch.randn(3, 2, 4)]
+    views[view][1, 0, 2] = torch.nan
+    partner = torch.arange(4).expand(3, -1)
+    assert between_loss(*views, partner, norm=norm).isnan()  # type: ignore[arg-type]
+    assert within_loss(*views, partner, partner > 1, norm=norm).isnan()  # type: ignore[arg-type]

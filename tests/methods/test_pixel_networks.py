@@ -128,3 +128,6 @@ def test_wrong_sizes_are_named() -> None:
         PixelUNet((16, 30), (1, 1))
     with pytest.raises(SetsupError, match=r"images of 30 × 32 pixels cannot be halved 3 times.*multiples of 8"):
         PixelUNet((8, 8, 8), (1, 1, 1))(torch.rand(1, 3, 30, 32))
+    for wrong in ({"widths": (0, 8)}, {"blocks": (1, -1)}, {"features": 0}, {"dropout": 1.5}):
+        with pytest.raises(SetsupError, match=r"must be an? "):
+            PixelUNet(**{"widths": (8, 8), "blocks": (1, 1), **wrong})

@@ -27,6 +27,7 @@ to within two pixels are drawn as lines. Below, the sheet shows how near the fea
 one pixel. Example: `setsup pairs --run runs/pixels/rooms-small/seed-0 left.png right.png --pixel 120 80`."""
 
 _MULTIPLE = 32  # of which both sides of an image are, so that networks can halve them
+_MOST = 1 << 21  # pixels of an image as resized
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,7 @@ def run(options: Options) -> int:
     import numpy as np
     from PIL import Image
 
+    from setsup.datasets.images import decode
     from setsup.evaluation.pixels import mutual_pixels
     from setsup.experiments import load_trained
     from setsup.reports.pixel_matches import pixel_match_sheet
@@ -72,13 +74,9 @@ def run(options: Options) -> int:
     check_image(out)
     check_device(options.device)
     trained = load_trained(opened(options.run, options.preset), device=options.device)
-    views = []
-    for path in options.images:
-        try:
-            with Image.open(expanded(path)) as image:
-                views.append(_resized(image.convert("RGB"), options.height))
-        except OSError as error:
-            raise DataError(f"{path} is no image that can be read: {error}") from error
+    views = [
+        _resized(Image.fromarray(decode(expanded(path), str(path), 3)), path, options.height) for path in options.images
+    ]
     first, second = (_features(trained, view, str(options.run)) for view in views)
     x, y = options.pixel or (views[0].shape[1] // 2, views[0].shape[0] // 2)
     if not (0 <= x < views[0].shape[1] and 0 <= y < views[0].shape[0]):
@@ -108,11 +106,13 @@ def run(options: Options) -> int:
     return 0
 
 
-def _resized(image: "Image", height: int) -> "npt.NDArray[np.uint8]":
+def _resized(image: "Image", path: Path, height: int) -> "npt.NDArray[np.uint8]":
     """An image (height, w, 3) uint8 of about the same proportions, whose width is a multiple, too."""
     import numpy as np
 
     width = max(_MULTIPLE, round(image.width * height / image.height / _MULTIPLE) * _MULTIPLE)
+    if width * height > _MOST:
+        raise DataError(f"{path} would be {height} × {width} pixels, and {_MOST:,} at most are matched: lower --height")
     return np.array(image.resize((width, height)))
 
 
@@ -122,7 +122,11 @@ def _features(trained: Any, view: "npt.NDArray[np.uint8]", name: str) -> "npt.ND
 
     with torch.inference_mode():
         image = torch.from_numpy(view).movedim(-1, 0)[None, None].to(trained.device)
-        found = trained.method.embed({"image": image})
+        try:
+            found = trained.method.embed({"image": image})
+        except (RuntimeError, ValueError, LookupError) as error:
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise SetsupError(f"{name} cannot embed an image of {view.shape[0]} × {view.shape[1]}: {reason}") from error
     if not isinstance(found, torch.Tensor) or tuple(found.shape[2:4]) != view.shape[:2]:
         raise SetsupError(
             f"the method of {name} does not give every pixel a feature: name a run of pixels/rooms-small or the like"

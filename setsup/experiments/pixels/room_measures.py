@@ -92,6 +92,7 @@ class RoomMatches:
         ``rejection``: area under the ROC curve of telling occluded from visible ones by the distance of the nearest
         feature. ``instances``: of telling pixels of different instances from those of one by their features'
         distance. ``edges``: of telling pixels within 2 px of an edge by one channel, the best one over all views.
+        ``pairs`` is how many there were, at most as many as asked for.
         The image of a source shows features, true places and nearest pixels of some pairs.
         """
         dataset = trained.open(self.dataset)
@@ -102,7 +103,7 @@ class RoomMatches:
                 "modalities"
             )
         pairs = self._pairs(dataset)
-        values: dict[str, float] = {}
+        values: dict[str, float] = {"pairs": len(pairs)}
         curves: dict[str, tuple[list[int], list[float]]] = {}
         numbers = list(range(len(pairs)))
         about = {"table": dataset.factors.fingerprint, "rows": pairs, "queries": self.queries}

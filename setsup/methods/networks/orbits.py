@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from setsup.checks import check_integer
 from setsup.errors import SetsupError
 
 __all__ = ["OrbitDecoder", "OrbitEncoder", "SpatialTransformer", "Unpooling"]
@@ -56,6 +57,8 @@ class OrbitEncoder(nn.Module):
         super().__init__()
         if len(pools) != len(channels):
             raise SetsupError(f"pools={tuple(pools)} are not one for each of the {len(channels)} stages")
+        for number in (*image, *channels, size, *pools):
+            check_integer(number, "a number of channels, of dimensions, or the side of a pool", SetsupError, 1)
         self.pools = tuple(pools)
         self.sides: list[tuple[int, int]] = [image[1:]]
         for pool in pools:

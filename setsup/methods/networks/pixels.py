@@ -14,6 +14,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 from torch.nn import functional
 
+from setsup.checks import check_integer, check_number
 from setsup.errors import SetsupError
 
 __all__ = ["PixelClassifier", "PixelUNet"]
@@ -75,6 +76,11 @@ class PixelUNet(nn.Module):
         super().__init__()
         if len(widths) != len(blocks) or not widths:
             raise SetsupError(f"widths={tuple(widths)} and blocks={tuple(blocks)} need one number for each stage")
+        for number in (*widths, features, channels, heads):
+            check_integer(number, "a number of channels or heads", SetsupError, 1)
+        for number in blocks:
+            check_integer(number, "a number of blocks", SetsupError)
+        check_number(dropout, "dropout", SetsupError, 0, 1)
         if widths[-1] % heads or widths[0] % _HEAD_GROUPS:
             raise SetsupError(
                 f"the last width is a multiple of {heads} heads and the first one of {_HEAD_GROUPS} groups, not "

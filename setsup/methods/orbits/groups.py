@@ -27,6 +27,11 @@ class OrbitCodes(nn.Module):
     orbit : sequence of str
         Factors with levels whose combinations are orbits; a factor counts within those that it is nested in.
 
+    Attributes
+    ----------
+    largest : int
+        Rows of the largest orbit.
+
     """
 
     known: Tensor
@@ -42,9 +47,11 @@ class OrbitCodes(nn.Module):
                 f"{', '.join(map(repr, endless or self.orbit)) or 'none'}: name others as --orbit"
             )
         codes = {name: torch.as_tensor(table.codes(name)) for name in self.orbit}
-        found = torch.as_tensor(np.unique(self._number(codes).numpy()))
+        numbers = self._number(codes).numpy()
+        found, rows = np.unique(numbers[numbers >= 0], return_counts=True)
+        self.largest = int(rows.max(initial=0))
         # of the training data, which a run keeps anyway
-        self.register_buffer("known", found[found >= 0], persistent=False)
+        self.register_buffer("known", torch.as_tensor(found), persistent=False)
 
     def __len__(self) -> int:
         return len(self.known)

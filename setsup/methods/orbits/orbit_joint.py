@@ -18,6 +18,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 from torch.nn import functional
 
+from setsup.checks import check_number
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.networks.images import unit_range
@@ -34,6 +35,7 @@ DECODED = ("joint", "rectification", "autoencoder")
 """Objectives with a decoder."""
 
 _RECTIFIED = ("joint", "rectification")
+_MINED = ("joint", "triplet")
 
 
 class OrbitJoint(LightningModule):
@@ -81,7 +83,7 @@ class OrbitJoint(LightningModule):
     Raises
     ------
     SetsupError
-        When an argument is none of these, or a decoder is missing.
+        When an argument is none of these, a decoder is missing, or the objective takes triplets, and there are none.
 
     """
 
@@ -107,6 +109,14 @@ class OrbitJoint(LightningModule):
             raise SetsupError(f"the scale of losses is one of {', '.join(get_args(Scale))}, not {scale!r}")
         if objective in DECODED and decoder is None:
             raise SetsupError(f"the objective {objective!r} decodes images: pass a decoder")
+        if objective in _MINED and (len(orbits) < 2 or orbits.largest < 2):
+            raise SetsupError(
+                f"a triplet is two images of one orbit and one of another, and {', '.join(orbits.orbit)} makes "
+                f"{len(orbits):,} orbits of {orbits.largest:,} images at most: name other factors as --orbit, or train "
+                "--method.objective exemplar or rectification"
+            )
+        check_number(margin, "the margin of triplets", SetsupError, 0)
+        check_number(rate, "the learning rate", SetsupError, positive=True)
         self.objective, self.margin, self.normalise = objective, margin, normalise
         self.negatives: Negatives = negatives
         self.weights, self.scale, self.rate = weights, scale, rate

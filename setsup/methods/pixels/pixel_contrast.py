@@ -13,6 +13,7 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
+from setsup.checks import check_number
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.networks.images import unit_range
@@ -46,7 +47,7 @@ class PixelContrast(LightningModule):
     Raises
     ------
     SetsupError
-        When λ is not in [0, 1].
+        When λ is not in [0, 1], or another number is out of range.
 
     """
 
@@ -64,6 +65,9 @@ class PixelContrast(LightningModule):
         super().__init__()
         if not 0 <= within <= 1:
             raise SetsupError(f"the weight λ of the loss within pairs lies in [0, 1], not at {within}")
+        check_number(rate, "the learning rate", SetsupError, positive=True)
+        check_number(warmup, "warmup, a share of the steps,", SetsupError, 0, 1)
+        check_number(weight_decay, "the weight decay", SetsupError, 0)
         # the memory layout of a loader's images
         self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.within, self.norm, self.balance = within, norm, balance

@@ -108,6 +108,7 @@ def test_from_training_to_values_beside_baselines(scenes: Path, tmp_path: Path) 
     run = train(smoke(preset_of(scenes)), tmp_path / "run", config=RunConfig(workers=0))
     measured = evaluate(run, device="cpu")["rooms"]
     values = measured.values
+    assert values["pairs"] == len(measured.curves["within 1 px"][0]) > 0
     assert set(measured.pictures) == {"trained", "untrained", "colors", "daisy"}
     for source in ("", "untrained: ", "colors: ", "daisy: "):
         for name in ("within 1 px", "within 5 px", "rejection", "instances", "edges"):
