@@ -119,7 +119,8 @@ def _write_toy(folder: Path, seed: int, which: tuple[int, int, int, int]) -> Non
 
 def _finish(folder: Path, places: list[tuple[int, int, int, int]]) -> None:
     """Give the images their names, and write what they are of."""
-    views = np.array(list(product(range(len(ELEVATIONS)), range(0, 36, 2), range(LIGHTS))), "<i4")
+    stored = [(rise - 30) // 5 for rise in ELEVATIONS], [turn // 10 for turn in AZIMUTHS], range(LIGHTS)
+    views = np.array(list(product(*stored)), "<i4")
     for split, stem in enumerate(STEMS):
         toys = [(category, instance) for part, _, category, instance in places if part == split]
         categories = np.repeat(np.array([category for category, _ in toys], "<i4"), _VIEWS)
