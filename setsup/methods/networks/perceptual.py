@@ -62,20 +62,15 @@ def vgg16_features(weights: Mapping[str, Any] | None = None, source: Path | str 
     (31, 14714688)
 
     """
-    layers: list[nn.Module] = []
-    before = 3
-    for width, count in _WIDTHS:
-        for _ in range(count):
-            layers += [nn.Conv2d(before, width, 3, padding=1), nn.ReLU()]
-            before = width
-        layers.append(nn.MaxPool2d(2))
-    network = nn.Sequential(*layers)
     if weights is None:
+        network = _layers()
         for layer in network:
             if isinstance(layer, nn.Conv2d):
                 nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
                 nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
         return network
+    with torch.device("meta"):  # nothing is drawn, as the file gives every number
+        network = _layers()
     found = {name.removeprefix(_PREFIX): (name, weight) for name, weight in weights.items() if name.startswith(_PREFIX)}
     if odd := next((name for name, weight in found.values() if not isinstance(weight, Tensor)), None):
         raise DataError(f"{source} holds a {type(weights[odd]).__name__} as {odd!r}, not a tensor: pass a state_dict")
@@ -83,7 +78,7 @@ def vgg16_features(weights: Mapping[str, Any] | None = None, source: Path | str 
         raise DataError(
             f"{source} has no weights {_PREFIX}…: pass torchvision's file of VGG16, such as vgg16-397923af.pth"
         )
-    network.load_state_dict(check_weights(source, found, network.state_dict()))
+    network.load_state_dict(check_weights(source, found, network.state_dict()), assign=True)
     return network
 
 
@@ -207,6 +202,17 @@ class PyramidDistance(nn.Module):
             found = found + level.abs().flatten(1).mean(1)
             rest = lower
         return found + rest.abs().flatten(1).mean(1)
+
+
+def _layers() -> nn.Sequential:
+    layers: list[nn.Module] = []
+    before = 3
+    for width, count in _WIDTHS:
+        for _ in range(count):
+            layers += [nn.Conv2d(before, width, 3, padding=1), nn.ReLU()]
+            before = width
+        layers.append(nn.MaxPool2d(2))
+    return nn.Sequential(*layers)
 
 
 def _open(weights: str | Path) -> nn.Sequential:
