@@ -159,4 +159,6 @@ def small_encoder(
         layers += [nn.Conv2d(before, after, 4, 2, 1), nn.ReLU()]
         before, height, width = after, height // 2, width // 2
     parts = OrderedDict(body=nn.Sequential(*layers), flat=nn.Flatten(), code=nn.Linear(before * height * width, size))
-    return nn.Sequential(parts).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    encoder = nn.Sequential(parts)
+    encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return encoder
