@@ -145,7 +145,7 @@ def small_encoder(
     --------
     >>> encoder = small_encoder()
     >>> tuple(encoder(torch.zeros(2, 3, 64, 64)).shape), sum(weights.numel() for weights in encoder.parameters())
-    ((2, 128), 1214592)
+    ((2, 128), 1214560)
 
     """
     before, height, width = image
