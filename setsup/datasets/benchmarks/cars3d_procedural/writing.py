@@ -41,7 +41,14 @@ def write_cars(folder: Path, objects: int, *, seed: int = 0, processes: int = 1)
         count = max(objects, len(listed.read_text("utf-8").split()) if listed.exists() else 0)
         units = [Unit(f"car {number}", number, 96) for number in range(count) if not _file(folder, number).exists()]
         need_space(folder, len(units) * _BYTES, "the substitute for Cars3D")
-        run(partial(_write_car, folder, seed), units, processes=processes, folder=folder, what="rendering cars")
+        run(
+            partial(_write_car, folder, seed),
+            units,
+            processes=processes,
+            folder=folder,
+            what="rendering cars",
+            counted="images",
+        )
         with written(listed) as fresh:
             fresh.write_text("".join(f"{_file(folder, number).stem}\n" for number in range(count)), "utf-8")
 
