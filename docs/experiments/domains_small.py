@@ -21,11 +21,20 @@ DATASETS = ("shapes3d", "cars3d")
 NEGATIVES = "-norec-no-domain-negatives"
 
 RUNS = [
-    *((f"{dataset}{end}", 0) for dataset in DATASETS for end in ("-norec", NEGATIVES, "", "-lord", "-ml-vae", "-drnet")),
+    *(
+        (f"{dataset}{end}", 0)
+        for dataset in DATASETS
+        for end in ("-norec", NEGATIVES, "", "-lord", "-ml-vae", "-drnet")
+    ),
     *((f"cars3d-norec-{end}", 0) for end in ("blur", "horizontal-flip")),
     *((f"{dataset}-norec", seed) for seed in (1, 2) for dataset in DATASETS),
     *((f"{dataset}{NEGATIVES}", seed) for seed in (1, 2) for dataset in DATASETS),
-    *((f"{dataset}{end}", seed) for seed in (1, 2) for dataset in DATASETS for end in ("", "-lord", "-ml-vae", "-drnet")),
+    *(
+        (f"{dataset}{end}", seed)
+        for seed in (1, 2)
+        for dataset in DATASETS
+        for end in ("", "-lord", "-ml-vae", "-drnet")
+    ),
     *((f"cars3d-norec-{end}", seed) for seed in (1, 2) for end in ("blur", "horizontal-flip")),
 ]
 """Presets without ``-small``, and seeds, in order of importance."""
