@@ -125,27 +125,41 @@ def test_a_smoke_run_needs_no_published_weights(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.long("trainings")
-def test_a_training_starts_from_the_published_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of MoCo-v2's layout under the name of the published one; its digest is that of this file here."""
+def test_two_exact_steps_start_from_the_published_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The paper's networks, on four images; files have the layouts of the published ones, and digests of their own."""
     from setsup.files import content_digest
-    from setsup.methods.networks import ResNetEncoder, published
+    from setsup.methods.networks import ResNetEncoder, published, vgg16_features
 
     torch.manual_seed(3)
     source = ResNetEncoder(128)
     state = {f"module.encoder_q.{name}": one for name, one in source.backbone.state_dict().items()}
     state |= {f"module.encoder_q.fc.0.{name}": one for name, one in source.first.state_dict().items()}
     state |= {"module.queue": torch.zeros(4, 4)}
-    name = "resnet50-mocov2-800"
-    path = tmp_path / "cache" / "pretrained" / "moco_v2_800ep_pretrain.pth.tar"
-    path.parent.mkdir(parents=True)
-    torch.save({"epoch": 800, "state_dict": state}, path)
-    known = published._PUBLISHED[name]
-    monkeypatch.setitem(published._PUBLISHED, name, known._replace(digits=content_digest(path, "md5")[:8]))
+    features = {f"features.{name}": one for name, one in vgg16_features().state_dict().items()}
+    folder = tmp_path / "cache" / "pretrained"
+    folder.mkdir(parents=True)
+    for name, file, algorithm, content in (
+        ("resnet50-mocov2-800", "moco_v2_800ep_pretrain.pth.tar", "md5", {"epoch": 800, "state_dict": state}),
+        ("vgg16-imagenet", "vgg16-397923af.pth", "sha256", features),
+    ):
+        torch.save(content, folder / file)
+        known = published._PUBLISHED[name]
+        digits = content_digest(folder / file, algorithm)[:8]
+        monkeypatch.setitem(published._PUBLISHED, name, known._replace(digits=digits))
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
-    method = DCoDRSettings(domain=("shape",), reconstruction=0.0, rate=0.0)
-    run = train(replace(PRESET, method=method, initial_run=name, steps=1), tmp_path / "run", config=HERE)
-    trained = load_trained(run).method
+    paper = replace(
+        PRESET,
+        method=DCoDRSettings(domain=("shape",), rate=0.0),  # so that weights of the encoder stay what they begin as
+        sampler=DomainBatches(domain=("shape",), sets=2, size=2),
+        initial_run="resnet50-mocov2-800",
+    )
+    run = train(paper, tmp_path / "run", config=HERE)
+    trained: Any = load_trained(run).method
     assert torch.equal(trained.encoder.first.weight, source.first.weight)
     first = "embedder.embedder.convolution.weight"
     assert torch.equal(trained.encoder.backbone.state_dict()[first], source.backbone.state_dict()[first])
     assert len(json.loads((run.folder / "run.json").read_text())["initial_weights_sha256"]) == 64
+    begun: Any = build_method(paper.method, run.factors(), 0)  # type: ignore[arg-type]
+    for part in ("generator", "styles"):
+        moved = zip(getattr(trained, part).parameters(), getattr(begun, part).parameters(), strict=True)
+        assert not all(torch.equal(one, other) for one, other in moved)
