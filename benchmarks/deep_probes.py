@@ -18,7 +18,7 @@ from benchmarks.rows import Row, at_least, compare
 
 __all__ = ["rows"]
 
-TOPIC = "probes"
+TOPIC = "deep_probes"
 LEVELS = (4, 10, 10, 10, 8, 15)
 DIMENSION, BATCH = 128, 128
 
@@ -35,7 +35,8 @@ def rows(full: bool) -> Iterator[Row]:
             with on_threads(count):
                 batched, plain = Side(_ours(levels)), Side(each([_plain(one) for one in levels]))
                 what = f"step of {len(levels)} probes of six layers, 128 wide, batch normalisation, {words}"
-                yield compare(TOPIC, what, "torch.nn, one after the other", batched, plain, at_least(2.5), **how)
+                bound = at_least(2.5) if count > 1 else None  # products fill one thread, see README.md
+                yield compare(TOPIC, what, "torch.nn, one after the other", batched, plain, bound, **how)
 
 
 def _points() -> tuple[Any, Any]:

@@ -93,6 +93,7 @@ def test_landmarks_are_those_of_torch(task):
     assert landmark_error(points, truth, test, tested, **options) == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.long("trainings")
 def test_factors_together_are_those_one_by_one(task):
     points, factors, test, test_factors = task
     factors, test_factors = factors.copy(), test_factors.copy()
@@ -113,6 +114,7 @@ def test_factors_together_are_those_one_by_one(task):
     np.testing.assert_array_equal(again.accuracy, together.accuracy)
 
 
+@pytest.mark.long("trainings")
 def test_what_is_there_is_told_and_what_is_not_is_not(task):
     points, factors, test, test_factors = task
     found = deep_probes(points, factors, test, test_factors, epochs=20)

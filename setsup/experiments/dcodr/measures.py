@@ -177,9 +177,9 @@ class LandmarkProbe:
                 (sample.embedded[known], numbers[known])
                 for sample, (numbers, known) in zip((rows.fit, rows.test), points, strict=True)
             )
-            options = {"seed": trained.seed, "device": trained.device}
+            more: dict[str, Any] = {"seed": trained.seed, "device": trained.device, **how}
             return {
-                "L1": evaluation.landmark_error(fit, wanted, test, truth, **options, **how),
+                "L1": evaluation.landmark_error(fit, wanted, test, truth, **more),
                 "mean landmark": float(np.abs(truth - wanted.mean(axis=0)).mean()),
             }
 
@@ -302,7 +302,7 @@ def attainable(queries: Array, codes: Array, own: Array, tolerance: dict[int, in
     near = list(tolerance)
     places = np.column_stack([first, both[:, near]])
     sizes = (int(first.max()) + 1, *(period.get(axis, int(both[:, axis].max()) + 1) for axis in near))
-    good = (codes >= 0).all(axis=1)
+    good: Array = np.asarray((codes >= 0).all(axis=1))
     cells = np.ravel_multi_index(places[: len(codes)][good].T, sizes)
     counts = np.bincount(cells, minlength=math.prod(sizes)).reshape(sizes)
     for place, axis in enumerate(near, start=1):

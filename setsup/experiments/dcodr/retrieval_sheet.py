@@ -54,7 +54,5 @@ def draw_retrieval(
         ", ".join(f"{name} {table.values(name, int(test.rows[at]))}" for name in attributes) for at in chosen.tolist()
     ]
     asked = [image(test, int(test.rows[at])) for at in chosen.tolist()]
-    title = (
-        "Nearest images of training and test\nDistances between embeddings of length 1; the query itself is left out"
-    )
+    title = "Nearest images of training and test\nBy distance between embeddings of length 1; without the query itself"
     return image_grid(found, labels, [f"{rank + 1}" for rank in range(near.shape[1])], title, queries=asked)

@@ -16,6 +16,8 @@ from setsup.scenes.meshes.mesh import Material, Mesh
 
 __all__ = ["loft", "mirrored", "outline"]
 
+_MIRROR = np.array([1.0, -1.0, 1.0])
+
 
 def loft(stations: npt.ArrayLike, materials: Sequence[Material], strips: npt.ArrayLike | None = None) -> Mesh:
     """Flat-shaded body through outlines, with both ends closed; mirrored in y = 0.
@@ -39,9 +41,9 @@ def mirrored(half: Mesh) -> Mesh:
     """A mesh and its mirror image in the plane y = 0, as one."""
     count = len(half.vertices)
     return Mesh(
-        np.concatenate([half.vertices, half.vertices * [1, -1, 1]]),
+        np.concatenate([half.vertices, half.vertices * _MIRROR]),
         np.concatenate([half.faces, half.faces + np.int32(count)]),
-        None if half.normals is None else np.concatenate([half.normals, half.normals * np.float32([1, -1, 1])]),
+        None if half.normals is None else np.concatenate([half.normals, half.normals * _MIRROR.astype(np.float32)]),
         materials=half.materials,
         material=None if half.material is None else np.concatenate([half.material] * 2),
     )

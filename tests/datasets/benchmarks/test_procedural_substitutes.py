@@ -43,7 +43,7 @@ def small_toys(tmp_path_factory):
 # Cars
 
 
-@pytest.mark.long("rendering")
+@pytest.mark.long("renderings")
 def test_cars_have_one_mirror_plane_and_no_other_symmetry(cars):
     dataset = setsup.load("cars3d-procedural", cars)
     images = dataset.fetch(range(len(dataset)))["image"].reshape(4, 24, 2, 128, 128, 3).astype(np.int16)
@@ -168,7 +168,7 @@ def test_light_on_toys_is_that_of_lambert():
         assert image[0, 1] == round(190 * (0.75 + 0.25 * strength))
 
 
-@pytest.mark.long("rendering")
+@pytest.mark.long("renderings")
 def test_killed_toys_resume_to_the_same_files(small_toys, tmp_path, monkeypatch):
     rendered = []
 

@@ -264,6 +264,7 @@ def test_refusals():
 # How well a domain can be read
 
 
+@pytest.mark.long("trainings")
 def test_what_can_be_read_stands_beside_permuted_labels():
     some = of(Numbered(1_500))
     found = study_invariance(some, ["shape"], samples=1_200)
@@ -279,6 +280,7 @@ def test_what_can_be_read_stands_beside_permuted_labels():
     assert asked.accuracy["shape+size"] > asked.permuted["shape+size"] + 0.2
 
 
+@pytest.mark.long("trainings")
 def test_continuous_factors_and_those_left_out():
     pytest.importorskip("sklearn")
     data = Numbered(600)

@@ -98,7 +98,8 @@ def _extras(car: Car) -> Iterator[Mesh]:
         yield _middle((end + half - 0.14, 0.76 * car.width, 0.04), ((end - half + 0.14) / 2, car.trunk + 0.012), _DARK)
     if car.stripe:
         hood = half - 0.18 - front
-        paint = Material(tuple(255 - byte for byte in car.paint))
+        red, green, blue = car.paint
+        paint = Material((255 - red, 255 - green, 255 - blue))
         stations = [outline([0.16], [top + 0.015], x) for x, top in ((front, car.shoulder), (front + hood, car.hood))]
         yield loft(stations, (paint,))
         yield _middle((roof_front - roof_rear, 0.32, 0.03), ((roof_front + roof_rear) / 2, car.roof), paint)

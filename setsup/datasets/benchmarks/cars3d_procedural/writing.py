@@ -4,6 +4,7 @@ import io
 import math
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def _write_car(folder: Path, seed: int, number: int) -> None:
             images[..., column, row] = frame.rgb
             masks[..., column, row] = frame.triangle >= 0
     drawn.close()
-    content = io.BytesIO()
+    content: Any = io.BytesIO()
     scipy.io.savemat(content, {"im": images, "mask": masks}, do_compression=True)
     # the label in place of the date, so that the same car has the same bytes
     label = f"MATLAB 5.0 MAT-file. {_TITLE}".encode()[:_HEADER].ljust(_HEADER)
