@@ -25,7 +25,7 @@ def compared(datasets: tuple[str, ...], front: str = "probes: ") -> tuple[Claim,
     return (
         Claim(
             says="The domain can be read less well from DCoDR than from LORD, DRNET and ML-VAE (table 2).",
-            tested="accuracy of the domain, with and without reconstruction, is below that of each baseline that was run",
+            tested="accuracy of the domain, with and without reconstruction, is below that of each baseline",
             rows=rows,
             criterion=_below(datasets, f"{front}{_DOMAIN}"),
         ),

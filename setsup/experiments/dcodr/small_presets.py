@@ -11,9 +11,11 @@ from typing import Any
 from setsup.experiments.data import Data
 from setsup.experiments.dcodr import presets
 from setsup.experiments.dcodr.augmentations import Positives
+from setsup.experiments.dcodr.baseline_settings import MLVAESettings
 from setsup.experiments.dcodr.datasets import BENCHMARKS, Benchmark
+from setsup.experiments.dcodr.measures import InvarianceProbes, Retrieval
 from setsup.experiments.dcodr.settings import DCoDRSettings, DomainBatches
-from setsup.experiments.preset import Preset
+from setsup.experiments.preset import Evaluation, Preset
 
 __all__ = ["COMPARED", "PRESETS", "STEPS"]
 
@@ -21,29 +23,32 @@ COMPARED = ("shapes3d", "cars3d", "smallnorb")
 """Datasets of which setsup makes substitutes."""
 
 STEPS = {
-    "": 800,
+    "": 400,
     "-norec": 2_000,
     "-norec-no-domain-negatives": 2_000,
-    "-no-domain-negatives": 800,
-    "-lord-latent": 800,
-    "-lord": 800,
+    "-no-domain-negatives": 600,
+    "-lord-latent": 200,
+    "-lord": 200,
     "-drnet": 800,
     "-ml-vae": 2_000,
 }
-"""Of the small presets, by the ends of their names."""
+"""Of the small presets, by the ends of their names: as many as eight minutes of two cores allow."""
 
 _SEEDS = 3
+_ROWS = 10_000
+"""That probes are fitted to, and as many that they are tested on; and queries."""
 _SMALL: dict[str, Any] = {"encoder": "small", "generator_width": 32, "perceptual": "pyramid"}
 _FAST: dict[str, Any] = {"temperature": 0.2, "head": False, "rate": 1e-3, "generator_rate": 1e-3, "decay_every": None}
 
 
 def _method(preset: Preset, **more: Any) -> Any:
-    """Settings of a method for two cores: those of the names that it has."""
+    """Settings of a method for two cores: those that it has. ML-VAE's networks are small as they are."""
+    if isinstance(preset.method, MLVAESettings):
+        return preset.method
     known = {"width": 32, "channels": (32, 64, 128, 256), **_SMALL, **more}
     method: Any = preset.method
-    return replace(
-        method, **{name: value for name, value in known.items() if name in type(method).__dataclass_fields__}
-    )
+    own = {name: value for name, value in known.items() if name in type(method).__dataclass_fields__}
+    return replace(method, **own)
 
 
 def _small(preset: Preset, end: str, **more: Any) -> Preset:
@@ -58,8 +63,16 @@ def _small(preset: Preset, end: str, **more: Any) -> Preset:
         else f"{preset.initial_run}-small",
         steps=STEPS[end],
         seeds=_SEEDS,
-        checkpoint_every=200,
+        checkpoint_every=100,
+        evaluations={name: _fewer(one) for name, one in preset.evaluations.items() if name != "transforms"},
     )
+
+
+def _fewer(evaluation: Evaluation) -> Evaluation:
+    """The same with fewer rows that are fitted, and tested."""
+    if isinstance(evaluation, InvarianceProbes | Retrieval):
+        return replace(evaluation, samples=_ROWS)
+    return evaluation
 
 
 def _presets(benchmark: Benchmark) -> Iterator[Preset]:
