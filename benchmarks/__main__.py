@@ -48,13 +48,15 @@ TOPICS = {
     "losses": 60,
     "mine": 60,
     "probes": 90,
+    "deep_probes": 60,
     "one_shot": 120,
     "orbits": 60,
     "pixels": 60,
+    "contrast": 20,
     "training": 20,
 }
 """Topics in their order, and about how many seconds each takes on two cores."""
-ANY_CORE = {"augment", "convert", "decoding", "loading", "mine", "one_shot", "probes"}
+ANY_CORE = {"augment", "convert", "decoding", "loading", "mine", "one_shot", "probes", "deep_probes"}
 """Topics that may use every core they like; all others keep to one."""
 
 

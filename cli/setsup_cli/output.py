@@ -116,6 +116,20 @@ def console(file: IO[str], width: int | None = None) -> "Console":
     )
 
 
+def _column_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Widths that fit: the widest columns give way, none below its longest word, which rich does not see to."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    least = [min(max(len(word) for cell in column for word in cell.split(" ")), _WORD) for column in columns]
+    least[0] = widths[0]
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        free = [number for number, wide in enumerate(widths) if wide > least[number]]
+        if not free:
+            break
+        widths[max(free, key=widths.__getitem__)] -= 1
+    return widths
+
+
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
     """Print a table."""
     from rich import box
@@ -124,6 +138,11 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
 
     listed = [heads, *rows]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    watched = sys.stdout.isatty()
+    # rendered first: rich exits by itself where standard output is closed
+    printed = io.StringIO()
+    shown = console(printed, None if watched else _PIPED)
+    widths = _column_widths(listed, shown.width)
     for number, head in enumerate(heads):
         longest = max(len(word) for row in listed for word in row[number].split(" "))
         table.add_column(
@@ -132,13 +151,11 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
             no_wrap=number == 0,
             overflow="fold",
             min_width=min(longest, _WORD),
+            max_width=widths[number],
         )
     for row in listed[1:]:
         # Text: brackets are not markup
         table.add_row(*(Text(cell) for cell in row))
-    watched = sys.stdout.isatty()
-    # rendered first: rich exits by itself where standard output is closed
-    printed = io.StringIO()
-    console(printed, None if watched else _PIPED).print(table)
+    shown.print(table)
     for line in printed.getvalue().splitlines():
         say(line.rstrip())

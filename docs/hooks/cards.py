@@ -123,7 +123,7 @@ def _splits(manifest: Manifest) -> list[str]:
 def _split_rows(split: ManifestSplit, factors: tuple[ManifestFactor, ...]) -> str:
     if split.rows is not None:
         return f"{split.rows[0]:,} to {split.rows[1] - 1:,}"
-    if split.where:
+    if split.where and not split.parts:
         return f"where `{split.where}`"
     named = next((factor.levels for factor in factors if factor.name == split.factor), None)
     if isinstance(named, tuple):
@@ -133,7 +133,8 @@ def _split_rows(split: ManifestSplit, factors: tuple[ManifestFactor, ...]) -> st
     held = f", by `{'`, `'.join(split.stratify)}`" if split.stratify else ""
     whole = f"; no `{'`, `'.join(split.disjoint)}` in two parts" if split.disjoint else ""
     whole += f"; leaks: a `{'`, `'.join(split.leaks)}` may be in two parts" if split.leaks else ""
-    return f"{parts}{held}{whole}".removeprefix("; ")
+    of = f"; where `{split.where}`" if split.where else ""
+    return f"{parts}{held}{whole}{of}".removeprefix("; ")
 
 
 def _getting(manifest: Manifest) -> str:

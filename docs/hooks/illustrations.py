@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageOps
 
 import setsup
-from setsup.files import manifest_names
+from setsup.files import load_manifest, manifest_names
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "images" / "datasets"
@@ -25,6 +25,8 @@ TILE, GAP, COLUMNS, ROWS = 80, 4, 4, 2
 SIZE = (COLUMNS * (TILE + GAP) - GAP, ROWS * (TILE + GAP) - GAP)
 GENUINE = "shapes3d"
 RENDERED = "shapes3d-procedural"
+PREPARED = {"cars3d-procedural": {"objects": 8}, "smallnorb-procedural": {"toys": 2}}
+"""Substitutes that are rendered to files: options of their preparation."""
 OWN = "table"
 SAME = {"mpi3d-real": "mpi3d-toy", "mpi3d-realistic": "mpi3d-toy", "imagenet-100": "imagenet"}
 """Datasets whose drawings are those of another one, of the same kind of images."""
@@ -32,7 +34,9 @@ SAME = {"mpi3d-real": "mpi3d-toy", "mpi3d-realistic": "mpi3d-toy", "imagenet-100
 
 def origin(name: str) -> str:
     """Where the image of a dataset comes from, in a few words."""
-    return {GENUINE: "from the dataset", RENDERED: "rendered by setsup"}.get(name, "drawn by setsup")
+    if name == GENUINE:
+        return "from the dataset"
+    return "rendered by setsup" if name == RENDERED or name in PREPARED else "drawn by setsup"
 
 
 def illustration(name: str) -> Image.Image:
@@ -45,6 +49,9 @@ def illustration(name: str) -> Image.Image:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / known
         root.mkdir()
+        if name in PREPARED:
+            importlib.import_module(load_manifest(name).adapter).prepare(root, **PREPARED[name])
+            return grid(distinct(setsup.load(name, root=root)))
         importlib.import_module(f"tests.true_files.{known.replace('-', '_')}").write(root)
         return grid(distinct(setsup.load(known, root=root)))
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.batched.sgd_probes import NetworkProbes, network_probes
     from setsup.evaluation.information import Information, noise_scale
+    from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
@@ -43,6 +44,7 @@ __all__ = [
     "CanonicalRetrieval",
     "Classified",
     "Components",
+    "DeepProbes",
     "Distances",
     "Information",
     "LinearProbe",
@@ -61,12 +63,14 @@ __all__ = [
     "canonical_retrieval",
     "check_disjoint",
     "dci",
+    "deep_probes",
     "draw_labelled",
     "draw_parts",
     "draw_resamples",
     "edge_pixels",
     "factor_vae",
     "identity_retrieval",
+    "landmark_error",
     "linear_classifier",
     "linear_regression",
     "logistic_probe",
@@ -122,6 +126,7 @@ if not TYPE_CHECKING:
         "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
         "projection": ("Components", "principal_components"),
         "resplits": ("check_disjoint", "draw_labelled", "draw_parts"),
+        "invariance": ("DeepProbes", "deep_probes", "landmark_error"),
         "retrieval": ("nearest", "shared_keys"),
         "sample_complexity": ("Resample", "accuracy_over_labels", "draw_resamples"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
@@ -131,7 +136,7 @@ if not TYPE_CHECKING:
         "within_sets": ("within_set_variance",),
     }
 
-    _NETWORKS = ("information", "neighbours", "probe_bound", "batched.sgd_probes", "statistics_networks")
+    _NETWORKS = ("information", "invariance", "neighbours", "probe_bound", "batched.sgd_probes", "statistics_networks")
 
     def _check(name: str, home: str) -> None:
         if home in _NETWORKS:

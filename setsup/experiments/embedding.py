@@ -19,7 +19,7 @@ from setsup.progress import progress
 from setsup.samplers import Draw, Sampler
 from setsup.samplers.report import Entry, Report
 
-__all__ = ["embed", "embed_all", "embed_batches"]
+__all__ = ["GivenRows", "embed", "embed_all", "embed_batches"]
 
 Reals = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -169,7 +169,7 @@ def _batches(
     training_rows: RowNumbers | None,
     modalities: Sequence[str] | None,
 ) -> Iterator[dict[str | None, Reals]]:
-    once = _Rows(dataset, np.arange(len(dataset)) if rows is None else rows)
+    once = GivenRows(dataset, np.arange(len(dataset)) if rows is None else rows)
     numbers = once.rows if training_rows is None else training_rows(dataset, once.rows)
     to = "torch" if device == "cpu" else device
     loader = Loader(dataset, once, modalities=modalities, transform=transform, to=to)
@@ -218,10 +218,10 @@ def _write(array: Reals, at: int, part: Reals, method: Any) -> None:
     array[at : at + len(part)] = part
 
 
-class _Rows(Sampler):
-    """Given rows of a dataset, in their order, one batch after the other; the last one is padded."""
+class GivenRows(Sampler):
+    """Given rows of a dataset, in their order, one batch of at most so many after the other; the last one is padded."""
 
-    def __init__(self, dataset: Dataset, rows: npt.ArrayLike) -> None:
+    def __init__(self, dataset: Dataset, rows: npt.ArrayLike, most: int = _BATCH) -> None:
         self.table: FactorTable = dataset.factors
         self.rows = check_rows(rows, len(self.table))
         if not len(self.rows):
@@ -229,7 +229,7 @@ class _Rows(Sampler):
         if self.rows.ndim != 1:
             raise RowError(f"rows to embed are (n,) row numbers, not of the shape {self.rows.shape}: ravel them")
         self.arguments = {"rows": self.rows}
-        self._size = min(_BATCH, max(1, _BYTES // _bytes(dataset)), len(self.rows))
+        self._size = min(most, max(1, _BYTES // _bytes(dataset)), len(self.rows))
         self.length = -(-len(self.rows) // self._size)
 
     def draws(self, steps: npt.NDArray[np.int64]) -> Draw:

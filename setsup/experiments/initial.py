@@ -15,6 +15,7 @@ from setsup.experiments.runs.run_folder import default_folder, read_description
 from setsup.experiments.weights import misfit
 from setsup.files.expand_user import expanded
 from setsup.methods.networks.files import load_state
+from setsup.methods.networks.published import is_published, weights_file
 
 __all__ = ["InitialWeights", "read_initial", "start_from"]
 
@@ -28,8 +29,11 @@ class InitialWeights(NamedTuple):
 
 
 def read_initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> InitialWeights | None:
-    """Read the weights that a preset starts from, for a run in a folder; None if it starts from none."""
-    if preset.initial_run is None:
+    """Read the weights that a preset starts from, for a run in a folder; None if it starts from none.
+
+    So does a shrunk preset that names published weights: its networks are others, and nothing is downloaded for it.
+    """
+    if preset.initial_run is None or (preset.shrunk and is_published(preset.initial_run)):
         return None
     path = _find(preset, preset.initial_run, folder, seed, substitute)
     weights = _of_run(preset, path) if path.is_dir() else _tensors(path)
@@ -63,7 +67,9 @@ def _unfit(method: LightningModule, initial: InitialWeights, reason: str) -> Set
 
 
 def _find(preset: Preset, name: str, folder: Path, seed: int, substitute: bool) -> Path:
-    """The folder of a run, or a file; absolute, so that a run can be resumed from any folder."""
+    """The folder of a run, or a file, of a published name too; absolute, so that a run resumes from any folder."""
+    if is_published(name):
+        return weights_file(name).absolute()
     path = expanded(name)
     if path.exists():
         return path.absolute()

@@ -100,8 +100,9 @@ class Preset:
         Maximum number of steps lost when a run is killed.
     initial_run : str, optional
         Weights that training starts from, as the second stage of a method: the folder of a finished run, a file of
-        weights, or the name of a preset, whose run of the same seed is then looked for next to this one's. A method
-        takes them by ``load_initial(weights)``, or else by ``load_state_dict``.
+        weights, a name of :mod:`setsup.methods.networks.published`, or the name of a preset, whose run of the same seed
+        is then looked for next to this one's. A method takes them by ``load_initial(weights)``, or else by
+        ``load_state_dict``.
     datasets : mapping of str to Data
         Further datasets, by names of your choice such as ``"gallery"``, for evaluations: ``trained.open("gallery")``.
     accumulate : int

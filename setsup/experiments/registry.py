@@ -27,7 +27,12 @@ from setsup.files.expand_user import expanded
 __all__ = ["find_named", "find_preset", "import_file", "installed_modules", "own_modules", "presets", "split_file_name"]
 
 _GROUP = "setsup.experiments"
-_OWN = ("setsup.experiments.abc", "setsup.experiments.orbits", "setsup.experiments.pixels")
+_OWN = (
+    "setsup.experiments.abc",
+    "setsup.experiments.dcodr",
+    "setsup.experiments.orbits",
+    "setsup.experiments.pixels",
+)
 
 
 def presets() -> dict[str, Preset]:

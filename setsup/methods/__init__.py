@@ -12,6 +12,7 @@ from setsup.methods.correspondence_loss import (
     directed_loss,
     double_augmentation_loss,
 )
+from setsup.methods.domains.losses import domain_contrast_loss
 from setsup.methods.neighbours import soft_nearest_neighbours
 from setsup.methods.orbits.losses import mine_triplets, rectification_loss, triplet_loss
 from setsup.methods.pixels.losses import between_loss, pixel_distances, within_loss
@@ -22,6 +23,7 @@ __all__ = [
     "between_loss",
     "correspondence_loss",
     "directed_loss",
+    "domain_contrast_loss",
     "double_augmentation_loss",
     "mine_triplets",
     "pixel_distances",

@@ -11,8 +11,9 @@ from torch.nn import functional
 
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.methods.groups import GroupCodes
 from setsup.methods.networks import OrbitDecoder, OrbitEncoder, SpatialTransformer
-from setsup.methods.orbits import OrbitCodes, OrbitJoint
+from setsup.methods.orbits import OrbitJoint
 
 SETS, SIZE, SIDE, CODE = 3, 4, 16, 6
 TABLE = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b", "c", "d"))], {"toy": [0, 1, 3, 0]})  # no row shows c
@@ -25,7 +26,7 @@ def made(objective: str, **options: object) -> OrbitJoint:
     torch.manual_seed(0)
     encoder = OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE)
     decoder = OrbitDecoder(encoder) if objective in ("joint", "rectification", "autoencoder") else None
-    return OrbitJoint(encoder, OrbitCodes(TABLE, ["toy"]), objective, decoder=decoder, **options).eval()  # type: ignore[arg-type]
+    return OrbitJoint(encoder, GroupCodes(TABLE, ["toy"]), objective, decoder=decoder, **options).eval()  # type: ignore[arg-type]
 
 
 def drawn() -> dict:
@@ -122,7 +123,7 @@ def test_images_go_through_the_transformer_first() -> None:
     front = SpatialTransformer((1, 28, 28))
     with torch.no_grad():
         front.map.bias.copy_(torch.tensor([-1.0, 0, 0, 0, 1, 0]))  # mirrors
-    codes = OrbitCodes(TABLE, ["toy"])
+    codes = GroupCodes(TABLE, ["toy"])
     images = torch.rand(1, 5, 1, 28, 28)
     through = OrbitJoint(encoder, codes, "triplet", front=front).eval().embed({"image": images})
     mirrored = OrbitJoint(encoder, codes, "triplet").eval().embed({"image": images.flip(-1)})
@@ -150,7 +151,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(SetsupError, match="the scale of losses is one of recmean"):
         made("joint", scale="mean")
     with pytest.raises(SetsupError, match="decodes images: pass a decoder"):
-        OrbitJoint(OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE), OrbitCodes(TABLE, ["toy"]), "joint")
+        OrbitJoint(OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE), GroupCodes(TABLE, ["toy"]), "joint")
     batch["factors"] = {"toy": torch.full((SETS, SIZE), 2)}
     with pytest.raises(SetsupError, match="not trained on"):
         made("exemplar").loss(batch)

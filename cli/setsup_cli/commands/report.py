@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import need
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, advise_command
-from setsup_cli.encoders import knowledge, orbits
+from setsup_cli.encoders import invariance, knowledge, orbits
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.parsing.parser import Subcommand
@@ -29,10 +29,10 @@ with other settings are listed in separate lines.
 
 `setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
 factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether the members of an
-orbit are together in their embeddings. `setsup report factors --help` and `setsup report orbits --help` list their
-options."""
+orbit are together in their embeddings; `setsup report invariance DATASET RUNS ... --domain FACTOR ...` whether the
+domain can be read from them. `setsup report factors --help` and the like list their options."""
 
-_ENCODERS = {module.NAME: module for module in (knowledge, orbits)}
+_ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance)}
 """Reports on encoders, which have options of their own."""
 _DEFAULT = Path("runs")
 _WIDE = 8
@@ -61,12 +61,14 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     return _ENCODERS[word].SUBCOMMAND if word in _ENCODERS else subcommand
 
 
-def run(options: "Options | knowledge.Options | orbits.Options") -> int:
+def run(options: "Options | knowledge.Options | orbits.Options | invariance.Options") -> int:
     """Read runs, and print and plot their results; or list the reports."""
     if isinstance(options, knowledge.Options):
         return knowledge.run(options)
     if isinstance(options, orbits.Options):
         return orbits.run(options)
+    if isinstance(options, invariance.Options):
+        return invariance.run(options)
     from setsup.experiments.report.registry import find_report, report_on, reports
 
     if options.report is None:

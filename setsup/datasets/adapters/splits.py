@@ -26,7 +26,7 @@ def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = 
     """Keep the rows of a split, renumbered."""
     levels = dataset.factors[_SPLIT].levels or () if _SPLIT in dataset.factors else ()
     for split in declared:
-        if split.name == name and split.where is not None:
+        if split.name == name and split.where is not None and not split.parts:
             return _subset(dataset, split.name, split.where)
         if not (split.parts or split.factor):
             continue
@@ -64,6 +64,8 @@ def _part(dataset: Dataset, part: str) -> Dataset:
 
 def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
     """Rows of all parts of a split, with the parts as the factor ``split``."""
+    if split.where is not None:
+        dataset = _subset(dataset, split.name, split.where)
     table, names = dataset.factors, [name for name, _ in split.parts]
     if split.factor is not None:
         if split.factor not in table:

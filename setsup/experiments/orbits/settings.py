@@ -155,8 +155,9 @@ class OrbitJointSettings:
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "OrbitJoint":
         """Build the method of a run; weights are torch's own initial ones."""
+        from setsup.methods.groups import GroupCodes
         from setsup.methods.networks import OrbitDecoder, OrbitEncoder, SpatialTransformer
-        from setsup.methods.orbits import OrbitCodes, OrbitJoint
+        from setsup.methods.orbits import OrbitJoint
         from setsup.methods.orbits.orbit_joint import DECODED
 
         image = (1, 40, 40) if self.image is None else self.image
@@ -166,7 +167,7 @@ class OrbitJointSettings:
             decoder = OrbitDecoder(encoder, self.tied, self.unpooling, self.decoder_norm)
         return OrbitJoint(
             encoder,
-            OrbitCodes(table, self.orbit),
+            GroupCodes(table, self.orbit),
             self.objective,
             decoder=decoder,
             front=SpatialTransformer(image) if self.transformer else None,

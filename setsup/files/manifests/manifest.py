@@ -64,7 +64,8 @@ class ManifestFactor:
 class ManifestSplit:
     """A split or a subset that a benchmark or a paper gives a name.
 
-    Of `where`, `parts` and `factor` at most one is given; without them it is the level `name` of the factor ``split``.
+    `factor` is given alone, `where` and `parts` alone or together; without them it is the level `name` of the factor
+    ``split``.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class ManifestSplit:
     description : str
         What it is (YAML key ``what``).
     where : str or None
-        Expression over the factors: a subset of the rows.
+        Expression over the factors: a subset of the rows; with `parts`, that of which they are drawn.
     parts : tuple of (str, float)
         Names and shares of parts that are drawn at random; rows beyond a sum below 1 are in none.
     stratify, disjoint : tuple of str

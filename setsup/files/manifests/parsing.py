@@ -115,8 +115,8 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         factor=fields.get("factor", validators.text),
         leaks=fields.get("leaks", validators.words) or (),
     )
-    if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
-        raise fields.wrong("", "one of where, parts and factor", "several")
+    if split.factor and (split.where or split.parts):
+        raise fields.wrong("", "a factor alone, or where, parts or both", "several")
     if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
         raise fields.wrong("parts", "given where stratify, seed, rounding or leaks is", None)
     fields.done()

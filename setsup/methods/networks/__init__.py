@@ -2,22 +2,31 @@
 
 from setsup.methods.networks.abc import mnist_encoder, pose_encoder, shapes3d_encoder
 from setsup.methods.networks.convolutional import convolutional
+from setsup.methods.networks.domain_encoders import ResNetEncoder, contrast_head, small_encoder
+from setsup.methods.networks.generator import AdaINGenerator, class_embedding
 from setsup.methods.networks.images import OverImages, unit_range
 from setsup.methods.networks.initialisation import glorot_
 from setsup.methods.networks.orbits import OrbitDecoder, OrbitEncoder, SpatialTransformer
+from setsup.methods.networks.perceptual import PerceptualDistance, PyramidDistance, vgg16_features
 from setsup.methods.networks.pixels import PixelClassifier, PixelUNet
 from setsup.methods.networks.pretrained import pretrained_resnet, read_weights, transformers_name
 from setsup.methods.networks.published import weights_file
 from setsup.methods.networks.resnet_v2 import Bottleneck, resnet50v2
 
 __all__ = [
+    "AdaINGenerator",
     "Bottleneck",
     "OrbitDecoder",
     "OrbitEncoder",
     "OverImages",
+    "PerceptualDistance",
     "PixelClassifier",
     "PixelUNet",
+    "PyramidDistance",
+    "ResNetEncoder",
     "SpatialTransformer",
+    "class_embedding",
+    "contrast_head",
     "convolutional",
     "glorot_",
     "mnist_encoder",
@@ -26,7 +35,9 @@ __all__ = [
     "read_weights",
     "resnet50v2",
     "shapes3d_encoder",
+    "small_encoder",
     "transformers_name",
     "unit_range",
+    "vgg16_features",
     "weights_file",
 ]

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,7 @@ from setsup.methods.networks.published import is_repository, weights_file
 if TYPE_CHECKING:
     from transformers import ResNetConfig, ResNetModel
 
-__all__ = ["pretrained_resnet", "read_weights", "transformers_name"]
+__all__ = ["check_weights", "named_weights", "pretrained_resnet", "read_weights", "transformers_name"]
 
 _HEADS = ("fc.", "classifier.")
 _QUERY = "encoder_q."
@@ -54,7 +54,8 @@ def read_weights(source: str | Path) -> dict[str, Tensor]:
 
     Of a MoCo-v2 run, the head is the two-layer one of its query encoder: ``fc.0.weight``, ``fc.2.weight`` and biases.
     """
-    return {name: weight for name, (_, weight) in _named(weights_file(source)).items()}
+    path = weights_file(source)
+    return {name: weight for name, (_, weight) in named_weights(load_state(path), path).items()}
 
 
 def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) -> "ResNetModel":
@@ -65,11 +66,12 @@ def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) 
     path = weights_file(source)
     if config is None:
         config = _config_of(source, path) if is_repository(source) else ResNetConfig()
-    found = {name: weight for name, weight in _named(path).items() if not name.startswith(_HEADS)}
+    named = named_weights(load_state(path), path)
+    found = {name: weight for name, weight in named.items() if not name.startswith(_HEADS)}
     # without storage, as the file gives every number: nothing is drawn, and nothing allocated twice
     with torch.device("meta"):
         model = ResNetModel(config)
-    model.load_state_dict(_check_weights(path, found, model.state_dict()), assign=True)
+    model.load_state_dict(check_weights(path, found, model.state_dict()), assign=True)
     nn.Module.eval(model)  # transformers states no type of its own
     return model
 
@@ -90,10 +92,13 @@ def _config_of(name: str | Path, path: Path) -> "ResNetConfig":
     raise DataError(f"{name} holds a {kind!r}, not a 'resnet' of transformers: pass such a repository, or a file")
 
 
-def _check_weights(
-    path: Path, found: Mapping[str, tuple[str, Tensor]], expected: Mapping[str, Tensor]
+def check_weights(
+    path: Path | str, found: Mapping[str, tuple[str, Tensor]], expected: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Weights that fit `expected` one to one; files older than the counters of batch norms may lack these."""
+    """Weights that fit `expected` one to one; files older than the counters of batch norms may lack these.
+
+    `found` has the file's own name of each, for errors, as `path` is.
+    """
     weights: dict[str, Tensor] = {}
     for name, place in expected.items():
         if name not in found:
@@ -114,7 +119,7 @@ def _check_weights(
     return weights
 
 
-def _fitting(path: Path, original: str, weight: Tensor, place: Tensor) -> Tensor:
+def _fitting(path: Path | str, original: str, weight: Tensor, place: Tensor) -> Tensor:
     """The weight as the network has it; a copy, so that no two share memory, whatever the file says."""
     if weight.shape != place.shape:
         raise DataError(
@@ -139,9 +144,8 @@ def _short(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _named(path: Path) -> dict[str, tuple[str, Tensor]]:
-    """Names that transformers uses, each with the file's own name and the weight."""
-    state = load_state(path)
+def named_weights(state: Mapping[str, Any], path: Path | str) -> dict[str, tuple[str, Tensor]]:
+    """Names that transformers uses, each with the file's own name and the weight; `path` is for errors."""
     queried = any(name.removeprefix("module.").startswith(_QUERY) for name in state)
     named: dict[str, tuple[str, Tensor]] = {}
     for original, weight in state.items():

@@ -6,12 +6,13 @@ A name is that of a repository of the Hugging Face hub, or one of these, which c
 name                    weights                                             digest that is checked
 ======================= =================================================== =========================================
 ``resnet50-imagenet``   torchvision's ``ResNet50_Weights.IMAGENET1K_V1``    first 8 digits of the sha256 [1]_
+``vgg16-imagenet``      torchvision's ``VGG16_Weights.IMAGENET1K_V1``       first 8 digits of the sha256 [1]_
 ``resnet50-mocov2-800`` MoCo-v2, 800 epochs on ImageNet without its labels  first 8 digits of the md5 [2]_; CC BY-NC
 ======================= =================================================== =========================================
 
 References
 ----------
-.. [1] torchvision, ``torchvision.models.resnet``; the name of the file has the digits.
+.. [1] torchvision, ``torchvision.models.resnet`` and ``vgg``; the names of the files have the digits.
 .. [2] "Improved Baselines with Momentum Contrastive Learning", arXiv 2003.04297, and the table of models in the README
    of github.com/facebookresearch/moco.
 
@@ -26,7 +27,7 @@ from setsup.errors import DataError, SetsupError, near, need
 from setsup.files import ManifestFile, cache_folder, content_digest, locked
 from setsup.files.downloads.download import download
 
-__all__ = ["is_repository", "weights_file"]
+__all__ = ["is_published", "is_repository", "weights_file"]
 
 
 class _Published(NamedTuple):
@@ -39,6 +40,7 @@ class _Published(NamedTuple):
 
 _PUBLISHED = {
     "resnet50-imagenet": _Published("https://download.pytorch.org/models/resnet50-0676ba61.pth", "sha256", "0676ba61"),
+    "vgg16-imagenet": _Published("https://download.pytorch.org/models/vgg16-397923af.pth", "sha256", "397923af"),
     "resnet50-mocov2-800": _Published(
         "https://dl.fbaipublicfiles.com/moco/moco_checkpoints/moco_v2_800ep/moco_v2_800ep_pretrain.pth.tar",
         "md5",
@@ -89,6 +91,18 @@ def weights_file(source: str | Path) -> Path:
             f"there is no file {source!r}, and no weights are published by that name{near(source, _PUBLISHED)}"
         )
     return Path(source)
+
+
+def is_published(source: str | Path) -> bool:
+    """Whether a source is a name of the table above.
+
+    Examples
+    --------
+    >>> is_published("vgg16-imagenet"), is_published("vgg16.pth")
+    (True, False)
+
+    """
+    return isinstance(source, str) and source in _PUBLISHED and not os.path.exists(source)
 
 
 def is_repository(source: str | Path) -> bool:

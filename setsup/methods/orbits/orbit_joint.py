@@ -21,9 +21,9 @@ from torch.nn import functional
 from setsup.checks import check_number
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
+from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.images import unit_range
 from setsup.methods.networks.orbits import OrbitDecoder, OrbitEncoder
-from setsup.methods.orbits.groups import OrbitCodes
 from setsup.methods.orbits.losses import Negatives, rectification_loss, triplet_loss
 
 __all__ = ["DECODED", "Objective", "OrbitJoint", "Scale"]
@@ -59,7 +59,7 @@ class OrbitJoint(LightningModule):
     ----------
     encoder : OrbitEncoder
         Gives codes.
-    orbits : OrbitCodes
+    orbits : GroupCodes
         Which images of a batch are of one orbit.
     objective : str
         One of the table.
@@ -90,7 +90,7 @@ class OrbitJoint(LightningModule):
     def __init__(
         self,
         encoder: OrbitEncoder,
-        orbits: OrbitCodes,
+        orbits: GroupCodes,
         objective: Objective = "joint",
         *,
         decoder: OrbitDecoder | None = None,

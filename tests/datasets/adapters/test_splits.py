@@ -46,12 +46,48 @@ DECLARED = (
     ManifestSplit("nine", parts=(("train", 0.75), ("test", 0.25)), stratify=("subject",), seed=2),
     ManifestSplit("whole", parts=(("train", 0.5), ("test", 0.2)), disjoint=("subject",), seed=2),
     ManifestSplit("setting", factor="setting", disjoint=("subject",)),
+    ManifestSplit("some", where="subject < 4", parts=(("train", 0.75), ("test", 0.25)), stratify=("subject",), seed=2),
     ManifestSplit("leaky", parts=(("train", 0.5), ("test", 0.3)), leaks=("subject",), seed=1),
 )
 
 
 def rows(dataset):
     return dataset.fetch(np.arange(len(dataset)))["row"]
+
+
+def test_parts_of_a_subset_are_drawn_of_its_rows_only(faces):
+    some = open_split(faces, "some", DECLARED)
+    assert rows(some).tolist() == list(range(48))
+    assert some.factors.counts("split").tolist() == [36, 12]
+    assert (np.bincount(some.factors.codes("subject")[some.factors.codes("split") == 1]) == 3).all()
+    part = open_split(faces, "some-test", DECLARED)
+    assert rows(part).tolist() == np.flatnonzero(some.factors.codes("split") == 1).tolist()
+
+
+def test_the_split_of_shapes3d_has_the_published_counts():
+    sizes = {"floor_hue": 10, "wall_hue": 10, "object_hue": 10, "scale": 8, "shape": 4, "orientation": 15}
+    for name in ("shapes3d", "shapes3d-procedural"):
+        table = FactorTable([Factor(factor, Kind.ORDINAL, tuple(range(size))) for factor, size in sizes.items()])
+        split = open_split(Rows(table), "dcodr", load_manifest(name).splits)
+        assert split.factors.counts("split").tolist() == [50_000, 48_000]
+        shape, part = split.factors.codes("shape"), split.factors.codes("split")
+        assert np.bincount(shape[part == 1]).tolist() == [12_000] * 4
+
+
+def test_the_split_of_smallnorb_is_of_left_images_by_toy():
+    sizes = {"elevation": 9, "azimuth": 18, "lighting": 6}
+    factors = [
+        Factor("category", Kind.NOMINAL, tuple("abcde")),
+        Factor("instance", Kind.NOMINAL, tuple(range(10)), within="category"),
+        *(Factor(name, Kind.ORDINAL, tuple(range(size))) for name, size in sizes.items()),
+        Factor("camera", Kind.NOMINAL, ("left", "right")),
+    ]
+    for name in ("smallnorb", "smallnorb-procedural"):
+        split = open_split(Rows(FactorTable(factors)), "dcodr", load_manifest(name).splits)
+        assert split.factors.counts("split").tolist() == [43_740, 4_860]
+        assert split.factors.counts("camera").tolist() == [48_600, 0]
+        toy, part = split.factors.group_by(["category", "instance"]).of_rows(), split.factors.codes("split")
+        assert set(np.bincount(toy[part == 1], minlength=50).tolist()) == {97, 98}
 
 
 def test_the_split_of_cars3d_has_the_published_counts():

@@ -1,4 +1,4 @@
-"""Two stages, sketched after DCoDR (Kahana and Hoshen, arXiv 2211.15231): an encoder that contrasts within domains,
+"""Two stages, sketched after DCoDR (Kahana and Hoshen, arXiv 2203.11284): an encoder that contrasts within domains,
 and a generator over the frozen encoder of a first run, which is told the domain.
 
 `setsup train two_stages.py:sketch/encoder`, then `setsup train two_stages.py:sketch/generator` starts from the run of

@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_fetched_can_be_put_there(own, server, monkeypatch
 
 def test_addresses_are_those_that_were_published():
     """What the addresses and digests say of each other: torchvision names its files by the sha256."""
-    assert set(published._PUBLISHED) == {"resnet50-imagenet", "resnet50-mocov2-800"}
+    assert set(published._PUBLISHED) == {"resnet50-imagenet", "vgg16-imagenet", "resnet50-mocov2-800"}
     for url, _, digits in published._PUBLISHED.values():
         assert url.startswith("https://")
         assert len(digits) == 8

@@ -9,7 +9,6 @@ Ids begin at 901, which no subject of Multi-PIE has; every file carries a title 
 ``SUBSTITUTE.json`` beside the sessions.
 """
 
-import json
 import math
 from collections.abc import Iterable
 from functools import partial
@@ -17,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from setsup.checks import check_integer
+from setsup.datasets.adapters.substitutes import RECORD, settle_record
 from setsup.datasets.benchmarks.multi_pie.dataset import CAMERAS
 from setsup.errors import DataError
-from setsup.files import disk_errors, locked, need_space, written, written_folder
+from setsup.files import locked, need_space, written_folder
 from setsup.files.atomic import clear
 from setsup.files.expand_user import expanded
 from setsup.jobs import Unit, check_processes, run
@@ -30,7 +30,6 @@ __all__ = ["write_substitute"]
 HEIGHT, WIDTH = 480, 640
 _DISTANCE, _SEEN, _MIDDLE = 2.2, 0.40, 0.0  # metres: of a camera, that an image is high, and up to its centre
 _FIRST, _MOST = 901, 99
-_RECORD = "SUBSTITUTE.json"
 _VERSION = 1
 _TITLE = "Substitute for Multi-PIE: a made-up head, rendered by setsup; no image of Multi-PIE, and of no person"
 _BYTES = 75_000  # of an image, on average
@@ -98,8 +97,8 @@ def write_substitute(
     seen = _chosen(cameras, "cameras", _YAWS)
     lit = _chosen(shots, "shots", range(20))
     place = expanded(folder)
-    with locked(place / _RECORD):
-        _begin(place, {"version": _VERSION, "seed": seed, "shots": lit})
+    with locked(place / RECORD):
+        settle_record(place, _TITLE, {"version": _VERSION, "seed": seed, "shots": lit})
         units = [
             Unit(f"subject {number}, session {session}", (number, session), len(seen) * len(lit))
             for number in range(subjects)
@@ -120,24 +119,6 @@ def _chosen(values: Iterable[Any], name: str, known: Iterable[Any]) -> list[Any]
         said = f"not {wrong[0]!r}" if wrong else "at least one"
         raise DataError(f"{name} of the substitute are out of {there[0]} … {there[-1]}, {said}")
     return [value for value in there if value in found]
-
-
-def _begin(folder: Path, options: dict[str, Any]) -> None:
-    """Label the folder, or see that what is there was made with the same options."""
-    record = {"what": _TITLE, **options}
-    path = folder / _RECORD
-    with disk_errors(path):
-        if path.is_file():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found != record:
-                raise DataError(f"{path} says seed, shots or version differ from {options}; choose another folder")
-            return
-        lock = f"{_RECORD}.lock"
-        others = sorted(each.name for each in folder.iterdir() if each.name != lock and not each.name.startswith("."))
-    if others:
-        raise DataError(f"{folder} holds {others[0]} but no {_RECORD}; choose a new folder for the substitute")
-    with written(path) as fresh:
-        fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def _at(folder: Path, number: int, session: int, camera: str) -> Path:

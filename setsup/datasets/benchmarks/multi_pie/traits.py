@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.substitutes import spread_traits
 from setsup.random import fold, stream_key, uniform
 
 __all__ = ["HAIR_STYLES", "Sitting", "Traits", "sitting_of", "traits_of"]
@@ -20,10 +21,6 @@ _HAIRS = np.array(
 )
 _IRISES = np.array([(70, 110, 150), (80, 50, 30), (80, 120, 70), (40, 30, 24), (120, 120, 120)], float)
 _CLOTHES = np.array([(150, 40, 44), (40, 70, 140), (40, 100, 64), (200, 196, 186), (60, 60, 66), (190, 140, 50)], float)
-
-# roots of primes: multiples of them spread over 0 … 1, so that persons with neighbouring numbers are unlike (Kronecker)
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101)
-_STEPS = np.sqrt(np.array(_PRIMES))
 
 Color = npt.NDArray[np.float64]
 
@@ -79,8 +76,7 @@ class Sitting:
 
 def traits_of(seed: int, subject: int) -> Traits:
     """Person number `subject` of a seed, whoever else there is."""
-    start = uniform(fold(stream_key(seed, "multi-pie substitute persons"), np.arange(len(_STEPS), dtype=np.uint64)))
-    parts = (start + subject * _STEPS) % 1.0
+    parts = spread_traits(seed, "multi-pie substitute persons", subject)
     take = iter(parts.tolist())
 
     def between(low: float, high: float) -> float:

@@ -21,8 +21,8 @@ from setsup.files.prepared import PreparedArray
 __all__ = ["SmallNorb", "open", "prepare"]
 
 _SPLITS = ("train", "test")
-_STEMS = ("smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing")
-_INSTANCES = ((4, 6, 7, 8, 9), (0, 1, 2, 3, 5))  # of every category, in the training and the testing files
+STEMS = ("smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing")
+INSTANCES = ((4, 6, 7, 8, 9), (0, 1, 2, 3, 5))  # of every category, in the training and the testing files
 _SIDE = 96
 _IMAGE = (_SIDE, _SIDE, 1)
 _CATEGORIES = ("animal", "human", "airplane", "truck", "car")
@@ -62,7 +62,7 @@ class SmallNorb(BaseDataset):
     def __init__(self, folder: Path | str, root: Path | str | None = None) -> None:
         self.folder = self._source = Path(folder).absolute()
         self._command = prepare_command(self.name, root)
-        self._parts = [_open_file(self.folder, f"{stem}-dat", "u1", (2, _SIDE, _SIDE)) for stem in _STEMS]
+        self._parts = [_open_file(self.folder, f"{stem}-dat", "u1", (2, _SIDE, _SIDE)) for stem in STEMS]
         columns = [_labels(self.folder, number, part) for number, part in enumerate(self._parts)]
         self.factors = _table(columns)
         self.modalities = {name: Modality(_IMAGE, "uint8", color="grey") for name in ("image", *_CAMERAS)}
@@ -148,7 +148,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     """
     from setsup.files import find_root
 
-    wanted = [_names(f"{stem}-{what}") for stem in _STEMS for what in ("dat", "cat", "info")]
+    wanted = [_names(f"{stem}-{what}") for stem in STEMS for what in ("dat", "cat", "info")]
     try:
         folder = find_root("smallnorb", root, wanted)
     except DataError as error:
@@ -205,7 +205,7 @@ def _open_file(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> B
 
 def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]:
     """Codes of the factors that the files of a split store, one per pair."""
-    stem = _STEMS[number]
+    stem = STEMS[number]
     category, info = _open_file(folder, f"{stem}-cat", "<i4", ()), _open_file(folder, f"{stem}-info", "<i4", (4,))
     for file in (category, info):
         if len(file) != len(images):
@@ -216,10 +216,10 @@ def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]
     columns = {"category": _codes(category, "category", category.array(), len(_CATEGORIES), 1)}
     for place, (name, (count, step)) in enumerate(_STORED.items()):
         columns[name] = _codes(info, name, info.array()[:, place], count, step)
-    other = np.setdiff1d(columns["instance"], _INSTANCES[number])
+    other = np.setdiff1d(columns["instance"], INSTANCES[number])
     if other.size:
         raise DataError(
-            f"{info.path} holds instance {other[0]}, where {', '.join(map(str, _INSTANCES[number]))} were expected; "
+            f"{info.path} holds instance {other[0]}, where {', '.join(map(str, INSTANCES[number]))} were expected; "
             "the training and testing files are swapped, or not the published ones: fetch them again"
         )
     _check_once(columns, category, info)

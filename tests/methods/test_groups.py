@@ -10,7 +10,7 @@ import torch
 from setsup.errors import SetsupError
 from setsup.experiments.orbits.orbit_rows import number
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.methods.orbits import OrbitCodes
+from setsup.methods.groups import GroupCodes
 from setsup.samplers import OrbitSampler
 
 
@@ -53,7 +53,7 @@ def as_batch(table: FactorTable, rows: np.ndarray) -> dict:
 def test_a_nested_factor_counts_within_its_parents(seed: int, orbit: tuple[str, ...], whole: tuple[str, ...]) -> None:
     table = nested(seed)
     wanted = combinations(table, whole)
-    found = OrbitCodes(table, orbit)
+    found = GroupCodes(table, orbit)
     codes = found.codes(as_batch(table, np.arange(len(table))[:, None])).flatten().tolist()
     for numbers in (codes, number(table, orbit).tolist()):
         assert [one == -1 for one in numbers] == [one is None for one in wanted]
@@ -65,7 +65,7 @@ def test_a_nested_factor_counts_within_its_parents(seed: int, orbit: tuple[str, 
 def test_the_groups_of_a_loss_are_those_of_the_sampler() -> None:
     table = nested(4)
     draw = OrbitSampler(table, ["track"], 5, 4, small="replace", seed=0)[0]
-    found = OrbitCodes(table, ["track"])
+    found = GroupCodes(table, ["track"])
     codes = found.codes(as_batch(table, draw.indices))
     assert (codes == codes[:, :1]).all()
     assert len(codes[:, 0].unique()) == 5
@@ -78,4 +78,4 @@ def test_wrong_orbits_are_named() -> None:
     table = FactorTable([Factor("turn", Kind.CONTINUOUS)], {"turn": np.zeros(3)})
     for orbit, words in ((["turn"], "'turn'"), ([], "none")):
         with pytest.raises(SetsupError, match=f"orbits are combinations of factors with levels.*not of {words}"):
-            OrbitCodes(table, orbit)
+            GroupCodes(table, orbit)

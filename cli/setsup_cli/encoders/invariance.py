@@ -1,0 +1,148 @@
+"""``setsup report invariance``: whether the domain can be read from codes, and what else can."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from setsup.errors import SetsupError, need
+from setsup_cli.encoders.knowledge import trained_methods
+from setsup_cli.encoders.options import Batch, Seed, check_named, open_data
+from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, Root, Source, Split
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.parser import Subcommand
+from setsup_cli.runs import check_device
+
+if TYPE_CHECKING:
+    from setsup.experiments.dcodr.invariance import StudiedInvariance
+
+__all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
+
+NAME = "invariance"
+SHOWS = "how well the domain and other factors can be read, before and after: setsup report invariance --help"
+
+HELP = """\
+For the domain and each other factor: accuracy (R² of a continuous factor) of a network that reads it from codes of rows
+that were not fitted, for each encoder and run, and for a run's initial weights; beside the ideal, of the domain the
+share of the most frequent one, and what the same network finds where labels are permuted. Example: `setsup report
+invariance shapes3d-procedural runs/dcodr/seed-0 --domain shape --encoder pixels:8`."""
+
+_BEFORE = "before: "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the report."""
+
+    report: Annotated[Literal["invariance"], declared("invariance", "This report.")] = field(kw_only=False)
+    dataset: Annotated[
+        str,
+        declared("DATASET", "A name of `setsup datasets`, a table in a file, a folder, or an address of shards."),
+    ] = field(kw_only=False)
+    runs: Annotated[
+        tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, before and after.")
+    ] = field(default=None, kw_only=False)
+    domain: Annotated[tuple[str, ...], declared("FACTOR ...", "Factors whose combinations are the domains.")]
+    encoder: Annotated[
+        tuple[str, ...] | None,
+        declared(
+            "ENCODER",
+            "Frozen encoder, as `setsup embed --encoder pixels --help` describes it; may be repeated.",
+            consume_multiple=False,
+            allow_repeating=True,
+        ),
+    ] = None
+    root: Root = None
+    split: Split = None
+    option: DatasetOptions = None
+    image: Image = None
+    kinds: Kinds = None
+    factors: Annotated[
+        tuple[str, ...] | None,
+        declared("NAME ...", "Other factors to read.", "all that vary, with 5 rows per level or more"),
+    ] = None
+    rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.", alias="-n")] = 10_000
+    preset: Annotated[str | None, declared("FILE", "File of the runs' preset, if it is your own.")] = None
+    device: Device = None
+    batch: Batch = 64
+    seed: Seed = 0
+
+
+SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
+
+
+def run(options: Options) -> int:
+    """Measure and print."""
+    need("this report needs", "torch", "lightning")
+    from setsup.experiments.data import image_modality
+    from setsup.experiments.dcodr.invariance import study_invariance
+
+    if not (options.encoder or options.runs):
+        raise SetsupError(
+            "`setsup report invariance` measures codes: name folders of runs, or an encoder with --encoder"
+        )
+    source = Source(
+        options.dataset,
+        root=options.root,
+        split=options.split,
+        option=options.option,
+        image=options.image,
+        kinds=options.kinds,
+    )
+    check_device(options.device)
+    dataset, data = open_data(source)
+    check_named([*options.domain, *(options.factors or ())], dataset, source)
+    image_modality(dataset)  # raises what is wrong, before anything is embedded
+    runs = {str(folder) for folder in options.runs or ()}
+    found: dict[str, StudiedInvariance] = {}
+    for label, lines, trained in [*trained_methods(options, dataset, data)]:
+        if not options.json:
+            for line in lines:
+                say(line)
+        before = label.partition(" (")[0] in runs
+        try:
+            if before:
+                found[f"{_BEFORE}{label}"] = study_invariance(
+                    trained, options.domain, options.factors or (), samples=options.rows, untrained=True
+                )
+            found[label] = study_invariance(trained, options.domain, options.factors or (), samples=options.rows)
+        except (RuntimeError, ValueError, LookupError) as error:
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
+    first = next(iter(found.values()))
+    if options.json:
+        about: dict[str, Any] = {"dataset": dataset.name, "split": options.split, "seed": options.seed}
+        about |= {"domain": options.domain, "ideal": first.ideal, "left_out": first.left_out}
+        encoders = {label: {"accuracy": one.accuracy, "permuted": one.permuted} for label, one in found.items()}
+        show_json({**about, "encoders": encoders})
+        return 0
+    for name, reason in first.left_out.items():
+        say_prose(f"left out {name}: {reason}")
+    say()
+    _print({label: one for label, one in found.items()}, first.names)
+    return 0
+
+
+def _print(found: "Mapping[str, StudiedInvariance]", names: Sequence[str]) -> None:
+    """A line for each factor, a column for each code."""
+    first = next(iter(found.values()))
+    heads = ["ideal", *found, "permuted"]
+    rows = [
+        [
+            name,
+            _number(first.ideal[name]),
+            *(_number(one.accuracy[name]) for one in found.values()),
+            _number(max(one.permuted[name] for one in found.values())),
+        ]
+        for name in names
+    ]
+    show_table(["", *heads], rows, right=heads)
+    say_prose(
+        "accuracy on rows that were not fitted, R² of continuous factors; of the domain, lower is more invariant; "
+        "permuted: the most that is found of permuted labels in any of these codes"
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}"

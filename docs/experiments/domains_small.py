@@ -1,0 +1,92 @@
+"""Train and evaluate the small runs of DCoDR, two at a time; what is done already is left as it is.
+
+    python docs/experiments/domains_small.py
+    python docs/experiments/domains_small.py --parallel 16 --accelerator gpu --times 5 --only shapes3d
+
+They are on the substitutes that setsup makes; `setsup prepare cars3d-procedural` renders the turntable beforehand, and
+without it its runs are left out. Interrupted runs resume where they stopped. `setsup report dcodr/shapes3d-small`,
+`dcodr/cars3d-small`, `dcodr/table1-small` and `dcodr/table5-small` show the tables at any time; runs of more steps,
+``--times``, are in folders of their own, and have lines of their own there.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from setsup.experiments import find_preset
+
+DATASETS = ("shapes3d", "cars3d")
+NEGATIVES = "-norec-no-domain-negatives"
+
+RUNS = [
+    *(
+        (f"{dataset}{end}", 0)
+        for dataset in DATASETS
+        for end in ("-norec", NEGATIVES, "", "-lord", "-ml-vae", "-drnet")
+    ),
+    *((f"cars3d-norec-{end}", 0) for end in ("blur", "horizontal-flip")),
+    *((f"{dataset}-norec", seed) for seed in (1, 2) for dataset in DATASETS),
+    *((f"{dataset}{NEGATIVES}", seed) for seed in (1, 2) for dataset in DATASETS),
+    *(
+        (f"{dataset}{end}", seed)
+        for seed in (1, 2)
+        for dataset in DATASETS
+        for end in ("", "-lord", "-ml-vae", "-drnet")
+    ),
+    *((f"cars3d-norec-{end}", seed) for seed in (1, 2) for end in ("blur", "horizontal-flip")),
+]
+"""Presets without ``-small``, and seeds, in order of importance."""
+
+_SETSUP = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main())"]
+
+
+def commands(name: str, seed: int, accelerator: str, times: int) -> list[list[str]]:
+    """Subcommands of one run; LORD has two stages."""
+    found = []
+    end = f"-times-{times}" if times > 1 else ""
+    before: list[str] = []
+    for stage in [f"{name}-latent", name] if name.endswith("-lord") else [name]:
+        folder = Path("runs", f"domains{end}", f"{stage}-small")
+        run = str(folder / f"seed-{seed}")
+        steps = times * find_preset(f"dcodr/{stage}-small").steps
+        words = ["train", f"dcodr/{stage}-small", "--substitute", "--seed", str(seed), "--out", str(folder)]
+        found.append([*words, "--steps", str(steps), "--accelerator", accelerator, *before])
+        device = {"gpu": ["--device", "cuda"], "cpu": ["--device", "cpu"]}.get(accelerator, [])
+        found.append(["eval", run, *device])
+        before = ["--initial-run", run]
+    return found
+
+
+def train(name: str, seed: int, accelerator: str, times: int) -> str:
+    """Train and evaluate one run with one thread."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    started = time.perf_counter()
+    for words in commands(name, seed, accelerator, times):
+        done = subprocess.run([*_SETSUP, *words], env=environment, capture_output=True, text=True)
+        if done.returncode:
+            return f"{name} seed {seed}: {' '.join(words)}: {done.stderr.strip()[-300:]}"
+    return f"{name} seed {seed}: done in {time.perf_counter() - started:.0f} s"
+
+
+def main() -> None:
+    """Read options, and train all runs."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--parallel", type=int, default=2, help="runs at a time")
+    options.add_argument("--accelerator", choices=("auto", "cpu", "gpu"), default="auto")
+    options.add_argument("--times", type=int, default=1, help="multiplies the steps of each preset")
+    options.add_argument("--only", nargs="*", default=[""], help="beginnings of names of runs, such as cars3d-norec")
+    options.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
+    asked = options.parse_args()
+    chosen = [one for one in RUNS if one[1] in asked.seeds and one[0].startswith(tuple(asked.only))]
+    with ThreadPoolExecutor(asked.parallel) as pool:
+        runs = [pool.submit(train, *one, asked.accelerator, asked.times) for one in chosen]
+        for done in as_completed(runs):
+            print(done.result(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

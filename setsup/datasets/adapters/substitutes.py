@@ -1,0 +1,70 @@
+"""What substitutes for published data share: traits out of a seed, and a folder that says what it holds."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files import data_places, disk_errors, written
+from setsup.files.roots import place_seen, root_option
+from setsup.random import fold, stream_key, uniform
+
+__all__ = ["RECORD", "find_substitute", "is_substitute", "place_substitute", "settle_record", "spread_traits"]
+
+RECORD = "SUBSTITUTE.json"
+"""File that labels the folder of a substitute."""
+
+# roots of primes: multiples of them spread over 0 … 1, so that objects with neighbouring numbers are unlike (Kronecker)
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101)
+_STEPS = np.sqrt(np.array(_PRIMES))
+
+
+def spread_traits(seed: int, stream: str, number: int) -> npt.NDArray[np.float64]:
+    """Traits of object `number`, (26,) float64 in 0 … 1, whichever other objects there are."""
+    start = uniform(fold(stream_key(seed, stream), np.arange(len(_STEPS), dtype=np.uint64)))
+    found: npt.NDArray[np.float64] = (start + number * _STEPS) % 1.0
+    return found
+
+
+def is_substitute(folder: Path) -> bool:
+    """Whether a folder is labelled as a substitute."""
+    return (folder / RECORD).is_file()
+
+
+def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
+    """Label a folder, which the caller has locked, or see that what is there was made with the same options."""
+    record = {"what": title, **options}
+    path = folder / RECORD
+    with disk_errors(path):
+        if path.is_file():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found != record:
+                *others, last = (name for name in options)
+                said = f"{', '.join(others)} or {last}" if others else last
+                raise DataError(f"{path} says {said} differ from {dict(options)}; choose another folder")
+            return
+        lock = f"{RECORD}.lock"
+        others = sorted(each.name for each in folder.iterdir() if each.name != lock and not each.name.startswith("."))
+    if others:
+        raise DataError(f"{folder} holds {others[0]} but no {RECORD}; choose a new folder for the substitute")
+    with written(path) as fresh:
+        fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def place_substitute(name: str, root: Path | str | None) -> Path:
+    """Folder that a substitute is rendered to: the root, or the usual place."""
+    return data_places(name, root)[0]
+
+
+def find_substitute(name: str, root: Path | str | None, last: str) -> Path:
+    """Folder of a finished substitute, which has the file that is written `last`."""
+    places = data_places(name, root)
+    for place in places:
+        if is_substitute(place) and (place / last).is_file():
+            return place
+    seen = ", ".join(map(place_seen, places))
+    raise DataError(f"{name} is not rendered yet (looked in {seen}); run `setsup prepare {name}{root_option(root)}`")

@@ -1,0 +1,75 @@
+"""Settings of what is done to images: their size, and the positives of the domain-wise contrast."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import SetsupError
+from setsup.experiments.data import image_modality
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.loading.batch import Transform
+
+__all__ = ["Positives", "Resized"]
+
+_WITHOUT_SIZE = ("dcodr-blur",)
+"""Recipes that do not crop, and so have no size of the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Positives:
+    """An augmented copy of each image, ``positive_image``; images themselves are resized only.
+
+    Attributes
+    ----------
+    recipe : str
+        Which: ``dcodr``, one of four operations for each image; ``dcodr-blur``; ``dcodr-simsiam``, all of its
+        operations; or one alone, ``dcodr-a/`` with the name of a transform of appendix A, such as ``dcodr-a/crop``.
+    size : int, optional
+        Side of images, pixels; None keeps that of the data.
+
+    """
+
+    recipe: str = "dcodr"
+    size: int | None = 64
+
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform of a run."""
+        from setsup.loading.transforms import Compose, recipe
+
+        options: dict[str, Any] = {}
+        if self.recipe not in _WITHOUT_SIZE:
+            options["size"] = _shape(dataset) if self.size is None else self.size
+        positives = recipe(self.recipe, seed=seed, **options)
+        resized = Resized(size=self.size).build(dataset, seed)
+        return positives if resized is None else Compose([resized, positives])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """Images of one size, by averaging where they shrink; those that have it are left as they are.
+
+    Attributes
+    ----------
+    size : int, optional
+        Side of images, pixels; None keeps that of the data.
+
+    """
+
+    size: int | None = 64
+
+    def build(self, dataset: "Dataset", seed: int) -> "Transform | None":
+        """Build the transform of a run; None where there is nothing to do."""
+        from setsup.loading.transforms import Augment, Resize
+
+        if self.size is None or _shape(dataset) == (self.size, self.size):
+            return None
+        return Augment([Resize(self.size)], eight_bit=True, seed=seed, stream="size")
+
+
+def _shape(dataset: "Dataset") -> tuple[int, int]:
+    """Height and width of the images of a dataset."""
+    height, width = dataset.modalities[image_modality(dataset)].shape[:2]
+    if height is None or width is None:
+        raise SetsupError(f"images of {dataset.name} have different sizes: open it with one, as --option size=64,64")
+    return height, width

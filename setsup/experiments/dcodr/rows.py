@@ -1,0 +1,119 @@
+"""Rows that probes are fitted to and tested on, with classes that may be combinations of factors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets import Dataset
+from setsup.errors import DataError, SetsupError
+from setsup.experiments.measures.rows import Sample, shared_rows
+from setsup.experiments.trained import TrainedRun
+from setsup.factors import FactorTable
+from setsup.factors import split as divide
+from setsup.factors.counting import with_outer
+
+__all__ = ["FitRows", "classes_of", "named", "rows_of"]
+
+Array = npt.NDArray[Any]
+
+_JOINT = "+"
+_DOMAIN = "domain"
+
+
+def named(attribute: str) -> tuple[str, ...]:
+    """Factors of an attribute, of which several are joined by ``+``: ``"elevation+azimuth"`` is a pose."""
+    return tuple(attribute.split(_JOINT))
+
+
+def classes_of(table: FactorTable, names: Sequence[str], rows: Array) -> npt.NDArray[np.int64]:
+    """Classes (n,) of rows: combinations of levels, -1 where a factor is unknown."""
+    names = with_outer(table, names)
+    endless = [name for name in names if not table[name].levels]
+    if endless:
+        raise SetsupError(f"classes need levels, and the factor {endless[0]!r} has none: bin it, or leave it out")
+    found = np.zeros(len(rows), np.int64)
+    known = np.ones(len(rows), np.bool_)
+    for name in names:
+        codes = np.asarray(table.codes(name, rows), np.int64)
+        known &= codes >= 0
+        found = found * len(table[name]) + codes
+    return np.where(known, found, -1)
+
+
+@dataclass(frozen=True)
+class FitRows:
+    """Two samples of rows: of the fit, and of the test."""
+
+    fit: Sample
+    test: Sample
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What results depend on."""
+        return {"fit": self.fit.about, "test": self.test.about}
+
+    def classes(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """Classes of the rows of either sample."""
+        one, two = self.fit.dataset.factors, self.test.dataset.factors
+        for name in names:
+            if one[name].levels != two[name].levels:
+                raise DataError(
+                    f"the factor {name!r} has other levels in {self.test.dataset.name} than in "
+                    f"{self.fit.dataset.name}: give it the same levels in both"
+                )
+        return classes_of(one, names, self.fit.rows), classes_of(two, names, self.test.rows)
+
+
+def rows_of(
+    trained: TrainedRun,
+    dataset: str | None,
+    split: str | None,
+    *,
+    samples: int | None = None,
+    embedding: str | None = None,
+    resplit: Sequence[str] | None = None,
+) -> FitRows:
+    """All rows of the training data, or `samples` of them, and those of the test.
+
+    The test is one of the preset's datasets, or another split of it; without either it is a tenth of the rows of the
+    training data. With `resplit` both are of the test: 70 % and 30 % of each combination of these factors.
+    """
+    if dataset is None and split is None:
+        return _of_one(trained, trained.dataset, samples, embedding, (0.9, 0.1), None)
+    test = trained.open(dataset, split=split)
+    if resplit is not None:
+        return _of_one(trained, test, samples, embedding, (0.7, 0.3), resplit)
+    shared = shared_rows(trained.dataset, test)
+    rows = _some(trained, trained.dataset, None)
+    rows = rows[~shared[rows]][:samples]
+    if not len(rows):
+        raise SetsupError(f"all rows of {trained.dataset.name} that were trained on are tested: name another split")
+    return FitRows(
+        Sample(trained, trained.dataset, rows, {}, embedding),
+        Sample(trained, test, _some(trained, test, samples), {}, embedding),
+    )
+
+
+def _of_one(
+    trained: TrainedRun,
+    dataset: Dataset,
+    samples: int | None,
+    embedding: str | None,
+    shares: tuple[float, float],
+    stratify: Sequence[str] | None,
+) -> FitRows:
+    """Both parts of one dataset, whose rows are divided at random, as functions of seed 0."""
+    name = "fit or test"
+    parts = dict(zip(("fit", "test"), shares, strict=True))
+    codes = divide(dataset.factors, parts, 0, name=name, stratify=stratify, rounding="table").codes(name)
+    rows = _some(trained, dataset, samples)
+    fit, test = (Sample(trained, dataset, rows[codes[rows] == part], {}, embedding) for part in (0, 1))
+    return FitRows(fit, test)
+
+
+def _some(trained: TrainedRun, dataset: Dataset, samples: int | None) -> Array:
+    """Rows of a dataset in an order of the run's seed; all of them without a number."""
+    return trained.sample(len(dataset) if samples is None else samples, dataset.factors)

@@ -1,0 +1,48 @@
+"""How long an epoch of a training took, beside table 5 of DCoDR."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from setsup.errors import SetsupError
+from setsup.experiments.preset import Measured
+from setsup.experiments.runs.checkpoint import callback_state, has_checkpoint, open_checkpoint, trained_steps
+from setsup.experiments.trained import TrainedRun
+
+__all__ = ["EpochTime"]
+
+_HOUR = 3_600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochTime:
+    """Seconds of the training per epoch, and hours of all epochs of the paper, on the machine that trained.
+
+    Attributes
+    ----------
+    steps : int
+        Of an epoch.
+    epochs : int
+        Of the paper's training.
+
+    """
+
+    version: ClassVar[int] = 1
+
+    steps: int
+    epochs: int = 200
+
+    def measure(self, trained: TrainedRun) -> Measured:
+        """``seconds per step``, ``seconds per epoch``, ``images per second``, and ``hours`` of all epochs."""
+        if not has_checkpoint(trained.folder):
+            raise SetsupError(f"{trained.folder} has no trained step: train it first")
+        state = open_checkpoint(trained.folder)[1]
+        kept = callback_state(state)
+        seconds = kept["seconds"] / trained_steps(state)
+        return Measured(
+            values={
+                "seconds per step": seconds,
+                "seconds per epoch": seconds * self.steps,
+                "images per second": kept["images"] / kept["seconds"],
+                "hours": seconds * self.steps * self.epochs / _HOUR,
+            }
+        )

@@ -1,0 +1,219 @@
+"""Multi-level variational autoencoder (ML-VAE): one code for all images of a group, and one for each image.
+
+References
+----------
+.. [1] D. Bouchacourt, R. Tomioka, S. Nowozin, "Multi-level variational autoencoder: learning disentangled
+   representations from grouped observations", AAAI 2018 (arXiv 1705.08841).
+
+"""
+
+import math
+from typing import Any, Literal, get_args
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor
+from torch.nn import functional
+
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup.methods.groups import GroupCodes
+from setsup.methods.networks.images import unit_range
+from setsup.methods.networks.ml_vae import Gaussian, GroupedDecoder, GroupedEncoder
+
+__all__ = ["MLVAE", "GroupSamples", "Likelihood", "gaussian_divergence", "gaussian_product"]
+
+GroupSamples = Literal["image", "group"]
+Likelihood = Literal["gaussian", "bernoulli"]
+
+
+def gaussian_product(means: Tensor, log_variances: Tensor, groups: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Normal distribution of each group that is proportional to the product of its members' densities [1]_.
+
+    Its precision is the sum of the members' precisions, and its mean their average weighted by precision.
+
+    Parameters
+    ----------
+    means, log_variances : (n, d) float
+        Of normal distributions with independent dimensions.
+    groups : (n,) integers
+        Group of each, from 0 to below `count`.
+    count : int
+        Groups, each of one member or more.
+
+    Returns
+    -------
+    two of (count, d) float
+        Means and log-variances.
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree.
+
+    Examples
+    --------
+    >>> means, variances = torch.tensor([[0.0], [4.0], [7.0]]), torch.tensor([[1.0], [3.0], [2.0]])
+    >>> mean, log_variance = gaussian_product(means, variances.log(), torch.tensor([0, 0, 1]), 2)
+    >>> mean.T, log_variance.exp().T
+    (tensor([[1., 7.]]), tensor([[0.7500, 2.0000]]))
+
+    """
+    if means.ndim != 2 or means.shape != log_variances.shape or groups.shape != means.shape[:1]:
+        raise DataError(
+            "means and log-variances are (n, d) with a group for each, (n,), not "
+            f"{tuple(means.shape)}, {tuple(log_variances.shape)} and {tuple(groups.shape)}"
+        )
+    member = groups == torch.arange(count, device=groups.device)[:, None]
+    log_precision = torch.where(member[:, :, None], -log_variances, -math.inf).logsumexp(1)
+    shares = (-log_variances - log_precision[groups]).exp()
+    # as a product of matrices, since sums by index are not reproducible on a GPU
+    return member.to(means.dtype) @ (shares * means), -log_precision
+
+
+def gaussian_divergence(means: Tensor, log_variances: Tensor) -> Tensor:
+    """Kullback-Leibler divergence of normal distributions with independent dimensions from the standard one.
+
+    Parameters
+    ----------
+    means, log_variances : (..., d) float
+        Of the distributions.
+
+    Returns
+    -------
+    (...) float
+        Nats.
+
+    Examples
+    --------
+    >>> gaussian_divergence(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2))
+    tensor([12.5000])
+
+    """
+    return (means.square() + log_variances.exp() - 1 - log_variances).sum(-1) / 2
+
+
+class MLVAE(LightningModule):
+    """A variational autoencoder with a code of each image, its style, and one of its group [1]_.
+
+    The groups are the images of a domain in a batch, of two or more each. The posterior of a group's code is the
+    :func:`product <gaussian_product>` of those that its images give. The loss is the negative evidence lower bound of a
+    batch, divided by its groups:
+
+    (Σ KL(q(style)) + Σ over groups KL(q(group's code)) - Σ log p(image | style, group's code)) / groups
+
+    with standard normal priors. The embedding of an image is the mean of its style, which is not meant to have its
+    domain.
+
+    Parameters
+    ----------
+    encoder : GroupedEncoder
+        Gives posteriors of both codes.
+    decoder : GroupedDecoder
+        With 2 maps for ``gaussian``, or 1 for ``bernoulli``.
+    domains : GroupCodes
+        Which images of a batch are of one group.
+    likelihood : {"gaussian", "bernoulli"}
+        Of pixels in [0, 1]: normal with a mean and a log-variance in (-1, 1) for each, or Bernoulli.
+    samples : {"image", "group"}
+        Whether each image decodes a sample of its group's posterior of its own, or all of them the same.
+    noise : float
+        Standard deviation of the normal noise of these samples, in units of the posterior's.
+    rate : float
+        Learning rate of Adam.
+
+    Raises
+    ------
+    SetsupError
+        When an argument is none of these, or the decoder has another number of maps.
+
+    """
+
+    def __init__(
+        self,
+        encoder: GroupedEncoder,
+        decoder: GroupedDecoder,
+        domains: GroupCodes,
+        *,
+        likelihood: Likelihood = "gaussian",
+        samples: GroupSamples = "image",
+        noise: float = 1.0,
+        rate: float = 1e-3,
+    ) -> None:
+        super().__init__()
+        if likelihood not in get_args(Likelihood):
+            raise SetsupError(f"the likelihood is one of {', '.join(get_args(Likelihood))}, not {likelihood!r}")
+        if samples not in get_args(GroupSamples):
+            raise SetsupError(f"samples of groups are one for each image or group, not {samples!r}")
+        if decoder.parts != (2 if likelihood == "gaussian" else 1):
+            raise SetsupError(
+                f"a decoder of {decoder.parts} maps does not fit the likelihood {likelihood!r}: gaussian takes 2, "
+                "bernoulli 1"
+            )
+        self.encoder, self.decoder, self.domains = encoder, decoder, domains
+        self.likelihood, self.samples, self.noise, self.rate = likelihood, samples, noise, rate
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Means of the styles of a batch's images, (sets, size, style) float32."""
+        images = batch["image"]
+        style, _ = self.encoder(unit_range(images.reshape(-1, *images.shape[-3:])))
+        return style.mean.reshape(*images.shape[:-3], -1)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Negative evidence lower bound per group; its terms are logged.
+
+        Parameters
+        ----------
+        batch : dict
+            ``image`` (sets, size, C, H, W) uint8, or float in [0, 1]; ``mask`` (sets, size) bool; ``factors`` with
+            those of domains. Images of unknown domain take no part.
+
+        Returns
+        -------
+        () float32, nats
+
+        """
+        codes = self.domains.codes(batch)
+        used = (batch["mask"] & (codes >= 0)).flatten()
+        images = unit_range(batch["image"].flatten(0, 1)[used])
+        known, groups = codes.flatten()[used].unique(return_inverse=True)
+        style, member = self.encoder(images)
+        group = Gaussian(*gaussian_product(*member, groups, len(known)))
+        maps = self.decoder(_sample(style), self._sample_groups(group, groups))
+        terms = {
+            "reconstruction": -self._log_likelihood(maps, images) / len(known),
+            "style": gaussian_divergence(*style).sum() / len(known),
+            "group": gaussian_divergence(*group).mean(),
+        }
+        for name, term in terms.items():
+            self.log(name, term)
+        return terms["reconstruction"] + terms["style"] + terms["group"]
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a step, logged as ``loss``."""
+        loss = self.loss(batch)
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        """Adam with a constant rate."""
+        return torch.optim.Adam(self.parameters(), self.rate)
+
+    def _sample_groups(self, group: Gaussian, groups: Tensor) -> Tensor:
+        """A sample of the group's code for each image, (n, d)."""
+        if self.samples == "group":
+            return _sample(group, self.noise)[groups]
+        return _sample(Gaussian(group.mean[groups], group.log_variance[groups]), self.noise)
+
+    def _log_likelihood(self, maps: Tensor, images: Tensor) -> Tensor:
+        """Of all pixels together, ()."""
+        if self.likelihood == "bernoulli":
+            return -functional.binary_cross_entropy_with_logits(maps[0], images, reduction="sum")
+        mean, log_variance = maps[0], maps[1].tanh()
+        errors = (images - mean).square() * (-log_variance).exp()
+        return -(errors + log_variance + math.log(2 * math.pi)).sum() / 2
+
+
+def _sample(found: Gaussian, noise: float = 1.0) -> Tensor:
+    """A sample of each, with gradients for means and log-variances."""
+    return found.mean + (found.log_variance / 2).exp() * noise * torch.randn_like(found.mean)

@@ -1,0 +1,73 @@
+"""``setsup train dcodr`` on a domain of one's own, and ``setsup report invariance``, before and after."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+Run = Callable[..., Any]
+
+SHAPES = ["report", "invariance", "shapes3d-procedural", "--domain", "shape", "--factors", "wall_hue", "scale"]
+
+
+def test_a_short_name_sets_the_domain_of_sampler_and_method(setsup: Run) -> None:
+    found = setsup("train", "dcodr", "--domain", "wall_hue", "shape", "--print-config", "--json")
+    assert found.code == 0, found.err
+    settings = found.json["settings"]
+    assert settings["sampler"]["domain"] == settings["method"]["domain"] == ["wall_hue", "shape"]
+
+
+@pytest.mark.long("a training and probes")
+def test_before_and_after_beside_the_ideal_and_permuted_labels(setsup: Run, photos: Path) -> None:
+    data = ("--data.name", photos, "--option", "size=32,32")
+    words = ("--domain", "subject", "--smoke", "--accelerator", "cpu", "--out", "run")
+    assert setsup("train", "dcodr", *data, *words).code == 0
+    kept = json.loads(Path("run/seed-0/run.json").read_text())["settings"]
+    assert kept["sampler.domain"] == kept["method.domain"] == ["subject"]
+    assert kept["method.image"] == [3, 32, 32]
+    report = ("report", "invariance", photos, "run/seed-0", "--option", "size=32,32", "--domain", "subject")
+    found = setsup(*report, "--factors", "light", "age", "--encoder", "pixels:4")
+    assert found.code == 0, found.err
+    data = setsup(*report, "--factors", "light", "age", "--json").json
+    assert data["domain"] == ["subject"]
+    assert list(data["encoders"]) == [f"before: {label}" for label in [*data["encoders"]][1:]] + [*data["encoders"]][1:]
+    for values in data["encoders"].values():
+        assert set(values["accuracy"]) == set(values["permuted"]) == {"domain", "light", "age"}
+        assert all(np.isfinite(one) for one in values["accuracy"].values())
+    assert data["ideal"]["light"] == 1
+    heads = next(line for line in found.out.splitlines() if "ideal" in line)
+    assert "permuted" in heads
+    assert "before" in found.out
+
+
+@pytest.mark.long("probes")
+def test_what_pixels_tell_of_shapes(setsup: Run) -> None:
+    found = setsup(*SHAPES, "--encoder", "pixels:8", "-n", 600, "--json")
+    assert found.code == 0, found.err
+    (values,) = found.json["encoders"].values()
+    assert values["accuracy"]["wall_hue"] > 0.9 > 0.3 > values["permuted"]["wall_hue"]
+    assert 0.2 < found.json["ideal"]["domain"] < 0.4
+    assert list(found.json["ideal"]) == ["domain", "wall_hue", "scale"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (SHAPES, "name folders of runs, or an encoder with --encoder"),
+        (["report", "invariance", "shapes3d-procedural", "--encoder", "pixels"], "--domain"),
+        ([*SHAPES[:3], "--domain", "shap", "--encoder", "pixels"], "did you mean 'shape'"),
+        ([*SHAPES, "--encoder", "pixel"], "'pixel' names no encoder"),
+    ],
+)
+def test_mistakes_are_one_sentence(setsup: Run, words: list[object], sentence: str) -> None:
+    found = setsup(*words)
+    assert found.code == 2
+    assert sentence in found.err
+    assert found.err.count("\n") == 1
+    assert "Traceback" not in found.err

@@ -1,0 +1,84 @@
+"""Appendix A: distances of reconstructions against the definition written out, and what it refuses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+from lightning.pytorch import LightningModule  # noqa: E402
+
+import setsup  # noqa: E402
+from setsup.errors import SetsupError  # noqa: E402
+from setsup.experiments.dcodr.transforms_study import TRANSFORMS, AutoencoderInvariance  # noqa: E402
+from setsup.loading.transforms import recipe  # noqa: E402
+from setsup.loading.transforms.papers import APPENDIX_A  # noqa: E402
+from tests.experiments.numbered import trained  # noqa: E402
+
+
+class Half(LightningModule):
+    """A reconstruction that is the mean of an image and its mirror image: blind to flips."""
+
+    generator = True
+
+    def distance(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return (one - other).abs().mean((1, 2, 3))
+
+    def reconstruct(self, batch: Any) -> torch.Tensor:
+        assert not torch.is_grad_enabled()
+        images = batch["image"].float() / 255
+        return (images + images.flip(-1)) / 2
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    whole = setsup.load("shapes3d-procedural")
+    return whole.select(np.arange(0, 480_000, 48_000) + 7)
+
+
+def test_all_transforms_are_those_of_the_recipes():
+    assert sorted(TRANSFORMS) == sorted(APPENDIX_A)
+    assert len(TRANSFORMS) == 13
+
+
+def test_values_are_the_definition(shapes):
+    names = ("horizontal-flip", "high-brightness", "crop")
+    some = trained(Half(), shapes)
+    found = AutoencoderInvariance(samples=10, transforms=names).measure(some).values
+    rows = some.sample(10)
+    images = torch.from_numpy(shapes.fetch(rows)["image"]).permute(0, 3, 1, 2)
+    for name in names:
+        # one batch holds all rows, so that what is drawn is what step 0 draws
+        changed = recipe(f"dcodr-a/{name}", seed=0)({"image": images[None], "step": 0})["positive_image"][0]
+        plain, quotients = [], []
+        for one, other in zip(images.float() / 255, changed.float() / 255, strict=True):
+            both = [(some + some.flip(-1)) / 2 for some in (one, other)]
+            plain.append(float((both[0] - both[1]).abs().mean()))
+            quotients.append(plain[-1] / float((one - other).abs().mean()))
+        assert found[f"{name}: unnormalised"] == pytest.approx(np.mean(plain), abs=1e-6)
+        assert found[f"{name}: normalised"] == pytest.approx(np.mean(quotients), abs=1e-5)
+    assert found["horizontal-flip: unnormalised"] == pytest.approx(0, abs=1e-6)
+    assert found["high-brightness: normalised"] > 0.5
+
+
+def test_what_does_not_reconstruct_is_refused(shapes):
+    class Plain(LightningModule):
+        pass
+
+    with pytest.raises(SetsupError, match="Plain reconstructs no images"):
+        AutoencoderInvariance().measure(trained(Plain(), shapes))
+    with pytest.raises(SetsupError, match="transforms are those of appendix A"):
+        AutoencoderInvariance(transforms=("flip",))
+    with pytest.raises(SetsupError, match="one or more of them"):
+        AutoencoderInvariance(transforms=())
+    assert AutoencoderInvariance().shrunk().samples < 100
+
+
+def test_the_distance_may_be_another(shapes):
+    some = trained(Half(), shapes)
+    options: Any = {"samples": 4, "transforms": ("vertical-flip",)}
+    own = AutoencoderInvariance(**options).measure(some).values
+    other = AutoencoderInvariance(distance="pyramid", **options).measure(some).values
+    assert own != other
