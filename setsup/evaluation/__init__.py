@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.retrieval import nearest, shared_keys
     from setsup.evaluation.sample_complexity import Resample, accuracy_over_labels, draw_resamples
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
+    from setsup.evaluation.segmentation import SegmentationScores, confusion_matrix, segmentation_scores
     from setsup.evaluation.statistics_networks import mine, noise_sweep
     from setsup.evaluation.verification import Verified, identity_retrieval, verification_auc
     from setsup.evaluation.within_sets import within_set_variance
@@ -55,11 +56,13 @@ __all__ = [
     "Resample",
     "Retrieved",
     "Score",
+    "SegmentationScores",
     "Verified",
     "accuracy",
     "accuracy_over_labels",
     "canonical_retrieval",
     "check_disjoint",
+    "confusion_matrix",
     "dci",
     "draw_labelled",
     "draw_parts",
@@ -91,6 +94,7 @@ __all__ = [
     "probe_information",
     "ridge_probe",
     "sap",
+    "segmentation_scores",
     "separation",
     "shared_keys",
     "tsne_map",
@@ -125,6 +129,7 @@ if not TYPE_CHECKING:
         "retrieval": ("nearest", "shared_keys"),
         "sample_complexity": ("Resample", "accuracy_over_labels", "draw_resamples"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
+        "segmentation": ("SegmentationScores", "confusion_matrix", "segmentation_scores"),
         "batched.sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),
         "verification": ("Verified", "identity_retrieval", "verification_auc"),
