@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         orbit_distances,
         peak_signal_to_noise,
     )
+    from setsup.evaluation.pair_statistics import ViewInformation, donsker_varadhan, view_information
     from setsup.evaluation.paired import PairedTest, paired_tests
     from setsup.evaluation.pixels import NearestPixels, edge_pixels, mutual_pixels, nearest_pixels, separation
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
@@ -58,12 +59,14 @@ __all__ = [
     "Score",
     "SegmentationScores",
     "Verified",
+    "ViewInformation",
     "accuracy",
     "accuracy_over_labels",
     "canonical_retrieval",
     "check_disjoint",
     "confusion_matrix",
     "dci",
+    "donsker_varadhan",
     "draw_labelled",
     "draw_parts",
     "draw_resamples",
@@ -100,6 +103,7 @@ __all__ = [
     "tsne_map",
     "umap_map",
     "verification_auc",
+    "view_information",
     "vote",
     "within_set_variance",
 ]
@@ -112,6 +116,7 @@ if not TYPE_CHECKING:
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
         "one_shot": ("one_shot_accuracy",),
+        "pair_statistics": ("ViewInformation", "donsker_varadhan", "view_information"),
         "paired": ("PairedTest", "paired_tests"),
         "pixels": ("NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "separation"),
         "orbits": (
@@ -136,7 +141,14 @@ if not TYPE_CHECKING:
         "within_sets": ("within_set_variance",),
     }
 
-    _NETWORKS = ("information", "neighbours", "probe_bound", "batched.sgd_probes", "statistics_networks")
+    _NETWORKS = (
+        "information",
+        "neighbours",
+        "pair_statistics",
+        "probe_bound",
+        "batched.sgd_probes",
+        "statistics_networks",
+    )
 
     def _check(name: str, home: str) -> None:
         if home in _NETWORKS:

@@ -71,11 +71,13 @@ def augmented_batches(
     steps: int,
     size: int,
     modalities: Sequence[str] | None = None,
+    *,
+    seed: int | None = None,
 ) -> "Iterator[Batch]":
-    """Batches (1, size, …) of a dataset in random order, augmented as in the training; a function of the run's seed."""
+    """Batches (1, size, …) of a dataset in random order, augmented as in the training; by default by the run's seed."""
     from setsup.loading import Loader
 
-    seed = derived_seed(trained, name)
+    seed = derived_seed(trained, name) if seed is None else seed
     sampler = EpochSampler(dataset.factors, min(size, len(dataset)), seed=seed)
     loader = Loader(
         dataset,
