@@ -51,6 +51,7 @@ TOPICS = {
     "one_shot": 120,
     "orbits": 60,
     "pixels": 60,
+    "cmc": 60,
     "training": 20,
 }
 """Topics in their order, and about how many seconds each takes on two cores."""

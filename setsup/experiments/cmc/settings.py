@@ -116,7 +116,7 @@ class CMCSettings:
         for name in ("views", "shared", "apart"):
             object.__setattr__(self, name, names_of(getattr(self, name)))
         if other := [view for view in self.shared if view not in self.views]:
-            raise SetsupError(f"{other[0]!r} of shared is no view{near(other[0], self.views)}: {', '.join(self.views)}")
+            raise SetsupError(f"{other[0]!r} of shared is none of the views {self.views}{near(other[0], self.views)}")
 
     def fit_to(self, batch: "Batch") -> "CMCSettings":
         """Settings with the sizes of the views of a batch."""
