@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch import nn
 
@@ -46,5 +47,5 @@ def _side(layer: nn.Conv2d | nn.MaxPool2d, side: int, axis: int) -> int:
     return (side + 2 * padding - kernel) // stride + 1
 
 
-def _at(value: object, axis: int) -> int:
-    return int(value[axis] if isinstance(value, tuple) else value)  # type: ignore[call-overload]
+def _at(value: Any, axis: int) -> int:
+    return int(value[axis] if isinstance(value, tuple) else value)

@@ -33,7 +33,8 @@ class BankContrast(nn.Module):
 
     An anchor's positive is its own row of the other view's bank, that is, the features of an earlier step; its m
     negatives are uniform over all N rows. All pairs of a step share one table of negatives. After scoring, a row
-    becomes the normalised momentum · row + (1 - momentum) · z. In evaluation mode nothing is written.
+    becomes the normalised momentum · row + (1 - momentum) · z. In evaluation mode nothing is written, and the positive
+    of an image that is no row of the training data, whose number is -1, is its other view's z.
 
     Under ``torch.distributed`` the banks are divided among ranks, see :class:`~setsup.methods.rows.RowState`; W ranks
     have the losses and banks of one process that gets their draws as one batch.
@@ -65,6 +66,15 @@ class BankContrast(nn.Module):
     ------
     SetsupError
         When an argument is out of range.
+
+    Examples
+    --------
+    >>> contrast = BankContrast([("L", "ab")], images=1000, features=8, negatives=64)
+    >>> features = {view: functional.normalize(torch.ones(2, 8), dim=1) for view in ("L", "ab")}
+    >>> sorted(contrast(features, torch.tensor([3, 999])))
+    [('L', 'ab'), ('ab', 'L')]
+    >>> contrast.banks["L"].gather(torch.tensor([3])).norm().round(decimals=4)
+    tensor(1.)
 
     """
 
@@ -104,20 +114,21 @@ class BankContrast(nn.Module):
         for view in dict.fromkeys(view for pair in pairs for view in pair):
             initial = partial(draw_features, key=stream_key(seed, f"bank of {view}"), size=features)
             self.banks[view] = RowState(images, features, dtype=dtype, initial=initial)
-        self.register_buffer("normalisers", torch.zeros(len(self.directions), dtype=torch.float64))  # 0: not yet
+        self.register_buffer("normalisers", torch.zeros(len(self.directions)))  # 0: not yet
         self.register_buffer("draws", torch.zeros((), dtype=torch.int64))
         self.normalisers: Tensor
         self.draws: Tensor
 
     def forward(self, features: Mapping[str, Tensor], rows: Tensor) -> dict[tuple[str, str], Tensor]:
         """Losses by (anchor, candidates) of features (n, d) of unit length, and of the rows (n,) of their images."""
-        table = torch.cat(
-            [rows[:, None], draw_negatives(self._key, int(self.draws), rows, self.negatives, self.images)], 1
-        )
+        negatives = draw_negatives(self._key, int(self.draws), rows, self.negatives, self.images)
+        table = torch.cat([rows[:, None] if self.training else rows[:, None].clamp_min(0), negatives], 1)
         scores = {
             (anchor, other): self.banks[other].scores(features[anchor], table)  # type: ignore[operator]
             for anchor, other in self.directions
         }
+        if not self.training and bool((rows < 0).any()):
+            scores = {way: _with_own(found, features, way, rows < 0) for way, found in scores.items()}
         if self.objective == "softmax":
             losses = {way: softmax_loss(found, self.temperature) for way, found in scores.items()}
         else:
@@ -134,7 +145,7 @@ class BankContrast(nn.Module):
         """Z of each direction, estimated on the first training batch, and constant from then on."""
         if bool(self.normalisers[0]):
             return self.normalisers.tolist()
-        ratios = [(found.double() / self.temperature).exp() for found in scores.values()]
+        ratios = [(found / self.temperature).exp() for found in scores.values()]
         sums = torch.stack([torch.stack([some.sum(), some.new_tensor(some.numel())]) for some in ratios])
         add_up(sums)  # over ranks
         if self.normaliser == "anchor":
@@ -155,6 +166,12 @@ class BankContrast(nn.Module):
             moved = self.momentum * before + (1 - self.momentum) * features[view].detach()
             bank.update(rows, functional.normalize(moved, dim=1))  # type: ignore[operator]
         self.draws += 1
+
+
+def _with_own(scores: Tensor, features: Mapping[str, Tensor], way: tuple[str, str], new: Tensor) -> Tensor:
+    """Scores (n, 1 + m) whose positives are the products of two views where images are new."""
+    own = (features[way[0]] * features[way[1]]).sum(1, keepdim=True)
+    return torch.cat([torch.where(new[:, None], own, scores[:, :1]), scores[:, 1:]], 1)
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:

@@ -53,6 +53,16 @@ class CrossViewPrediction(LightningModule):
     SetsupError
         When the error is none of these.
 
+    Examples
+    --------
+    >>> from setsup.methods.networks import ViewDecoder, nyu_view
+    >>> encoder = nyu_view((1, 64, 64), width=0.125)
+    >>> decoder = ViewDecoder(encoder, channels=1, skips=False)
+    >>> method = CrossViewPrediction("L", "depth", encoder, decoder, lambda some, steps: torch.optim.Adam(some))
+    >>> batch = {"L": torch.rand(1, 2, 1, 64, 64), "mask": torch.ones(1, 2).bool()}
+    >>> tuple(method.predict(batch).shape)
+    (2, 1, 64, 64)
+
     """
 
     def __init__(

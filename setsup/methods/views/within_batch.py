@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
+from setsup.errors import SetsupError
 from setsup.methods.embeddings import check_temperature
 from setsup.methods.views.losses import in_batch_loss, patch_loss
 
@@ -21,11 +22,37 @@ class BatchContrast(nn.Module):
     """:func:`~setsup.methods.in_batch_loss` of each pair of views, in both directions.
 
     Negatives are images of the same draw: with several devices, those of the device.
+
+    Parameters
+    ----------
+    pairs : sequence of (str, str)
+        Pairs of views, each in both directions.
+    temperature : float
+        τ.
+
+    Raises
+    ------
+    SetsupError
+        When the temperature is not positive, or a view is paired with itself.
+
+    Examples
+    --------
+    >>> import torch
+    >>> contrast = BatchContrast([("frame", "flow")], temperature=1.0)
+    >>> losses = contrast({"frame": torch.eye(3), "flow": torch.eye(3)}, groups=None)
+    >>> {way: round(float(loss), 4) for way, loss in losses.items()}
+    {('frame', 'flow'): 0.5514, ('flow', 'frame'): 0.5514}
+
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]], temperature: float = 0.07) -> None:
         super().__init__()
         check_temperature(temperature)
+        if any(one == other for one, other in pairs):
+            raise SetsupError(
+                f"images are found by another view, and {pairs[0][0]!r} is the only one: add another to --views, or "
+                "compare its places by --method.objective patch"
+            )
         self.directions = tuple(way for one, other in pairs for way in ((one, other), (other, one)))
         self.temperature = temperature
 
@@ -54,6 +81,14 @@ class PatchContrast(nn.Module):
         Channels of each view's map.
     size : int
         Of projections.
+
+    Examples
+    --------
+    >>> import torch
+    >>> contrast = PatchContrast([("L", "L")], features=8, channels={"L": 16}, size=32)
+    >>> losses = contrast({"L": torch.randn(4, 8)}, {"L": torch.randn(4, 16, 3, 3)}, groups=None)
+    >>> list(losses), losses["L", "L"].shape
+    ([('L', 'L')], torch.Size([]))
 
     """
 
