@@ -16,14 +16,14 @@ from pathlib import Path
 from setsup.experiments.cmc.objects import write_objects
 from setsup.experiments.cmc.photographs import write_photographs
 
-SETSUP = str(Path(sys.executable).with_name("setsup"))
+SETSUP = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main())"]
 ROOMS = "render room --rooms 480 --pairs 2 --size 128 192 --modalities image depth normals instances labels"
 LARGE = "render room --rooms 24 --pairs 1 --size 1080 2048 --modalities image"
 
 
 def render(words: str, out: Path, processes: int, *where: str) -> None:
     """Render to a folder, unless it is finished."""
-    command = [SETSUP, *words.split(), *where, "--processes", str(processes), "--out", str(out)]
+    command = [*SETSUP, *words.split(), *where, "--processes", str(processes), "--out", str(out)]
     subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
@@ -40,4 +40,4 @@ if __name__ == "__main__":
         render(ROOMS, rooms, given.processes, "--where", where)
         if not objects.exists():
             print(f"{objects.name}: {write_objects(rooms, objects):,} objects")
-    render(LARGE, given.folder / "images-2k", given.processes)
+    render(LARGE, given.folder / "images-2k", given.processes, "--where", "side == 0")

@@ -55,10 +55,14 @@ class LayerProbes:
     fit : str, optional
         Split of the training data's dataset to fit to; by default what was trained on. Images of unknown class are left
         out.
+    fit_dataset : str, optional
+        One of the preset's ``datasets`` to fit to, which may be other images than the training's.
+    fit_dataset : str, optional
+        One of the preset's ``datasets`` to fit to, in place of the training data.
     split : str, optional
-        Split to test on.
+        Split to test on, of the dataset that is fitted to.
     dataset : str, optional
-        One of the preset's ``datasets`` to test on, if no `split` is given.
+        One of the preset's ``datasets`` to test on, if it is another than that of the fit; `split` is then one of its.
     epochs : int
         160 in the paper; 60 in the code.
     decays : tuple of int
@@ -89,6 +93,7 @@ class LayerProbes:
     hidden: tuple[int, ...] = (0,)
     views: tuple[str, ...] = ()
     fit: str | None = None
+    fit_dataset: str | None = None
     split: str | None = None
     dataset: str | None = None
     epochs: int = 60
@@ -104,8 +109,8 @@ class LayerProbes:
 
     def __post_init__(self) -> None:
         """Check settings before classifiers are trained."""
-        if (self.dataset is None) == (self.split is None):
-            raise SetsupError("give a split or a dataset to test on, and not both")
+        if self.dataset is None and self.split is None:
+            raise SetsupError("give a split or a dataset to test on: nothing is tested on images of the fit")
         if not self.layers or len(self.pooled) > len(self.layers):
             raise SetsupError(f"pooled has a side for each layer at most, not {len(self.pooled)} for {self.layers}")
 
@@ -120,7 +125,7 @@ class LayerProbes:
         baselines begin with ``untrained``. ``majority`` is what naming the most frequent class would have.
         """
         views = check_views(trained.method, self.views)
-        fit = self._known(trained, trained.open(split=self.fit))
+        fit = self._known(trained, trained.open(self.fit_dataset, split=self.fit))
         test = self._known(trained, trained.open(self.dataset, split=self.split))
         classes = _classes(fit, test, self.factor)
         about: dict[str, Any] = {"views": views, "classes": classes}

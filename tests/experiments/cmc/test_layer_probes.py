@@ -1,5 +1,6 @@
 """Classifiers on top of layers: what they read, how they are trained, and which epoch is reported."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,20 @@ def test_training_is_that_of_one_classifier_by_hand(stripes: Path, tmp_path: Pat
     np.testing.assert_allclose(found, accuracies, atol=0.021)  # one image of 50 may stand on an edge
 
 
+def test_other_data_can_be_fitted_to(stripes: Path, tmp_path: Path) -> None:
+    run = run_of(stripes, CONFIG, 16, tmp_path, split="train")
+    options = {"factor": "kind", "layers": ("conv1",), "pooled": (3,), "epochs": 1, "batch": 25}
+    same = LayerProbes(split="test", **options).measure(run).values
+    others = {"stripes": replace(run.data, split="train"), "tested": replace(run.data, split="test")}
+    named = replace(run, datasets=others, _embedded={}, _opened={})
+    for how in (
+        {"fit_dataset": "stripes", "split": "test"},
+        {"fit_dataset": "stripes", "dataset": "tested"},
+        {"dataset": "tested"},
+    ):
+        assert LayerProbes(**how, **options).measure(named).values == same
+
+
 def test_patches_are_those_of_a_loop() -> None:
     images = torch.rand(2, 3, 64, 64)
     patches, side = patch_grid(images, 16, 8)
@@ -136,7 +151,7 @@ def test_layers_of_patches_are_a_map(stripes: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_probed_is_refused(stripes: Path, tmp_path: Path) -> None:
     run = run_of(stripes, CONFIG, 16, tmp_path, split="train")
-    with pytest.raises(SetsupError, match="give a split or a dataset"):
+    with pytest.raises(SetsupError, match="give a split or a dataset to test on"):
         LayerProbes(factor="kind")
     with pytest.raises(SetsupError, match="has no factor 'sort'"):
         LayerProbes(factor="sort", split="test").measure(run)
