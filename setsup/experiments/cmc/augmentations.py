@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError
 from setsup.experiments.cmc.settings import names_of
 
 if TYPE_CHECKING:
@@ -22,14 +22,15 @@ class ViewCrops:
     """One crop of all modalities of an image, then the views of a colour space where they are asked for.
 
     A view is a modality of the data under its own name, or the channels of a colour space: ``L`` and ``ab`` of ``lab``.
-    Bytes stay bytes, depth stays in metres, normals turn with a flip, and classes are never interpolated.
+    Bytes stay bytes, depth stays in metres, normals turn with a flip, and classes are never interpolated. Views that
+    the data do not have are left out, so that encoders can be tested on images alone.
 
     Attributes
     ----------
     views : tuple of str
         Names of views; ``image,depth`` are two.
     size : int, optional
-        Side of the crop, pixels; by default images are not cropped.
+        Side of the crop, pixels, or of smaller images; by default images are not cropped.
     crop : {"box", "resized", "center", "whole"}
         A random box; a random part, resized; the box in the middle; or the whole image, resized.
     area : (float, float)
@@ -60,17 +61,25 @@ class ViewCrops:
         from setsup.loading.transforms import CenterCrop, ColorViews, Crop, Flip, Resize, ResizedCrop
 
         colors = self._colors(dataset)
-        operations: list[Any] = []
-        if self.size is not None:
-            crops = {"box": Crop(self.size), "center": CenterCrop(self.size), "whole": Resize(self.size)}
-            operations.append(crops[self.crop] if self.crop in crops else ResizedCrop(self.size, self.area))
-        elif self.crop == "resized":
-            raise SetsupError("parts of images are resized to a size: give --augmentation.size, or another crop")
-        if self.flip:
-            operations.append(Flip())
         wanted = [self.image] if colors else []
         wanted += [view for view in self.views if view in dataset.modalities]
+        if not wanted:
+            known = ", ".join(dataset.modalities)
+            raise SetsupError(
+                f"{dataset.name} has none of the views {', '.join(self.views)}: --views names some of {known}, or "
+                f"channels of a colour space where there is {self.image!r}"
+            )
         shape = dataset.modalities[wanted[0]].shape[:2]
+        sides = tuple(side for side in shape if side is not None)
+        operations: list[Any] = []
+        if self.size is not None:
+            box = min((self.size, *sides))
+            crops = {"box": Crop(box), "center": CenterCrop(box), "whole": Resize(self.size)}
+            operations.append(crops[self.crop] if self.crop in crops else ResizedCrop(self.size, self.area))
+        elif self.crop in ("resized", "whole"):
+            raise SetsupError("images are resized to a size: give --augmentation.size, or another crop")
+        if self.flip:
+            operations.append(Flip())
         kinds = {
             name: kind
             for name, modality in dataset.modalities.items()
@@ -79,18 +88,10 @@ class ViewCrops:
         return _Views(tuple(operations), kinds, ColorViews(self.space, self.image) if colors else None, seed)
 
     def _colors(self, dataset: "Dataset") -> bool:
-        """Whether channels of the colour space are among the views; SetsupError for a view that is nowhere."""
+        """Whether channels of the colour space are among the views."""
         from setsup.loading.transforms.colors import color_space
 
         channels = color_space(self.space).views if self.image in dataset.modalities else ()
-        known = (*dataset.modalities, *channels)
-        for view in self.views:
-            if view not in known:
-                raise SetsupError(
-                    f"{dataset.name} has no view {view!r}{near(view, known)}: --views names some of {', '.join(known)}"
-                )
-        if not self.views:
-            raise SetsupError(f"views are needed: --views names some of {', '.join(known)}")
         return any(view in channels and view not in dataset.modalities for view in self.views)
 
 
@@ -133,17 +134,32 @@ class _Views:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halves:
-    """The left and the right half of each image: views ``left`` and ``right``."""
+    """The left and the right half of each image: views ``left`` and ``right``.
+
+    Attributes
+    ----------
+    image : str
+        Modality that is cut.
+
+    """
+
+    image: str = "image"
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        return _halves
+        return _Cut(self.image)
 
 
-def _halves(batch: "Batch") -> "Batch":
-    image = batch["image"]
-    middle = image.shape[-1] // 2
-    return {**batch, "left": image[..., :middle], "right": image[..., -middle:]}
+@dataclass(frozen=True)
+class _Cut:
+    """Cuts images in the middle; of an odd width, the column in the middle is in neither."""
+
+    image: str
+
+    def __call__(self, batch: "Batch") -> "Batch":
+        images = batch[self.image]
+        middle = images.shape[-1] // 2
+        return {**batch, "left": images[..., :middle], "right": images[..., -middle:]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,17 +174,20 @@ class PatchViews:
         Side of a patch, pixels.
     offset : int
         Pixels from the first patch to the second, to the right and down.
+    image : str
+        Modality that is cut.
 
     """
 
     size: int = 64
     offset: int = 64
+    image: str = "image"
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
         from setsup.loading.transforms import PatchPairs
 
-        return PatchPairs(self.size, self.offset, seed=seed)
+        return PatchPairs(self.size, self.offset, self.image, seed=seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,23 +2,25 @@
 
 Rooms stand for NYU, with exact depth, normals and classes: half the width, crops of 64 × 64, batches of 64. They are
 two folders of ``setsup render room``, as the page on views says. Halves of genuine MNIST digits are two views for the
-objectives and their negatives. Colour spaces are compared on ``shapes3d-procedural`` at a quarter of the width, 32 × 32
-pixels, and by the information between views of photographs that scikit-image and scikit-learn bring.
+objectives and their negatives. Colour spaces are compared at a quarter of the width, on 32 × 32 pixels: by a probe of
+objects that are cut out of the rooms, and by the information between views of photographs that scikit-image and
+scikit-learn bring. ``docs/experiments/cmc_data.py`` makes all of these but the digits.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from setsup.experiments.cmc.augmentations import Halves, ViewCrops
+from setsup.experiments.cmc.augmentations import Halves, PatchViews, ViewCrops
+from setsup.experiments.cmc.layer_probes import LayerProbes
 from setsup.experiments.cmc.segmentation import Segmentation
 from setsup.experiments.cmc.settings import CMCSettings, CrossViewPredictionSettings
+from setsup.experiments.cmc.view_information import ViewsInformation
 from setsup.experiments.data import Data
-from setsup.experiments.measures import Probes
 from setsup.experiments.optimisation import SGD, Adam, StepDecay
 from setsup.experiments.pixels.settings import Images
 from setsup.experiments.preset import Preset
 
-__all__ = ["NEGATIVES", "PRESETS", "SPACES", "TARGETS", "VIEWS"]
+__all__ = ["NEGATIVES", "OFFSETS", "PRESETS", "SPACES", "TARGETS", "VIEWS"]
 
 VIEWS = ("L", "ab", "depth", "normals")
 """Views of rooms, in the order in which they are added."""
@@ -41,6 +43,9 @@ SPACES: Mapping[str, tuple[str, str]] = {
 }
 """Colour spaces of figure 5, with the views that they are split into."""
 
+OFFSETS = (64, 128, 192, 256, 320, 384)
+"""Distances of patches of figure 5, pixels in x and in y."""
+
 NEGATIVES = (16, 64, 256, 1024, 4096)
 """Numbers of negatives of halves of digits."""
 
@@ -54,7 +59,7 @@ def _decay(steps: int) -> StepDecay:
 
 # -- rooms -------------------------------------------------------------------------------------------------------------
 
-_ROOM_STEPS, _DECODER_STEPS = 1_200, 300
+_ROOM_STEPS, _DECODER_STEPS = 800, 300
 
 
 def _rooms(name: str, shows: str, method: CMCSettings | CrossViewPredictionSettings, *read: str) -> Preset:
@@ -68,7 +73,8 @@ def _rooms(name: str, shows: str, method: CMCSettings | CrossViewPredictionSetti
         dataset="test",
         size=64,
         steps=_DECODER_STEPS,
-        baseline_steps=_DECODER_STEPS,
+        baseline_steps=2 * _DECODER_STEPS,
+        batch=32,
         baselines=(),
     )
     return Preset(
@@ -139,9 +145,7 @@ def _with_baselines(preset: Preset) -> Preset:
     return replace(
         preset,
         evaluations={
-            "segmentation": replace(
-                segmentation, baselines=("untrained", "supervised"), baseline_steps=3 * _DECODER_STEPS
-            )
+            "segmentation": replace(segmentation, baselines=("untrained", "supervised")),
         },
     )
 
@@ -149,21 +153,26 @@ def _with_baselines(preset: Preset) -> Preset:
 # -- halves of digits --------------------------------------------------------------------------------------------------
 
 _DIGIT_STEPS = 2_400
+_PROBE = LayerProbes(
+    factor="digit", layers=("fc4", "out"), pooled=(), dataset="test", epochs=20, decays=(12, 16), baselines=("untrained",)
+)
 
 
 def _digits(name: str, shows: str, method: CMCSettings) -> Preset:
     return Preset(
         name=f"cmc/digits-{name}-small",
         shows=f"halves of digits: {shows}, small",
-        data=Data("mnist", "train", modalities=("image",)),
+        # of `affine-mnist` the digits as they are, which have numbers
+        data=Data("affine-mnist", "embedding", where="source < 10000 and member == 0", modalities=("original",)),
+        datasets={"test": Data("affine-mnist", "test", where="member == 0", modalities=("original",))},
         sampler=Images(size=64),
         method=method,
-        augmentation=Halves(),
-        eval_transform=Halves(),
+        augmentation=Halves(image="original"),
+        eval_transform=Halves(image="original"),
         steps=_DIGIT_STEPS,
         seeds=3,
         checkpoint_every=400,
-        evaluations={"probe": Probes(factors=("digit",), split="test", embedding="all")},
+        evaluations={"probe": _PROBE},
     )
 
 
@@ -185,20 +194,61 @@ def _digit_presets() -> Iterator[Preset]:
 # -- colour spaces -----------------------------------------------------------------------------------------------------
 
 _COLOR_STEPS = 2_000
-FACTORS = ("shape", "scale", "orientation", "object_hue")
-"""What encoders of the colour study are probed for."""
 
 
 def _colors(space: str) -> Preset:
     views = SPACES[space]
-    crops = ViewCrops(views=views, size=32, crop="resized", area=(0.2, 1.0), flip=False, space=space)
+    crops = ViewCrops(views=views, size=32, crop="resized", area=(0.2, 1.0), flip=True, space=space)
     return Preset(
         name=f"cmc/colors-{space}-small",
-        shows=f"figure 5 on rendered scenes: {views[0]} and {views[1]} of {space}, small",
-        data=Data("shapes3d-procedural", modalities=("image",)),
+        shows=f"figure 5: {views[0]} and {views[1]} of {space}, small",
+        data=Data("objects-train.npz", modalities=("image",)),
+        datasets={
+            "test": Data("objects-test.npz", modalities=("image",)),
+            "photographs": Data("photographs.npz", modalities=("image",)),
+        },
         sampler=Images(size=64),
         method=CMCSettings(
             views=views,
+            encoder="small",
+            width=0.25,
+            features=64,
+            negatives=1024,
+            temperature=0.1,
+            optimiser=SGD(rate=0.03, momentum=0.9, weight_decay=1e-4),
+        ),
+        augmentation=crops,
+        eval_transform=replace(crops, crop="whole", flip=False),
+        steps=_COLOR_STEPS,
+        seeds=3,
+        checkpoint_every=400,
+        evaluations={
+            "probe": LayerProbes(
+                factor="shape",
+                layers=("conv3",),
+                pooled=(),
+                dataset="test",
+                epochs=20,
+                decays=(12, 16),
+                baselines=("untrained",),
+            ),
+            "information": ViewsInformation(dataset="photographs", pairs=4_000, steps=600, batch=64, width=8),
+        },
+    )
+
+
+# -- distance of patches -----------------------------------------------------------------------------------------------
+
+
+def _patches(offset: int) -> Preset:
+    views = PatchViews(offset=offset)
+    return Preset(
+        name=f"cmc/patches-d{offset}-small",
+        shows=f"figure 5 on rendered images: patches {offset} px apart, small",
+        data=Data("images-2k", modalities=("image",)),
+        sampler=Images(size=16),
+        method=CMCSettings(
+            views=("patch_1", "patch_2"),
             objective="in_batch",
             encoder="small",
             width=0.25,
@@ -206,14 +256,14 @@ def _colors(space: str) -> Preset:
             temperature=0.1,
             optimiser=SGD(rate=0.03, momentum=0.9, weight_decay=1e-4),
         ),
-        augmentation=crops,
-        eval_transform=replace(crops, crop="whole"),
-        steps=_COLOR_STEPS,
-        seeds=3,
-        checkpoint_every=400,
-        evaluations={"probe": Probes(factors=FACTORS, samples=4_000, embedding="all")},
+        augmentation=views,
+        eval_transform=views,
+        steps=200,
+        seeds=1,
+        checkpoint_every=100,
+        evaluations={"information": ViewsInformation(pairs=4_000, steps=600, batch=64, width=8)},
     )
 
 
-PRESETS = [*_room_presets(), *_digit_presets(), *map(_colors, SPACES)]
+PRESETS = [*_room_presets(), *_digit_presets(), *map(_colors, SPACES), *map(_patches, OFFSETS)]
 """Small experiments."""

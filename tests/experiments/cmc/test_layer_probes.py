@@ -19,7 +19,15 @@ from setsup.experiments.cmc.settings import CMCSettings
 from setsup.samplers import EpochSampler
 from tests.experiments.cmc.toys import Boxes, run_of
 
-CONFIG = CMCSettings(views=("grey",), encoder="small", width=0.2, objective="in_batch", images=((1, 16, 16),))
+CONFIG = CMCSettings(
+    views=("grey",),
+    encoder="small",
+    width=0.2,
+    objective="patch",
+    patch_layer="conv2",
+    projection=8,
+    images=((1, 16, 16),),
+)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +141,15 @@ def test_patches_are_those_of_a_loop() -> None:
 
 
 def test_layers_of_patches_are_a_map(stripes: Path, tmp_path: Path) -> None:
-    config = CMCSettings(views=("grey",), encoder="small", width=0.2, objective="in_batch", images=((1, 8, 8),))
+    config = CMCSettings(
+        views=("grey",),
+        encoder="small",
+        width=0.2,
+        objective="patch",
+        patch_layer="conv2",
+        projection=8,
+        images=((1, 8, 8),),
+    )
     run = run_of(stripes, config, 16, tmp_path, split="train")
     probes = LayerProbes(factor="kind", layers=("fc4",), pooled=(), strided=(8, 4), split="test", epochs=1, batch=50)
     values = probes.measure(run).values

@@ -89,6 +89,6 @@ def test_what_cannot_be_measured_is_refused(scenes: Path, tmp_path: Path) -> Non
         Segmentation(views=("gray",)).measure(run)
     with pytest.raises(SetsupError, match="give dataset or split"):
         Segmentation(dataset="test", split="test")
-    other = replace(CONFIG, encoder="small", objective="in_batch")
+    other = replace(CONFIG, encoder="small", objective="patch", patch_layer="conv2")
     with pytest.raises(SetsupError, match="mirrors the encoder for rooms"):
         Segmentation(classes=4, size=32, steps=1).measure(run_of(scenes, other, 32, tmp_path))
