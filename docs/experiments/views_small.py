@@ -3,8 +3,8 @@
     python docs/experiments/cmc_data.py FOLDER
     python docs/experiments/views_small.py FOLDER --root FOLDER_OF_MNIST
 
-Runs are below ``./runs``, by default two at a time with one thread each; on one GPU beside 16 cores ``--parallel 16`` is
-faster. Interrupted runs resume where they stopped. `setsup report cmc/rooms-small`, and `setsup report --all --out
+Runs are below ``./runs``, by default two at a time with one thread each; on one GPU beside 16 cores ``--parallel 16``
+is faster. Interrupted runs resume where they stopped. `setsup report cmc/rooms-small`, and `setsup report --all --out
 page.html`, show the tables at any time.
 """
 

@@ -4,7 +4,7 @@ Each serves as the augmentation and, without what is random, as the ``eval_trans
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from setsup.errors import SetsupError

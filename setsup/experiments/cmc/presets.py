@@ -145,9 +145,7 @@ def _stl10(name: str, shows: str, method: CMCSettings, epochs: int, **more: obje
 def _stl10_methods() -> tuple[CMCSettings, CMCSettings]:
     """Of patches within batches, and of memory banks."""
     base = CMCSettings(encoder="stl10", features=64, temperature=0.1)
-    patch = replace(
-        base, objective="patch", optimiser=_ADAM, schedule=_decays(0.2, (120, 160), _STL10, 128)
-    )
+    patch = replace(base, objective="patch", optimiser=_ADAM, schedule=_decays(0.2, (120, 160), _STL10, 128))
     nce = replace(base, optimiser=_NESTEROV, schedule=_decays(0.1, (200, 240, 280), _STL10, 128))
     return patch, nce
 
@@ -176,7 +174,10 @@ def _patch_presets() -> Iterator[Preset]:
             data=Data("div2k", "train", options=(("crop", (640, 640)),), modalities=_IMAGE),
             sampler=Images(size=100),
             method=replace(
-                nce, views=("patch_1", "patch_2"), objective="in_batch", schedule=StepDecay(factor=0.1, at=(30_000, 40_000))
+                nce,
+                views=("patch_1", "patch_2"),
+                objective="in_batch",
+                schedule=StepDecay(factor=0.1, at=(30_000, 40_000)),
             ),
             augmentation=views,
             eval_transform=views,

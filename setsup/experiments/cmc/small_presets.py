@@ -154,7 +154,13 @@ def _with_baselines(preset: Preset) -> Preset:
 
 _DIGIT_STEPS = 2_400
 _PROBE = LayerProbes(
-    factor="digit", layers=("fc4", "out"), pooled=(), dataset="test", epochs=20, decays=(12, 16), baselines=("untrained",)
+    factor="digit",
+    layers=("fc4", "out"),
+    pooled=(),
+    dataset="test",
+    epochs=20,
+    decays=(12, 16),
+    baselines=("untrained",),
 )
 
 
