@@ -183,7 +183,7 @@ def view_information(
     views = [_standardised(view, fit).to(device) for view in views]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(fold(key, 1)) >> 1)
-        network = PairStatistics(*(tuple(view.shape[1:]) for view in views), width=width).to(device)  # type: ignore[arg-type]
+        network = PairStatistics(_size(views[0]), _size(views[1]), width).to(device)
     optimizer = torch.optim.Adam(network.parameters(), rate)
     at = {max(1, round(steps * part / measured)) for part in range(1, measured + 1)}
     kept: dict[int, tuple[float, float]] = {}
@@ -203,6 +203,12 @@ def view_information(
     last = trained[-max(1, steps // 10) :]
     chosen_on = tuple(choice for choice, _ in kept.values())
     return ViewInformation(kept[best][1], best, float(np.mean(last)), tuple(kept), chosen_on)
+
+
+def _size(view: Tensor) -> tuple[int, int, int]:
+    """Channels, height and width of images (n, C, h, w)."""
+    _, channels, height, width = view.shape
+    return channels, height, width
 
 
 def _encoder(image: tuple[int, int, int], width: int) -> nn.Sequential:

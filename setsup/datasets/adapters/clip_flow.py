@@ -125,7 +125,7 @@ class FlowFiles:
 
     def write(self, video: int, frame: int, fields: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
         """Keep fields, in pixels; what was kept."""
-        kept = np.rint(np.clip(fields / LIMIT, -1, 1) * STEPS).astype(np.int8)
+        kept = np.asarray(np.rint(np.clip(fields / LIMIT, -1, 1) * STEPS), np.int8)
         path = self.path(video, frame)
         with written(path) as part, part.open("wb") as file:
             np.save(file, kept)

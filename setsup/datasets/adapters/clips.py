@@ -201,7 +201,7 @@ class Clips(BaseDataset):
             row = int(distinct[number])
 
             def frames() -> Array:
-                return self._read_all(np.array([row]), {"video": None})["video"][0]
+                return np.asarray(self._read_all(np.array([row]), {"video": None})["video"][0])
 
             video, start = int(self._windows.video[row]), int(self._windows.start[row])
             found[places == number] = read_or_compute(files, video, start, shape, frames)

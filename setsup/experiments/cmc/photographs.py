@@ -87,4 +87,4 @@ def _halved(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Means of 2 × 2 pixels."""
     height, width = (side // 2 * 2 for side in image.shape[:2])
     parts = image[:height, :width].reshape(height // 2, 2, width // 2, 2, 3).astype(np.uint16)
-    return ((parts.sum((1, 3)) + 2) // 4).astype(np.uint8)
+    return np.asarray((parts.sum((1, 3)) + 2) // 4, np.uint8)

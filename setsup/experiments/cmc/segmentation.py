@@ -135,7 +135,7 @@ class Segmentation:
                 values |= {f"{title}: mIoU": scores.mean_iou, f"{title}: pixel accuracy": scores.pixel_accuracy}
                 curves[f"{title}: loss"] = (list(range(1, steps + 1)), found["losses"])
                 shown = [np.array(found[name], np.uint8) for name in ("shown", "labels", "told")]
-                pictures[title.replace(": ", "-")] = _sheet(*shown, names=_names(train, self.labels))
+                pictures[title.replace(": ", "-")] = _sheet(shown[0], shown[1], shown[2], _names(train, self.labels))
         return Measured(values=values, curves=curves, pictures=pictures)
 
     def _classes(self, train: "Dataset", test: "Dataset") -> int:
@@ -168,15 +168,15 @@ class Segmentation:
         from setsup.experiments.embedding import precision_context
         from setsup.methods.networks import ViewDecoder
 
-        method = trained.untrained if source else trained.method
-        encoder = deepcopy(method.encoders[view])  # type: ignore[union-attr,index]
+        method: Any = trained.untrained if source else trained.method
+        encoder: Any = deepcopy(method.encoders[view])
         learns = source == "supervised"
         encoder.requires_grad_(learns)
         with seeded(trained, f"decoder of {view}"):
             decoder = ViewDecoder(encoder, classes).to(trained.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
         def logits(batch: "Batch") -> "torch.Tensor":
-            images = method.inputs(batch, [view])[view]  # type: ignore[operator]
+            images = method.inputs(batch, [view])[view]
             with precision_context(torch.device(trained.device).type, trained.precision):
                 with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
                     layers = encoder.layers(images, decoder.reads)
@@ -199,7 +199,7 @@ class Segmentation:
                 known = batch["mask"].flatten().cpu().numpy()
                 confusion += confusion_matrix(labels[known], told[known], classes, ignored=_UNLABELLED)
                 if len(kept) < _DRAWN:
-                    kept.append([method.inputs(batch, [view])[view][0, 0].cpu().numpy(), labels[0], told[0]])  # type: ignore[operator]
+                    kept.append([method.inputs(batch, [view])[view][0, 0].cpu().numpy(), labels[0], told[0]])
         shown, true, predicted = (np.stack(some) for some in zip(*kept, strict=True))
         low, high = np.percentile(shown, (1, 99))
         grey = (255 * ((shown - low) / max(high - low, 1e-6)).clip(0, 1)).astype(np.uint8)
