@@ -145,7 +145,7 @@ def _preparation() -> Iterator[Row]:
         sides = {
             "step": Side(_step(prepared(batch), encoder, width)),
             "prepared": Side(lambda p=prepared, b=batch: p(b)),
-        }  # type: ignore[misc]
+        }
         found = alternate(sides, blocks=7)
         share = ratio(100 * found["prepared"], found["step"])
         bound = at_most(15) if width == 1 else None

@@ -36,7 +36,8 @@ class _Features(nn.Module):
         self.layer = nn.Conv2d(before, features, 1)
 
     def forward(self, maps: Tensor) -> Tensor:
-        return self.layer(maps).mean((2, 3))
+        found: Tensor = self.layer(maps).mean((2, 3))
+        return found
 
 
 def nyu_view(image: tuple[int, int, int], features: int = 256, width: float = 1.0) -> ViewEncoder:

@@ -104,7 +104,8 @@ class ViewEncoder(nn.Module):
         wanted = {*self.names, OUT} if names is None else set(names)
         if unknown := sorted(wanted - {*self.names, OUT}):
             raise self._unknown(unknown[0])
-        found, value = {}, images
+        found: dict[str, Tensor] = {}
+        value = images
         for name, stage in self.stages.items():
             if not wanted - found.keys():
                 return found

@@ -155,7 +155,7 @@ class BankContrast(nn.Module):
         found = self.images * sums[:, 0] / sums[:, 1]
         if self.training:
             self.normalisers.copy_(found)
-        return found.tolist()  # type: ignore[no-any-return]
+        return found.tolist()
 
     @torch.no_grad()
     def _update(self, features: Mapping[str, Tensor], rows: Tensor) -> None:

@@ -120,7 +120,7 @@ class CMC(LightningModule):
         present = [view for view in self.views if view in batch] or self.views
         found = {view: _unit(self._encoder(view)(images)) for view, images in self.inputs(batch, present).items()}
         found[ALL] = torch.cat(list(found.values()), 1)
-        return {name: some.unflatten(0, tuple(batch["mask"].shape)) for name, some in found.items()}
+        return {name: some.reshape(*batch["mask"].shape, -1) for name, some in found.items()}
 
     def loss(self, batch: Batch) -> Tensor:
         """The sum over pairs of views, in both directions; that of each is logged as ``anchor_other``.

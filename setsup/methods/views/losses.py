@@ -190,12 +190,13 @@ def patch_loss(vectors: Tensor, maps: Tensor, groups: Tensor | None = None) -> T
         )
     vectors, places = match_types(vectors, maps.flatten(2).movedim(1, 2).flatten(0, 1))
     with without_autocast(vectors):
-        scores = (vectors @ places.T).unflatten(1, (len(vectors), -1))  # (n, n, places)
+        scores = (vectors @ places.T).reshape(len(vectors), len(vectors), -1)  # (n, n, places)
         own = torch.arange(len(scores), device=scores.device)
         hidden = own == own[:, None] if groups is None else _same(groups, len(own))
         others = scores.masked_fill(hidden[:, :, None], -math.inf).flatten(1).logsumexp(1)
         positives = scores[own, own]
-        return (torch.logaddexp(positives, others[:, None]) - positives).mean()
+        found: Tensor = (torch.logaddexp(positives, others[:, None]) - positives).mean()
+        return found
 
 
 def _check_scores(function: object, given: dict[str, object]) -> Tensor:

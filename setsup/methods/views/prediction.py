@@ -105,7 +105,7 @@ class CrossViewPrediction(LightningModule):
         """The average of the encoder's last map, scaled to unit length, (sets, size, d) float32, by the view's name."""
         encoder: Any = self.encoders[self.source]
         found = encoder(self.inputs(batch)[self.source]).float()
-        return {self.source: functional.normalize(found, dim=1).unflatten(0, tuple(batch["mask"].shape))}
+        return {self.source: functional.normalize(found, dim=1).reshape(*batch["mask"].shape, -1)}
 
     def predict(self, batch: Batch) -> Tensor:
         """The predicted view, or logits of classes, (sets·size, C, h, w) float32."""
