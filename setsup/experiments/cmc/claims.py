@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from setsup.experiments.report import Claim, Criterion, Means
+from setsup.experiments.report import Claim, Means
 from setsup.experiments.report.criteria import has
 
 __all__ = ["above", "between_random_and_supervised", "correlated", "rank_correlation", "rising"]
@@ -23,15 +24,17 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     0.0
 
     """
-    ranks = [_ranks(np.asarray(values, float)) for values in (first, second)]
-    if any(np.ptp(one) == 0 for one in ranks):
+    one, other = _ranks(first), _ranks(second)
+    if np.ptp(one) == 0 or np.ptp(other) == 0:
         return 0.0
-    return round(float(np.corrcoef(*ranks)[0, 1]), 12)
+    return round(float(np.corrcoef(one, other)[0, 1]), 12)
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
-    below = (values[:, None] > values).sum(1)
-    return below + ((values[:, None] == values).sum(1) - 1) / 2
+def _ranks(values: Sequence[float]) -> npt.NDArray[np.float64]:
+    found = np.asarray(values, np.float64)
+    below, equal = (found[:, None] > found).sum(1), (found[:, None] == found).sum(1)
+    ranks: npt.NDArray[np.float64] = below + (equal - 1) / 2
+    return ranks
 
 
 def above(says: str, key: str, higher: Sequence[str], lower: Sequence[str], tested: str) -> Claim:
@@ -82,9 +85,8 @@ def correlated(says: str, keys: tuple[str, str], rows: Sequence[str], tested: st
 
 def between_random_and_supervised(key: str, own: str, random: str, supervised: str, place: str) -> Claim:
     """The value of an unsupervised row is near that of the supervised one."""
-    criterion: Criterion
 
-    def criterion(means: Means) -> tuple[bool | None, str]:
+    def test(means: Means) -> tuple[bool | None, str]:
         if not all(has(means, row, (key,)) for row in (own, random, supervised)):
             return None, f"needs full runs of {own}, {random} and {supervised}"
         low, middle, high = (means[row][key].mean for row in (random, own, supervised))
@@ -95,5 +97,5 @@ def between_random_and_supervised(key: str, own: str, random: str, supervised: s
         says=f"Contrastive features come close to those of supervised training ({place}).",
         tested=f"{own} is above {random} by {_NEAR:.0%} or more of what {supervised} is",
         rows=(own, random, supervised),
-        criterion=criterion,
+        criterion=test,
     )

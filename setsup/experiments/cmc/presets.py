@@ -6,6 +6,7 @@ text is followed, and ``cmc/imagenet-alexnet-code`` has the values of the code.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from setsup.experiments.cmc.actions import Actions
 from setsup.experiments.cmc.augmentations import Frames, PatchViews, ViewCrops
@@ -44,7 +45,7 @@ def _decays(factor: float, epochs: tuple[int, ...], images: int, batch: int) -> 
     return StepDecay(factor=factor, at=tuple(_steps(epoch, images, batch) for epoch in epochs))
 
 
-def _crops(size: int, crop: str, **more: object) -> dict[str, ViewCrops]:
+def _crops(size: int, crop: str, **more: Any) -> dict[str, Any]:
     """Augmentation, and the same from the middle of images."""
     training = ViewCrops(size=size, crop=crop, flip=True, **more)  # type: ignore[arg-type]
     return {"augmentation": training, "eval_transform": replace(training, crop="center", flip=False)}
@@ -128,8 +129,8 @@ _CATEGORIES = LayerProbes(
 _STRIDED = replace(_CATEGORIES, layers=("fc7",), strided=(16, 8))
 
 
-def _stl10(name: str, shows: str, method: CMCSettings, epochs: int, **more: object) -> Preset:
-    parts: dict[str, object] = {"evaluations": {"layers": _CATEGORIES}, **_crops(64, "box"), **more}
+def _stl10(name: str, shows: str, method: CMCSettings, epochs: int, **more: Any) -> Preset:
+    parts: dict[str, Any] = {"evaluations": {"layers": _CATEGORIES}, **_crops(64, "box"), **more}
     return Preset(
         name=f"cmc/{name}",
         shows=shows,
@@ -138,7 +139,7 @@ def _stl10(name: str, shows: str, method: CMCSettings, epochs: int, **more: obje
         method=method,
         steps=_steps(epochs, _STL10, 128),
         checkpoint_every=1_000,
-        **parts,  # type: ignore[arg-type]
+        **parts,
     )
 
 

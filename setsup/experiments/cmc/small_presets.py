@@ -192,7 +192,7 @@ def _digit_presets() -> Iterator[Preset]:
     )
     for objective, words in (("nce", "NCE"), ("softmax", "softmax")):
         for count in NEGATIVES:
-            method = replace(base, objective=objective, negatives=count)
+            method = replace(base, objective=objective, negatives=count)  # type: ignore[arg-type]
             yield _digits(f"{objective}-m{count}", f"{words}, {count:,} negatives", method)
     yield _digits("in-batch", "softmax within batches", replace(base, objective="in_batch"))
 
