@@ -53,6 +53,7 @@ TOPICS = {
     "orbits": 60,
     "pixels": 60,
     "contrast": 20,
+    "cmc": 60,
     "training": 20,
 }
 """Topics in their order, and about how many seconds each takes on two cores."""

@@ -736,6 +736,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "embed": (experiments.embed, lambda: {"method": torch.nn.Flatten(), "dataset": None, "rows": [0]}),
     "report_on": (experiments.report_on, lambda: {"report": None, "folders": ()}),
     "draw_report": (experiments.draw_report, lambda: {"filled": None}),
+    "measured_reports": (experiments.measured_reports, lambda: {"folders": ()}),
+    "report_page": (experiments.report_page, lambda: {"filled": (), "title": "results"}),
     "jobs.run": (jobs.run, lambda: {"function": None, "units": [], "processes": 1}),
     "PixelPairs": (
         correspondence.PixelPairs,

@@ -11,7 +11,7 @@ from setsup_cli.parsing.arguments import flag
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Force", "free_place", "is_missing_or_equal", "moved", "write_image"]
+__all__ = ["Force", "free_place", "is_missing_or_equal", "moved", "write_file", "write_image"]
 
 Force = Annotated[bool, flag("Replace an existing result; by default another one gets a number, such as -2.")]
 """The option ``--force``."""
@@ -36,15 +36,19 @@ def write_image(image: "Image", asked: Path, *, force: bool) -> Path:
     """Write a PNG where there is no other one, and return its path."""
     from io import BytesIO
 
-    from setsup.files import locked, written
-
     content = BytesIO()
     image.save(content, format="png")
-    found = content.getvalue()
+    return write_file(content.getvalue(), asked, force=force)
+
+
+def write_file(content: bytes, asked: Path, *, force: bool) -> Path:
+    """Write a file where there is no other one, and return its path."""
+    from setsup.files import locked, written
+
     with locked(asked):  # two processes would find the same place free
-        place = asked if force else free_place(asked, lambda path: is_missing_or_equal(path, found))
+        place = asked if force else free_place(asked, lambda path: is_missing_or_equal(path, content))
         with written(place) as part:
-            part.write_bytes(found)
+            part.write_bytes(content)
     return place
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         orbit_distances,
         peak_signal_to_noise,
     )
+    from setsup.evaluation.pair_statistics import ViewInformation, donsker_varadhan, view_information
     from setsup.evaluation.paired import PairedTest, paired_tests
     from setsup.evaluation.pixels import NearestPixels, edge_pixels, mutual_pixels, nearest_pixels, separation
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.retrieval import nearest, shared_keys
     from setsup.evaluation.sample_complexity import Resample, accuracy_over_labels, draw_resamples
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
+    from setsup.evaluation.segmentation import SegmentationScores, confusion_matrix, segmentation_scores
     from setsup.evaluation.statistics_networks import mine, noise_sweep
     from setsup.evaluation.verification import Verified, identity_retrieval, verification_auc
     from setsup.evaluation.within_sets import within_set_variance
@@ -57,13 +59,17 @@ __all__ = [
     "Resample",
     "Retrieved",
     "Score",
+    "SegmentationScores",
     "Verified",
+    "ViewInformation",
     "accuracy",
     "accuracy_over_labels",
     "canonical_retrieval",
     "check_disjoint",
+    "confusion_matrix",
     "dci",
     "deep_probes",
+    "donsker_varadhan",
     "draw_labelled",
     "draw_parts",
     "draw_resamples",
@@ -95,11 +101,13 @@ __all__ = [
     "probe_information",
     "ridge_probe",
     "sap",
+    "segmentation_scores",
     "separation",
     "shared_keys",
     "tsne_map",
     "umap_map",
     "verification_auc",
+    "view_information",
     "vote",
     "within_set_variance",
 ]
@@ -112,6 +120,7 @@ if not TYPE_CHECKING:
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
         "one_shot": ("one_shot_accuracy",),
+        "pair_statistics": ("ViewInformation", "donsker_varadhan", "view_information"),
         "paired": ("PairedTest", "paired_tests"),
         "pixels": ("NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "separation"),
         "orbits": (
@@ -130,13 +139,22 @@ if not TYPE_CHECKING:
         "retrieval": ("nearest", "shared_keys"),
         "sample_complexity": ("Resample", "accuracy_over_labels", "draw_resamples"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
+        "segmentation": ("SegmentationScores", "confusion_matrix", "segmentation_scores"),
         "batched.sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),
         "verification": ("Verified", "identity_retrieval", "verification_auc"),
         "within_sets": ("within_set_variance",),
     }
 
-    _NETWORKS = ("information", "invariance", "neighbours", "probe_bound", "batched.sgd_probes", "statistics_networks")
+    _NETWORKS = (
+        "information",
+        "invariance",
+        "neighbours",
+        "pair_statistics",
+        "probe_bound",
+        "batched.sgd_probes",
+        "statistics_networks",
+    )
 
     def _check(name: str, home: str) -> None:
         if home in _NETWORKS:

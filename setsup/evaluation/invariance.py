@@ -246,9 +246,7 @@ def _dense(fit: Codes, test: Codes, at: int) -> tuple[Codes, Codes]:
     if len(fit) < _FEWEST:
         raise DataError(f"factor {at} is known in {len(fit)} rows and {_FEWEST} are needed; add rows, or leave it out")
     if len(levels) < 2:
-        raise DataError(
-            f"factor {at} has 1 known class among the rows of the fit, and two are needed; leave it out"
-        )
+        raise DataError(f"factor {at} has 1 known class among the rows of the fit, and two are needed; leave it out")
     if not (test >= 0).any():
         raise DataError(f"factor {at} is known in no row that is tested; leave it out")
     every = np.concatenate([levels, np.setdiff1d(test[test >= 0], levels)])

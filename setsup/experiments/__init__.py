@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from setsup.experiments.registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
     from setsup.experiments.report.filled import FilledReport
+    from setsup.experiments.report.page import report_page
     from setsup.experiments.report.picture import draw_report
-    from setsup.experiments.report.registry import find_report, report_on, reports
+    from setsup.experiments.report.registry import find_report, measured_reports, report_on, reports
     from setsup.experiments.runs.run import Run
     from setsup.experiments.runs.run_folder import open_run
     from setsup.experiments.sets import Sets
@@ -59,9 +60,11 @@ __all__ = [
     "find_preset",
     "find_report",
     "load_trained",
+    "measured_reports",
     "open_run",
     "presets",
     "report_on",
+    "report_page",
     "reports",
     "smoke",
     "train",
@@ -78,8 +81,9 @@ if not TYPE_CHECKING:
         "registry": ("find_preset", "presets"),
         "report": ("Claim", "Column", "Report", "Row"),
         "report.filled": ("FilledReport",),
+        "report.page": ("report_page",),
         "report.picture": ("draw_report",),
-        "report.registry": ("find_report", "report_on", "reports"),
+        "report.registry": ("find_report", "measured_reports", "report_on", "reports"),
         "runs.run": ("Run",),
         "runs.run_folder": ("open_run",),
         "sets": ("Sets",),

@@ -19,7 +19,7 @@ from setsup.progress import progress
 from setsup.samplers import Draw, Sampler
 from setsup.samplers.report import Entry, Report
 
-__all__ = ["GivenRows", "embed", "embed_all", "embed_batches"]
+__all__ = ["GivenRows", "embed", "embed_all", "embed_batches", "precision_context"]
 
 Reals = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -179,7 +179,7 @@ def _batches(
             if numbers is not once.rows:
                 here = once.of_step(numbers, int(batch["step"]))
                 batch["indices"] = torch.from_numpy(here).to(batch["indices"].device)
-            with torch.inference_mode(), _autocast(kind, precision):
+            with torch.inference_mode(), precision_context(kind, precision):
                 embedded = embed_batch(method, batch)
                 if unchecked and (batch["indices"] < 0).any():
                     need_no_lookup(method, batch, embedded)
@@ -189,7 +189,7 @@ def _batches(
             advance(len(next(iter(kept.values()))))
 
 
-def _autocast(kind: str, precision: str) -> torch.autocast:
+def precision_context(kind: str, precision: str) -> torch.autocast:
     """The precision of a training, on a kind of device; many operators have no float16 on a CPU."""
     dtype = torch.float16 if precision == "fp16" else torch.bfloat16
     return torch.autocast(kind, dtype, enabled=precision == "bf16" or (precision == "fp16" and kind != "cpu"))

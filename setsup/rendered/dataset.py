@@ -15,7 +15,7 @@ from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.expand_user import expanded
 from setsup.rendered.create import open_cache
-from setsup.rendered.layout import OUTPUTS, one_row
+from setsup.rendered.layout import LABELS, OUTPUTS, one_row
 from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, without_scene
 from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
@@ -34,7 +34,8 @@ class RenderedDataset(BaseDataset):
     Modalities are ``image`` (H, W, 3) uint8 sRGB, or (H, W, 4) with alpha where scenes have no background; ``depth``
     (H, W) float32 in metres along the camera's axis, 0 where there is nothing; ``normals`` (H, W, 3) float32, unit
     vectors in the camera's frame (x right, y down, z forward), 0 where there is nothing; ``instances`` and
-    ``triangles`` (H, W) int32, −1 where there is nothing (see :class:`setsup.scenes.Frame`).
+    ``triangles`` (H, W) int32, −1 where there is nothing (see :class:`setsup.scenes.Frame`). Of a recipe with classes,
+    such as a room that is generated, also ``labels`` (H, W) uint8: the class of what is seen, 0 where there is nothing.
 
     The bytes of a row depend only on the recipe, its values and the renderer. ``fetch`` raises a DataError where a row
     cannot be rendered, or the renderer does not work here. Rows of one fetch that share a scene are
@@ -62,6 +63,8 @@ class RenderedDataset(BaseDataset):
         As given.
     pair_factors : tuple of str
         Factors in which two views of one scene agree: what the recipe names so, else its scene factors.
+    classes : dict of str to tuple of str
+        For ``labels``, if there are any, the name of each class.
 
     Raises
     ------
@@ -111,6 +114,10 @@ class RenderedDataset(BaseDataset):
         self.cache = None if cache is None else expanded(cache)
         self._pools: dict[int, RendererPool] = {}  # by process
         self.modalities = _modalities(recipe.size, 3 if self._first().background is not None else 4)
+        self.classes: dict[str, tuple[str, ...]] = {}
+        if classes := tuple(getattr(recipe, "classes", ())):
+            self.classes[LABELS] = classes
+            self.modalities[LABELS] = Modality(recipe.size, "uint8")
 
     @property
     def pair_factors(self) -> tuple[str, ...]:
@@ -197,11 +204,19 @@ class RenderedDataset(BaseDataset):
 
     def outputs(self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]) -> dict[str, Array]:
         """Modalities of a rendered row; a subclass adds more here."""
-        return {name: getattr(frame, OUTPUTS[name]) for name in names}
+        return {name: self._labels(scene, frame) if name == LABELS else getattr(frame, OUTPUTS[name]) for name in names}
 
     def bound(self, rows: Rows) -> Rows:
         """Rows that are left out when the given rows are; a subclass may add rows that depend on them."""
         return rows
+
+    def _labels(self, scene: Scene, frame: Frame) -> Array:
+        """Class of the instance of each pixel."""
+        label = getattr(self.recipe, "label")  # noqa: B009  # of recipes with classes only
+        codes = np.zeros(max(scene.names, default=-1) + 2, np.uint8)  # the last one is that of nothing, −1
+        for number, name in scene.names.items():
+            codes[number] = label(name)
+        return codes[frame.instance]
 
     def _render_scene(
         self,

@@ -13,7 +13,7 @@ from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
 from setsup.files.mapped import check_mapped
-from setsup.rendered.layout import ABOUT, FIX, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
+from setsup.rendered.layout import ABOUT, FIX, LABELS, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
 from setsup.scenes import Camera
 
 __all__ = ["RenderedFolder", "is_rendered", "open_rendered", "read_table", "rendered_rows"]
@@ -45,6 +45,8 @@ class RenderedFolder(BaseDataset):
         Factors in which two views of one scene agree.
     left_out : int
         Number of rows that could not be rendered, which ``failed.json`` in the folder lists.
+    classes : dict of str to tuple of str
+        For ``labels``, if the folder has some, the name of each class.
 
     """
 
@@ -55,6 +57,7 @@ class RenderedFolder(BaseDataset):
         self.modalities = dict(layout.modalities)
         self.renderer_name, self.pair_factors = layout.renderer, layout.pair_factors
         self.left_out = layout.left_out
+        self.classes = {LABELS: layout.classes} if layout.classes else {}
         self._layout = layout
         self._maps: dict[str, Array] = {}
         self._names: dict[int, dict[int, str]] | None = None

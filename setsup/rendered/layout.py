@@ -64,8 +64,11 @@ ABOUT, TABLE, NAMES, PROGRESS, PARTS, FAILED = (
 OUTPUTS = {"image": "rgb", "depth": "depth", "normals": "normal", "instances": "instance", "triangles": "triangle"}
 """Modalities, and the attributes of a :class:`~setsup.scenes.Frame` that they are."""
 
-KEPT = (*OUTPUTS, "partners", "status")
-"""All modalities that a folder may hold, in their order; the last two of pairs of views."""
+LABELS = "labels"
+"""The modality that a recipe with classes has."""
+
+KEPT = (*OUTPUTS, "partners", "status", LABELS)
+"""All modalities that a folder may hold, in their order; partners and status of pairs of views."""
 
 BITS = {name: 1 << place for place, name in enumerate(KEPT)}
 """Bits of modalities in the progress file."""
@@ -86,6 +89,7 @@ class Rendering(Protocol):
     factors: FactorTable
     modalities: dict[str, Modality]
     renderer: str | Renderer
+    classes: dict[str, tuple[str, ...]]
 
     @property
     def renderer_name(self) -> str:
@@ -155,7 +159,7 @@ class RowArray:
 class Layout:
     """What a folder holds: equal layouts, equal bytes.
 
-    `size` (height, width); `asked` (rows, fingerprint) or None.
+    `size` (height, width); `asked` (rows, fingerprint) or None; `classes` of the labels, where it has some.
     """
 
     recipe: str
@@ -168,6 +172,7 @@ class Layout:
     modalities: Mapping[str, Modality]
     setsup: str
     asked: tuple[int, str] | None = None
+    classes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, dataset: Rendering, renderer: str, modalities: Iterable[str]) -> "Layout":
@@ -183,6 +188,7 @@ class Layout:
             pair_factors=dataset.pair_factors,
             modalities={name: dataset.modalities[name] for name in KEPT if name in names},
             setsup=version("setsup"),
+            classes=dataset.classes[LABELS] if LABELS in names else (),
         )
 
     @cached_property
@@ -227,6 +233,7 @@ class Layout:
                 name: {"shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "color": one.color}
                 for name, one in self.modalities.items()
             },
+            **({"classes": list(self.classes)} if self.classes else {}),
         }
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -268,12 +275,15 @@ def read_layout(folder: Path) -> Layout:
         modalities=found,
         setsup=made,
         asked=fields.get("asked", _asked),
+        classes=fields.get("classes", _classes) or (),
     )
     fields.done()
     if layout.asked is not None and layout.left_out < 1:
         raise fields.wrong("asked", f"more rows than the {layout.rows:,} that are here", layout.asked[0])
     if not found or list(found) != [name for name in KEPT if name in found]:
         raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(found))
+    if bool(layout.classes) != (LABELS in found):
+        raise fields.wrong("classes", f"names of classes if there are {LABELS}, and only then", list(layout.classes))
     return layout
 
 
@@ -297,6 +307,13 @@ def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ValueError("a list of names")
     return words(value)
+
+
+def _classes(value: Any) -> tuple[str, ...]:
+    found = _names(value)
+    if not 2 <= len(found) <= 256:
+        raise ValueError("a list of 2 to 256 names")
+    return found
 
 
 def _rows(value: Any) -> int:

@@ -32,6 +32,9 @@ class Recipe(Protocol):
         Pixels of its cameras.
     pair_factors : tuple of str, optional
         Names of the factors in which two views of a pair agree; the scene factors where a recipe has none.
+    classes : tuple of str, optional
+        Names of semantic classes, of which the first is that of nothing. A recipe that has some has a method
+        ``label(name)`` as well, which gives the number of the class of an instance.
     key : str
         Tells apart recipes that draw different images: the name and all options, meshes by their digests.
 

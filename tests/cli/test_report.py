@@ -147,6 +147,39 @@ def test_the_list(setsup: Run) -> None:
     assert all(report["name"] in words and report["shows"] in words for report in listed)
 
 
+class TestAll:
+    def test_every_table_with_a_measured_value(self, setsup: Run, runs: Path) -> None:
+        measured(runs / "orbits/mnist-oj-small/seed-0", "orbits/mnist-oj-small", 0, {"any member": 0.25})
+        found = setsup("report", "--all").out
+        assert "abc/fig4a: information, the wall's hue inactive" in found
+        assert "orbits/mnist-small: " in found
+        assert "abc/figS2" not in found
+        assert "not run as in the paper" not in found
+        assert "  not tested" not in found
+        named = [one["report"] for one in setsup("report", "--all", runs / "orbits", "--json").json["reports"]]
+        assert named == ["orbits/mnist-small", "orbits/compared-small"]
+
+    def test_one_page(self, setsup: Run, runs: Path, tmp_path: Path) -> None:
+        found = setsup("report", "--all", "--out", tmp_path / "page.html")
+        assert found.out.splitlines()[-1] == str(tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        rows = [re.sub("<[^>]+>", "|", row).strip("|").split("||") for row in re.findall("<tr.*?</tr>", page)]
+        ours = next(row for row in rows if "ours" in row)
+        numbers = ["0.04 ± 0.03", "1.50 ± 0.00", "1.40 ± 0.00", "0.01 ± 0.00", "0.02 ± 0.00", "0.03 ± 0.00"]
+        assert ours == ["ours", *numbers, "2 of 10"]
+        assert "substitute: shapes3d-procedural" in page
+        assert "holds (2 of 10 seeds)" in page
+        assert not re.search("<script|src=|url[(]|<link", page)
+        assert setsup("report", "--all", "--out", tmp_path / "page.html").code == 0
+        assert not (tmp_path / "page-2.html").exists()
+
+    def test_nothing_measured(self, setsup: Run) -> None:
+        assert "there is no ./runs: name folders of runs" in setsup("report", "--all").err
+        Path("runs").mkdir()
+        assert setsup("report", "--all").out == "no report has a measured value in ./runs\n"
+        assert "must be a page with the suffix .html" in setsup("report", "--all", "--out", "a.png").err
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

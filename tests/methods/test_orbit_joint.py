@@ -162,7 +162,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_orbits_without_triplets_are_refused_where_some_are_needed(objective: str, toys: list[int]) -> None:
     table = FactorTable(TABLE.factors, {"toy": toys})
     encoder = OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE)
-    given = (encoder, OrbitCodes(table, ["toy"]), objective)
+    given = (encoder, GroupCodes(table, ["toy"]), objective)
     if objective in ("triplet", "joint"):
         with pytest.raises(SetsupError, match=f"toy makes {len(set(toys)) - 1} orbits? of .* images? at most"):
             OrbitJoint(*given, decoder=OrbitDecoder(encoder))  # type: ignore[arg-type]

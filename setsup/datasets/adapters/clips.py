@@ -11,22 +11,25 @@ that is drawn from videos, and gives arrays of one shape:
   frame; ``OrbitSampler(clips.factors, "file")`` draws frames of one video, and negatives from others are those of
   another level of ``file``.
 
-Frames are not motion: optical flow is not computed here.
+Motion is ``flow``, where a dataset is opened with ``flow=True``: see :mod:`setsup.datasets.adapters.clip_flow`.
 """
 
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_boolean
+from setsup.datasets.adapters.clip_flow import FlowFiles, read_or_compute
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.video_index import video_file, video_index
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.images import check_size, parallel, resize
-from setsup.errors import DataError
+from setsup.errors import DataError, need
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 
@@ -74,7 +77,9 @@ class Clips(BaseDataset):
     frame) and ``time`` (s; the same by the video's rate), then splits. Modalities are ``image``, the first frame of the
     window, and ``video``, all its frames: uint8 sRGB (height, width, 3) and (length, height, width, 3). Each frame is
     decoded once, and nothing behind the last that is asked for. Rows are in the order of the files' names, and of
-    ``frame`` within each.
+    ``frame`` within each. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
+    each frame to the next: TV-L1 of the frames as opened, clipped at ±20 pixels, which is scaled to ±1 [unclear]. It
+    takes a second or more a field, and is kept beside the videos.
 
     Parameters
     ----------
@@ -92,12 +97,14 @@ class Clips(BaseDataset):
         As for :class:`Windows`.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and cut out the centre.
+    flow : bool
+        Whether there is optical flow.
 
     Raises
     ------
     DataError
-        When PyAV is not installed, two videos have one name, no video is long enough or can be decoded, or an argument
-        is out of range.
+        When PyAV is not installed, or scikit-image for `flow`, two videos have one name, no video is long enough or can
+        be decoded, or an argument is out of range.
 
     Notes
     -----
@@ -122,9 +129,14 @@ class Clips(BaseDataset):
         stride: int = 1,
         every: int | None = None,
         size: tuple[int, int] | None = None,
+        flow: bool = False,
     ) -> None:
         self.name = name
         Windows([], length, stride, every)  # checks the numbers before minutes pass
+        if check_boolean(flow, "flow", DataError):
+            need("optical flow needs", "skimage")
+            if length < 2:
+                raise DataError("there is no flow within a single frame: give length=2 or more")
         size = check_size(size)
         twice = sorted(each for each, times in Counter(names).items() if times > 1)
         if twice:
@@ -150,9 +162,15 @@ class Clips(BaseDataset):
             "image": Modality((*common, 3), "uint8", color="srgb"),
             "video": Modality((length, *common, 3), "uint8", color="srgb"),
         }
+        self._flow = FlowFiles(name, members, places, f"length={length} stride={stride} size={size}") if flow else None
+        if flow:
+            self.modalities["flow"] = Modality((length - 1, 2, *common), "float32")
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
         size = self._common_size(rows)
+        if self._flow is not None and "flow" in out:
+            rest = {name: array for name, array in out.items() if name != "flow"}
+            return {**(self._read_all(rows, rest) if rest else {}), "flow": self._moved(self._flow, rows, size, out)}
         # length, where a modality has one, and the size of these rows
         lengths = {name: [length or 0 for length in self.modalities[name].shape[:-3]] for name in out}
         shapes = {name: (len(rows), *lengths[name], *size, 3) for name in out}
@@ -163,6 +181,32 @@ class Clips(BaseDataset):
             groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(videos))))
             items = list(zip(videos.tolist(), groups, strict=True))
             parallel(lambda item: self._decode(item[0], rows[item[1]], item[1], found), items)
+        return found
+
+    @property
+    def flow_folder(self) -> Path:
+        """Folder where flow is kept; DataError without any."""
+        if self._flow is None:
+            raise DataError(f"{self.name} was opened without flow=True")
+        return self._flow.folder
+
+    def _moved(self, files: FlowFiles, rows: Rows, size: tuple[int, int], out: Mapping[str, Array | None]) -> Array:
+        """Flow of rows, each computed once."""
+        shape = (self._windows.frames(0).shape[-1] - 1, 2, *size) if len(self) else (1, 2, *size)
+        given = out["flow"]
+        found = np.empty((len(rows), *shape), np.float32) if given is None else given
+        distinct, places = np.unique(rows, return_inverse=True)
+
+        def put(number: int) -> None:
+            row = int(distinct[number])
+
+            def frames() -> Array:
+                return np.asarray(self._read_all(np.array([row]), {"video": None})["video"][0])
+
+            video, start = int(self._windows.video[row]), int(self._windows.start[row])
+            found[places == number] = read_or_compute(files, video, start, shape, frames)
+
+        parallel(put, range(len(distinct)))
         return found
 
     @of_row

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.arrays import Places
+from setsup.datasets.adapters.clip_flow import prepare_flow
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.video_lists import lists_beside, split_factor
@@ -35,7 +36,7 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
-__all__ = ["open"]
+__all__ = ["open", "prepare"]
 
 _NAME = "hmdb51"
 _SEEN = r"_[hulf]_[cn]m_np\d_(?:fr|ba|le|ri)_(?:goo|med|bad)_\d+"
@@ -60,6 +61,7 @@ def open(
     stride: int = 1,
     every: int | None = None,
     size: tuple[int, int] | None = None,
+    flow: bool = False,
 ) -> Clips:
     """Open HMDB51.
 
@@ -81,6 +83,10 @@ def open(
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and cut out the centre.
 
+    flow : bool
+        Whether there is ``flow`` as well, optical flow from each frame to the next; see
+        :class:`~setsup.datasets.adapters.clips.Clips`.
+
     Returns
     -------
     Clips
@@ -100,7 +106,28 @@ def open(
     factors = [nominal("action", actions), *_seen(actions, names)]
     splits = _splits(lists_beside(_NAME, members, folder, _LIST, _LISTS), actions, names, members.source)
     videos = [f"{action}/{name}" for action, name in zip(actions, names, strict=True)]
-    return Clips(_NAME, members, places, videos, factors, splits, length=length, stride=stride, every=every, size=size)
+    return Clips(
+        _NAME, members, places, videos, factors, splits, length=length, stride=stride, every=every, size=size, flow=flow
+    )
+
+
+def prepare(
+    root: Path | str | None = None,
+    length: int = 16,
+    stride: int = 1,
+    every: int | None = None,
+    size: tuple[int, int] | None = None,
+    flow: bool = False,
+    processes: int = 1,
+) -> list[Path]:
+    """Compute the flow of all rows before it is asked for; an interrupted run resumes.
+
+    It takes a second or more for each field on a core, so that nothing is done without `flow`. The other options are
+    those of :func:`open`.
+
+    `processes` int; returns list of Path, the folder with the files of flow.
+    """
+    return prepare_flow(open, root, flow, processes, length=length, stride=stride, every=every, size=size)
 
 
 def _videos(members: MemberIndex) -> tuple[Places, list[str], list[str]]:

@@ -19,6 +19,7 @@ References
 import re
 from pathlib import Path
 
+from setsup.datasets.adapters.clip_flow import prepare_flow
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.video_lists import PARTS, lists_beside, split_factor
@@ -27,7 +28,7 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
-__all__ = ["open"]
+__all__ = ["open", "prepare"]
 
 _NAME = "ucf101"
 _VIDEO = r"v_(?P<action>[A-Za-z0-9]+)_g(?P<group>\d+)_c(?P<clip>\d+)"
@@ -44,6 +45,7 @@ def open(
     stride: int = 1,
     every: int | None = None,
     size: tuple[int, int] | None = None,
+    flow: bool = False,
 ) -> Clips:
     """Open UCF101.
 
@@ -63,6 +65,10 @@ def open(
         Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and cut out the centre; 240 × 320 without.
+
+    flow : bool
+        Whether there is ``flow`` as well, optical flow from each frame to the next; see
+        :class:`~setsup.datasets.adapters.clips.Clips`.
 
     Returns
     -------
@@ -87,7 +93,28 @@ def open(
         nominal("clip", clips, within="group", role="key"),
     ]
     splits = _splits(members, folder, names)
-    return Clips(_NAME, members, places, names, factors, splits, length=length, stride=stride, every=every, size=size)
+    return Clips(
+        _NAME, members, places, names, factors, splits, length=length, stride=stride, every=every, size=size, flow=flow
+    )
+
+
+def prepare(
+    root: Path | str | None = None,
+    length: int = 16,
+    stride: int = 1,
+    every: int | None = None,
+    size: tuple[int, int] | None = None,
+    flow: bool = False,
+    processes: int = 1,
+) -> list[Path]:
+    """Compute the flow of all rows before it is asked for; an interrupted run resumes.
+
+    It takes a second or more for each field on a core, so that nothing is done without `flow`. The other options are
+    those of :func:`open`.
+
+    `processes` int; returns list of Path, the folder with the files of flow.
+    """
+    return prepare_flow(open, root, flow, processes, length=length, stride=stride, every=every, size=size)
 
 
 def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[Codes]:

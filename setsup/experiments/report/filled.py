@@ -1,5 +1,6 @@
 """A report with the results of runs: lines of a table, and a verdict on each claim of the paper."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,6 +143,11 @@ class FilledReport:
     notes: tuple[str, ...]
     compared: tuple[Compared, ...] = ()
 
+    @property
+    def measured(self) -> bool:
+        """Whether any cell of the table was measured."""
+        return any(math.isfinite(value.mean) for line in self.lines for value in line.values.values())
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON; numbers that are not finite are null."""
         report = self.report
@@ -154,6 +160,7 @@ class FilledReport:
                 {"key": column.key, "label": column.name, "ceiling": column.ceiling} for column in self.columns
             ],
             "rows": [self._row_dict(row) for row in report.rows],
+            "cited": {label: dict(values) for label, values in report.cited.items()},
             "claims": [verdict.to_dict() for verdict in self.verdicts],
             "resplits": [compared.to_dict() for compared in self.compared],
             "notes": list(self.notes),

@@ -1,7 +1,7 @@
 """A report as one image: charts of the values, images of the runs, and verdicts on the paper's claims."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from PIL import Image, ImageDraw
 
@@ -9,8 +9,10 @@ from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.experiments.report import Column
 from setsup.experiments.report.boxes import boxes
+from setsup.experiments.report.cells import CITED
 from setsup.experiments.report.filled import FilledReport, Line
 from setsup.experiments.report.heat import find_cells, heat
+from setsup.experiments.report.report import reference_words
 from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
 from setsup.reports.page import INK, SOFT
 from setsup.reports.plots import bars, curves
@@ -62,6 +64,8 @@ def draw_report(filled: FilledReport) -> Image.Image:
     blocks += _side_by_side(charts)
     for line in filled.lines:
         blocks += _pictures(line, many=len(filled.report.rows) > 1)
+    if filled.report.cited:
+        blocks.append(_lines("\n".join(_cited(filled)), _TEXTS))
     if filled.commands:
         blocks.append(_lines(f"not run as in the paper: {', '.join(filled.commands)}", _TEXTS))
     if unmeasured := [
@@ -81,6 +85,17 @@ def draw_report(filled: FilledReport) -> Image.Image:
         sheet.paste(block, (_MARGIN, top))
         top += block.height + _GAP
     return sheet
+
+
+def _cited(filled: FilledReport) -> Iterator[str]:
+    """Numbers that the paper took from others, a line for each method."""
+    yield f"{CITED}:"
+    names = {column.key: column.name for column in filled.columns}
+    for label, said in filled.report.cited.items():
+        words = (
+            f"{name} {reference_words(said[key], filled.report.digits)}" for key, name in names.items() if key in said
+        )
+        yield f"{label}: {', '.join(words)}"
 
 
 def _bar_charts(filled: FilledReport) -> list[Image.Image]:

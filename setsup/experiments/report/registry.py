@@ -24,7 +24,7 @@ from setsup.experiments.report.fill import fill
 from setsup.experiments.report.filled import FilledReport
 from setsup.experiments.report.results import read_results
 
-__all__ = ["find_report", "report_on", "reports"]
+__all__ = ["find_report", "measured_reports", "report_on", "reports"]
 
 
 def reports() -> dict[str, Report]:
@@ -112,6 +112,38 @@ def report_on(report: Report, folders: Iterable[Path | str] = ()) -> FilledRepor
     known = {row.preset: find_preset(row.preset) for row in report.rows}
     results, notes = read_results(known, report.evaluations, map(Path, folders))
     return fill(report, results, {name: preset.seeds for name, preset in known.items()}, notes)
+
+
+def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
+    """All reports with a measured value, filled with results of runs.
+
+    Parameters
+    ----------
+    folders : iterable of Path or str
+        Of runs, or with runs somewhere below.
+
+    Returns
+    -------
+    list of FilledReport
+        In the order of :func:`reports`.
+
+    Raises
+    ------
+    DataError
+        When a folder is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     measured_reports([folder])
+    []
+
+    """
+    check_arguments(measured_reports, locals(), DataError)
+    places = list(map(Path, folders))
+    filled = (report_on(report, places) for report in reports().values())
+    return [one for one in filled if one.measured]
 
 
 def _name_presets(report: Report, module: object, path: Path) -> Report:

@@ -194,6 +194,9 @@ class Report:
     references : mapping of str to mapping of (row, column) to float, (float, float) or str
         Numbers to compare with, a mean and its spread where that is published, or words if there are none, by their
         source: ``"the paper"`` and others. Rows by their labels, columns by their keys.
+    cited : mapping of str to mapping of str to float, (float, float) or str
+        Numbers that the paper took from others, by the name of the method and the keys of columns: they are printed as
+        cited, and nothing is run for them.
     claims : tuple of Claim
         What the paper says about them.
     resplits : Resplits, optional
@@ -216,6 +219,7 @@ class Report:
     unit: str = ""
     digits: int = 2
     references: Mapping[str, Mapping[tuple[str, str], Reference]] = field(default_factory=dict)
+    cited: Mapping[str, Mapping[str, Reference]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     resplits: Resplits | None = None
     heat: HeatMap | None = None

@@ -1,5 +1,6 @@
 """Dot products of queries with rows where these live: only queries and products travel."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -11,7 +12,8 @@ from setsup.methods.rows.history import History
 
 __all__ = ["Products"]
 
-_BLOCK = 1 << 22  # numbers of rows that are copied at a time
+_BLOCK = 1 << 18  # numbers of rows that are copied at a time on a CPU: they stay in its cache
+_LARGE_BLOCK = 1 << 24  # on other devices, where many small operations take longer
 
 
 class Products(torch.autograd.Function):
@@ -96,8 +98,7 @@ def _dots(values: Tensor, places: Tensor, queries: Tensor) -> Tensor:
     """Products (n, m) of queries (n, d) with values at places (n, m)."""
     found = queries.new_empty(places.shape)
     with torch.autocast(queries.device.type, enabled=False):
-        for part in _parts(places, values):
-            some = _take(values, places[part]).to(queries.dtype)
+        for part, some in _blocks(values, places, queries.dtype):
             torch.matmul(some, queries[part].unsqueeze(-1), out=found[part].unsqueeze(-1))
     return found
 
@@ -106,19 +107,23 @@ def _weighted(values: Tensor, places: Tensor, weights: Tensor) -> Tensor:
     """Sums (n, d) of values at places (n, m), with weights (n, m)."""
     found = weights.new_empty(len(places), values.shape[1])
     with torch.autocast(weights.device.type, enabled=False):
-        for part in _parts(places, values):
-            some = _take(values, places[part]).to(weights.dtype)
-            found[part] = torch.matmul(weights[part].unsqueeze(1), some).squeeze(1)
+        for part, some in _blocks(values, places, weights.dtype):
+            torch.matmul(weights[part].unsqueeze(1), some, out=found[part].unsqueeze(1))
     return found
 
 
-def _take(values: Tensor, places: Tensor) -> Tensor:
-    """Values (n, m, d) at places (n, m)."""
-    return values.index_select(0, places.reshape(-1)).view(
-        *places.shape, values.shape[1]
-    )  # faster than by an index of two axes
+def _blocks(values: Tensor, places: Tensor, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+    """Values (lines, m, d) at places (lines, m), some lines at a time, in one buffer."""
+    parts = _parts(places, values)
+    buffer = values.new_empty(places[parts[0]].numel() if parts else 0, values.shape[1])
+    for part in parts:
+        some = places[part]
+        copied = buffer[: some.numel()]
+        torch.index_select(values, 0, some.reshape(-1), out=copied)  # faster than by an index of two axes
+        yield part, copied.view(*some.shape, values.shape[1]).to(dtype)
 
 
 def _parts(places: Tensor, values: Tensor) -> list[slice]:
-    lines = max(1, _BLOCK // max(1, places.shape[1] * values.shape[1]))
+    block = _BLOCK if values.device.type == "cpu" else _LARGE_BLOCK
+    lines = max(1, block // max(1, places.shape[1] * values.shape[1]))
     return [slice(start, start + lines) for start in range(0, len(places), lines)]

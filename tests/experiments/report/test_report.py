@@ -20,8 +20,10 @@ pytest.importorskip("lightning")
 
 from setsup.experiments import Measured, Run, find_preset, presets, smoke  # noqa: E402
 from setsup.experiments.report import Claim, Column, Report, Row, Spread  # noqa: E402
+from setsup.experiments.report.cells import table_rows  # noqa: E402
 from setsup.experiments.report.fill import Result, fill  # noqa: E402
 from setsup.experiments.report.filled import FilledReport, Line  # noqa: E402
+from setsup.experiments.report.page import report_page  # noqa: E402
 from setsup.experiments.report.picture import draw_report  # noqa: E402
 from setsup.experiments.report.registry import find_report, report_on, reports  # noqa: E402
 from setsup.experiments.report.report import reference_words  # noqa: E402
@@ -57,6 +59,26 @@ def nats(*values: float) -> Measured:
 
 def lines_of(found: FilledReport, label: str) -> list[Line]:
     return [line for line in found.lines if line.row.label == label]
+
+
+def test_what_a_paper_cites_stands_below_the_rows() -> None:
+    report = Report(
+        name="mine/table",
+        shows="x",
+        source="",
+        evaluations=("oneshot",),
+        rows=(Row("abc/fig4a", "ours"),),
+        columns=(Column("a"), Column("b")),
+        references={"the paper": {("ours", "a"): 0.5}},
+        cited={"another <one>": {"b": (0.25, 0.01)}},
+    )
+    filled = fill(report, [], {"abc/fig4a": 10})
+    rows = [["ours", "the paper", "0.50", "", ""], ["", "not run", "", "", "0 of 10"]]
+    assert table_rows(filled) == [*rows, ["another <one>", "cited in the paper", "", "0.25 ± 0.01", ""]]
+    assert filled.to_dict()["cited"] == {"another <one>": {"b": (0.25, 0.01)}}
+    assert "<td>another &lt;one&gt;</td><td>cited in the paper</td>" in report_page([filled])
+    assert not filled.measured
+    draw_report(filled)
 
 
 class TestMeansAndSpreads:

@@ -37,6 +37,7 @@ from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.models import Model, check_models, identities, loaded
 from setsup.scenes.recipes.room.cameras import CameraPair, camera_pair
+from setsup.scenes.recipes.room.classes import CLASSES, label_of
 from setsup.scenes.recipes.room.floor import direction, levelled
 from setsup.scenes.recipes.room.lights import room_lights
 from setsup.scenes.recipes.room.made import SKY, made_room
@@ -144,6 +145,15 @@ class Room:
             Factor("pair", Kind.ORDINAL, tuple(range(self.pairs)), within="room"),
             Factor("side", Kind.ORDINAL, (0, 1)),
         )
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of what the instances of generated rooms are: "nothing", "wall", …; none for rooms of meshes."""
+        return CLASSES if self.meshes is None else ()
+
+    def label(self, name: str) -> int:
+        """Number of the class of an instance; that of ``objects`` is "object", whatever their names."""
+        return label_of(name)
 
     @cached_property
     def key(self) -> str:

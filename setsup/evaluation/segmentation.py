@@ -1,0 +1,128 @@
+"""Segmentation: how well the class of every pixel is told, by intersection over union and by accuracy.
+
+Convention
+----------
+Rows of a confusion matrix are true classes, columns are predicted ones. Pixels whose true class is ``ignored``, such as
+those that no annotator labelled, count for nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_arguments, check_integer
+from setsup.errors import DataError, SetsupError
+
+__all__ = ["SegmentationScores", "confusion_matrix", "segmentation_scores"]
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationScores:
+    """How well the classes of pixels are told.
+
+    Attributes
+    ----------
+    mean_iou : float
+        Mean of `iou` over classes that have some pixel, true or predicted.
+    pixel_accuracy : float
+        Share of the pixels whose class is right.
+    iou : (k,) float64
+        Intersection over union of each class: pixels of the class that are told so, by those that are of it or told to
+        be; NaN for a class that no pixel has, neither in truth nor in the prediction.
+    pixels : int
+        Pixels that count.
+
+    """
+
+    mean_iou: float
+    pixel_accuracy: float
+    iou: npt.NDArray[np.float64]
+    pixels: int
+
+
+def confusion_matrix(
+    labels: npt.ArrayLike, predicted: npt.ArrayLike, classes: int, *, ignored: int | None = None
+) -> Counts:
+    """Count pixels by their true class and the predicted one; counts of several images are added.
+
+    Parameters
+    ----------
+    labels, predicted : (…) integers
+        Classes from 0 to `classes` − 1, of one shape.
+    classes : int
+        k.
+    ignored : int, optional
+        Pixels whose true class this is are not counted; it need not be one of the classes, such as 255. Its row is 0.
+
+    Returns
+    -------
+    (k, k) int64
+        Rows are true classes.
+
+    Raises
+    ------
+    DataError
+        When shapes disagree, or a number is no class.
+
+    Examples
+    --------
+    >>> confusion_matrix([[0, 1], [2, 2]], [[0, 2], [2, 2]], 3).tolist()
+    [[1, 0, 0], [0, 0, 1], [0, 0, 2]]
+
+    """
+    check_arguments(confusion_matrix, locals(), DataError)
+    count = check_integer(classes, "classes", SetsupError, 1)
+    true, told = np.asarray(labels), np.asarray(predicted)
+    if true.shape != told.shape or true.dtype.kind not in "iub" or told.dtype.kind not in "iub":
+        raise DataError(
+            f"labels and predicted are integers of one shape, not {true.dtype} {true.shape} and {told.dtype} "
+            f"{told.shape}"
+        )
+    kept = np.ones(true.shape, bool) if ignored is None else true != ignored
+    one, other = true[kept].astype(np.int64), told[kept].astype(np.int64)
+    for name, codes in (("labels", one), ("predicted", other)):
+        if codes.size and not 0 <= codes.min() <= codes.max() < count:
+            wrong = codes.min() if codes.min() < 0 else codes.max()
+            raise DataError(
+                f"{name} have the number {wrong}, and there are {count} classes, from 0 on: give ignored={wrong} if "
+                "such pixels are not to be counted"
+            )
+    return np.bincount(one * count + other, minlength=count * count).reshape(count, count)
+
+
+def segmentation_scores(confusion: npt.ArrayLike) -> SegmentationScores:
+    """Compute scores of a confusion matrix.
+
+    Parameters
+    ----------
+    confusion : (k, k) integers
+        Rows are true classes; as :func:`confusion_matrix` gives it, summed over images.
+
+    Returns
+    -------
+    SegmentationScores
+
+    Raises
+    ------
+    DataError
+        When it is no square of counts, or empty.
+
+    Examples
+    --------
+    >>> found = segmentation_scores([[3, 1, 0], [0, 4, 0], [0, 0, 0]])
+    >>> found.iou.round(2).tolist(), found.mean_iou, found.pixel_accuracy
+    ([0.75, 0.8, nan], 0.775, 0.875)
+
+    """
+    counts = np.asarray(confusion)
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise DataError(f"a confusion matrix is (k, k) integers from 0 on, not {counts.dtype} {counts.shape}")
+    if not counts.sum():
+        raise DataError("the confusion matrix has no pixel: all labels were ignored, or there was no image")
+    right = np.diag(counts).astype(np.float64)
+    union = counts.sum(axis=0) + counts.sum(axis=1) - right
+    iou = np.divide(right, union, out=np.full(len(counts), np.nan), where=union > 0)
+    return SegmentationScores(float(np.nanmean(iou)), float(right.sum() / counts.sum()), iou, int(counts.sum()))

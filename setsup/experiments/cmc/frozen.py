@@ -1,0 +1,109 @@
+"""What evaluations of encoders of views share: batches that are drawn again and again, and trainings on top.
+
+An evaluation trains on batches of the preset's augmentation, as the encoders were trained, and is tested on those of
+its `eval_transform`.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import SetsupError, near
+from setsup.experiments.configs import build_transform
+from setsup.experiments.data import shared_modalities
+from setsup.experiments.trained import TrainedRun
+from setsup.random import fold, stream_key
+from setsup.samplers import EpochSampler
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.loading.batch import Batch
+
+__all__ = ["augmented_batches", "batches_of", "check_views", "derived_seed", "modalities_of", "seeded"]
+
+
+def derived_seed(trained: TrainedRun, name: str) -> int:
+    """Seed of one part of an evaluation of a run."""
+    return int(fold(stream_key(trained.seed, name), 0)) >> 1
+
+
+@contextmanager
+def seeded(trained: TrainedRun, name: str) -> "Iterator[None]":
+    """Torch draws by the seed of one part of an evaluation, for weights that are made meanwhile."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(derived_seed(trained, name))
+        yield
+
+
+def check_views(method: Any, views: Sequence[str]) -> tuple[str, ...]:
+    """Views of a method, those named or all; SetsupError where it has no such view or no encoders of views."""
+    known = tuple(getattr(method, "encoders", ()))
+    if not known:
+        raise SetsupError(
+            f"{type(method).__name__} has no encoders of views, whose layers this evaluation reads: train a preset of "
+            "cmc, or give a method `encoders` and `inputs(batch, views)`"
+        )
+    for view in views:
+        if view not in known:
+            raise SetsupError(
+                f"{type(method).__name__} has no view {view!r}{near(view, known)}; it has {', '.join(known)}"
+            )
+    return tuple(views) or known
+
+
+def modalities_of(trained: TrainedRun, dataset: "Dataset", more: Sequence[str] = ()) -> tuple[str, ...] | None:
+    """Modalities of the training and further ones; None for all of the dataset."""
+    for name in more:
+        if name not in dataset.modalities:
+            hint = near(name, dataset.modalities)
+            raise SetsupError(f"{dataset.name} has no modality {name!r}{hint}; it has {', '.join(dataset.modalities)}")
+    shared = shared_modalities(trained.data, dataset)
+    return None if shared is None else tuple(dict.fromkeys([*shared, *more]))
+
+
+def augmented_batches(
+    trained: TrainedRun,
+    dataset: "Dataset",
+    name: str,
+    steps: int,
+    size: int,
+    modalities: Sequence[str] | None = None,
+    *,
+    seed: int | None = None,
+) -> "Iterator[Batch]":
+    """Batches (1, size, …) of a dataset in random order, augmented as in the training; by default by the run's seed."""
+    from setsup.loading import Loader
+
+    seed = derived_seed(trained, name) if seed is None else seed
+    sampler = EpochSampler(dataset.factors, min(size, len(dataset)), seed=seed)
+    loader = Loader(
+        dataset,
+        sampler,
+        modalities=modalities,
+        transform=build_transform(trained.augmentation, dataset, seed),
+        to=_to(trained),
+    )
+    return islice(iter(loader), steps)
+
+
+def batches_of(
+    trained: TrainedRun,
+    dataset: "Dataset",
+    size: int,
+    modalities: Sequence[str] | None = None,
+    *,
+    transform: bool = True,
+) -> "Iterator[Batch]":
+    """Batches (1, size, …) of a dataset in its order, the last one padded; by default as the run embeds them."""
+    from setsup.loading import Loader
+
+    sampler = EpochSampler(dataset.factors, min(size, len(dataset)), epochs=1, shuffle=False, partial="pad")
+    how = trained.transform(dataset) if transform else None
+    return iter(Loader(dataset, sampler, modalities=modalities, transform=how, to=_to(trained)))
+
+
+def _to(trained: TrainedRun) -> str:
+    return "torch" if trained.device == "cpu" else trained.device

@@ -1,0 +1,51 @@
+"""Layers with normalisation and ReLU, and what convolutions make of a size of images."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import nn
+
+from setsup.errors import SetsupError
+
+__all__ = ["convolution", "dense", "flat_size"]
+
+
+def convolution(before: int, after: int, kernel: int | tuple[int, int], stride: int, padding: int) -> nn.Sequential:
+    """A convolution without bias, batch normalisation and ReLU."""
+    layer = nn.Conv2d(before, after, kernel, stride, padding, bias=False)
+    return nn.Sequential(layer, nn.BatchNorm2d(after), nn.ReLU(inplace=True))
+
+
+def dense(before: int, after: int) -> nn.Sequential:
+    """A dense layer, batch normalisation and ReLU."""
+    return nn.Sequential(nn.Linear(before, after), nn.BatchNorm1d(after), nn.ReLU(inplace=True))
+
+
+def flat_size(stages: Mapping[str, nn.Module], image: Sequence[int]) -> int:
+    """Numbers that stages give for an image (channels, height, width), found by the sizes of convolutions and pools.
+
+    Nothing is computed: it draws no random numbers, and changes no statistics.
+    """
+    channels, *sides = image
+    for name, stage in stages.items():
+        for layer in stage.modules():
+            if isinstance(layer, nn.Conv2d | nn.MaxPool2d):
+                found = [_side(layer, side, axis) for axis, side in enumerate(sides)]
+                if min(found) < 1:
+                    raise SetsupError(
+                        f"images of {image[1]} × {image[2]} pixels are too small: {name} would see {sides[0]} × "
+                        f"{sides[1]}; use larger images, or another encoder"
+                    )
+                sides = found
+                channels = layer.out_channels if isinstance(layer, nn.Conv2d) else channels
+    return channels * math.prod(sides)
+
+
+def _side(layer: nn.Conv2d | nn.MaxPool2d, side: int, axis: int) -> int:
+    kernel, stride, padding = (_at(value, axis) for value in (layer.kernel_size, layer.stride, layer.padding))
+    return (side + 2 * padding - kernel) // stride + 1
+
+
+def _at(value: Any, axis: int) -> int:
+    return int(value[axis] if isinstance(value, tuple) else value)

@@ -1,0 +1,116 @@
+"""Views of a batch as networks read them, and pairs of views."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from setsup.errors import DataError, SetsupError, near
+from setsup.loading.batch import Batch
+
+__all__ = ["Pairs", "group_numbers", "pair_views", "view_images"]
+
+Pairs = Literal["full", "core"]
+"""Full graph: all pairs of views; core view: the first with each other one."""
+
+_FEW = 4
+"""Channels that stand last at most, such as those of normals."""
+
+
+def view_images(batch: Batch, name: str) -> Tensor:
+    """A view of all images of a batch, as a network reads it.
+
+    Bytes are divided by 255, floats are taken as they are, other integers become floats. Depth and labels, which have
+    no channels, get one; normals and other maps with channels at the end have them moved before the rows. What is not
+    finite, such as unknown depth, becomes 0.
+
+    Parameters
+    ----------
+    batch : dict
+        Of a loader, with ``mask`` (sets, size).
+    name : str
+        Of a modality: (sets, size, C, h, w), (sets, size, h, w) or (sets, size, h, w, C).
+
+    Returns
+    -------
+    (sets·size, C, h, w) float32
+
+    Raises
+    ------
+    SetsupError
+        When the batch has no such modality.
+    DataError
+        When it is no image or map.
+
+    Examples
+    --------
+    >>> batch = {"mask": torch.ones(1, 2, dtype=torch.bool), "depth": torch.rand(1, 2, 8, 8)}
+    >>> tuple(view_images(batch, "depth").shape)
+    (2, 1, 8, 8)
+
+    """
+    if name not in batch:
+        known = [key for key, value in batch.items() if isinstance(value, Tensor) and value.ndim >= _FEW]
+        raise SetsupError(
+            f"the batch has no view {name!r}{near(name, known)}; it has {', '.join(known) or 'none'}: name modalities "
+            "of the data, such as --views image,depth, or add views by the augmentation, as ColorViews adds L and ab"
+        )
+    found, lead = batch[name], tuple(batch["mask"].shape)
+    if not isinstance(found, Tensor) or tuple(found.shape[:2]) != lead or found.ndim not in (4, 5):
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise DataError(
+            f"the view {name!r} must be (sets, size, channels, height, width), (sets, size, height, width) or (sets, "
+            f"size, height, width, channels) with sets and size {lead}, not {shape}"
+        )
+    found = found.flatten(0, 1)
+    if found.ndim == 3:
+        found = found[:, None]
+    elif found.shape[-1] <= _FEW < found.shape[1]:
+        found = found.movedim(-1, 1)
+    scaled = found.float() / 255 if found.dtype == torch.uint8 and batch[name].ndim == 5 else found.float()
+    return torch.nan_to_num(scaled, 0.0, 0.0, 0.0) if found.is_floating_point() else scaled
+
+
+def pair_views(views: Sequence[str], pairs: Pairs = "full") -> tuple[tuple[str, str], ...]:
+    """Pairs of views, each once: of all, or of the first with each other; of a single view, that with itself.
+
+    Raises
+    ------
+    SetsupError
+        When a view is named twice or none is, or there is no such choice of pairs.
+
+    Examples
+    --------
+    >>> pair_views(["L", "ab", "depth"], "core")
+    (('L', 'ab'), ('L', 'depth'))
+    >>> len(pair_views(["L", "ab", "depth", "normal"], "full"))
+    6
+
+    """
+    if not views or len(set(views)) != len(views):
+        raise SetsupError(f"views are different names, at least one, not {tuple(views)}")
+    if pairs not in get_args(Pairs):
+        raise SetsupError(f"pairs are {' or '.join(get_args(Pairs))}, not {pairs!r}")
+    if len(views) == 1:
+        return ((views[0], views[0]),)
+    heads = views[:1] if pairs == "core" else views
+    return tuple((one, other) for at, one in enumerate(heads) for other in views[at + 1 :])
+
+
+def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:
+    """A number for each image of a batch, (n,), equal where all of some factors are; None without factors.
+
+    An unknown value is equal to nothing.
+    """
+    if not factors:
+        return None
+    missing = [name for name in factors if name not in batch["factors"]]
+    if missing:
+        known = tuple(batch["factors"])
+        raise SetsupError(f"the data have no factor {missing[0]!r}{near(missing[0], known)}: {', '.join(known)}")
+    codes = torch.stack([batch["factors"][name].flatten().to(torch.int64) for name in factors], 1)
+    numbers = torch.unique(codes, dim=0, return_inverse=True)[1]
+    unknown = (codes < 0).any(1)
+    alone = torch.arange(len(numbers), device=numbers.device) + len(numbers)
+    return torch.where(unknown, alone, numbers)
