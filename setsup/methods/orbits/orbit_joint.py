@@ -111,7 +111,7 @@ class OrbitJoint(LightningModule):
             raise SetsupError(f"the objective {objective!r} decodes images: pass a decoder")
         if objective in _MINED and (len(orbits) < 2 or orbits.largest < 2):
             raise SetsupError(
-                f"a triplet is two images of one orbit and one of another, and {', '.join(orbits.orbit)} makes "
+                f"a triplet is two images of one orbit and one of another, and {', '.join(orbits.factors)} makes "
                 f"{len(orbits):,} orbits of {orbits.largest:,} images at most: name other factors as --orbit, or train "
                 "--method.objective exemplar or rectification"
             )
