@@ -44,28 +44,29 @@ RUNS = [
 _SETSUP = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main())"]
 
 
-def commands(name: str, seed: int, accelerator: str, times: int) -> list[list[str]]:
+def commands(name: str, seed: int, accelerator: str, times: int, smoke: bool) -> list[list[str]]:
     """Subcommands of one run; LORD has two stages."""
     found = []
-    end = f"-times-{times}" if times > 1 else ""
+    end = "-smoke" if smoke else f"-times-{times}" if times > 1 else ""
     before: list[str] = []
     for stage in [f"{name}-latent", name] if name.endswith("-lord") else [name]:
         folder = Path("runs", f"domains{end}", f"{stage}-small")
         run = str(folder / f"seed-{seed}")
-        steps = times * find_preset(f"dcodr/{stage}-small").steps
+        steps = 2 if smoke else times * find_preset(f"dcodr/{stage}-small").steps
         words = ["train", f"dcodr/{stage}-small", "--substitute", "--seed", str(seed), "--out", str(folder)]
-        found.append([*words, "--steps", str(steps), "--accelerator", accelerator, *before])
+        more = ["--smoke"] if smoke else []
+        found.append([*words, "--steps", str(steps), "--accelerator", accelerator, *before, *more])
         device = {"gpu": ["--device", "cuda"], "cpu": ["--device", "cpu"]}.get(accelerator, [])
         found.append(["eval", run, *device])
         before = ["--initial-run", run]
     return found
 
 
-def train(name: str, seed: int, accelerator: str, times: int) -> str:
+def train(name: str, seed: int, accelerator: str, times: int, smoke: bool) -> str:
     """Train and evaluate one run with one thread."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     started = time.perf_counter()
-    for words in commands(name, seed, accelerator, times):
+    for words in commands(name, seed, accelerator, times, smoke):
         done = subprocess.run([*_SETSUP, *words], env=environment, capture_output=True, text=True)
         if done.returncode:
             return f"{name} seed {seed}: {' '.join(words)}: {done.stderr.strip()[-300:]}"
@@ -78,12 +79,13 @@ def main() -> None:
     options.add_argument("--parallel", type=int, default=2, help="runs at a time")
     options.add_argument("--accelerator", choices=("auto", "cpu", "gpu"), default="auto")
     options.add_argument("--times", type=int, default=1, help="multiplies the steps of each preset")
+    options.add_argument("--smoke", action="store_true", help="two steps of each, to test that they run")
     options.add_argument("--only", nargs="*", default=[""], help="beginnings of names of runs, such as cars3d-norec")
     options.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     asked = options.parse_args()
     chosen = [one for one in RUNS if one[1] in asked.seeds and one[0].startswith(tuple(asked.only))]
     with ThreadPoolExecutor(asked.parallel) as pool:
-        runs = [pool.submit(train, *one, asked.accelerator, asked.times) for one in chosen]
+        runs = [pool.submit(train, *one, asked.accelerator, asked.times, asked.smoke) for one in chosen]
         for done in as_completed(runs):
             print(done.result(), flush=True)
 

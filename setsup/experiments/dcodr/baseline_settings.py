@@ -47,7 +47,7 @@ class LORDSettings:
         Channels, height and width of images; by default those of the data.
     content, style : int
         Dimensions of the codes of images, and of domains.
-    width : int
+    generator_width : int
         Channels of the generator's maps.
     perceptual : {"vgg16", "pyramid"}
         Distance of images: L1 with features of VGG16, or with a Laplacian pyramid of three levels.
@@ -68,7 +68,7 @@ class LORDSettings:
     image: tuple[int, int, int] | None = None
     content: int = 128
     style: int = 256
-    width: int = 256
+    generator_width: int = 256
     perceptual: Literal["vgg16", "pyramid"] = "vgg16"
     vgg_weights: str = "vgg16-imagenet"
     noise: float = 1.0
@@ -84,7 +84,7 @@ class LORDSettings:
 
     def shrunk(self) -> "LORDSettings":
         """A narrow generator, and no VGG16."""
-        return replace(self, width=min(self.width, 32), perceptual="pyramid")
+        return replace(self, generator_width=min(self.generator_width, 32), perceptual="pyramid")
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LORD":
         """Build the method of a run; weights are torch's own initial ones."""
@@ -94,7 +94,7 @@ class LORDSettings:
 
         domains = GroupCodes(table, self.domain, "domain")
         return LORD(
-            AdaINGenerator(self.image or _IMAGE, self.content, self.style, self.width),
+            AdaINGenerator(self.image or _IMAGE, self.content, self.style, self.generator_width),
             class_embedding(len(domains), self.style),
             domains,
             _distance(self.perceptual, self.vgg_weights),
@@ -120,7 +120,7 @@ class AmortisedLORDSettings:
         Channels, height and width of images; by default those of the data.
     content, style : int
         Dimensions of the codes of images, and of domains, as in the first stage.
-    width : int
+    generator_width : int
         Channels of the generator's maps, as in the first stage.
     encoder : {"resnet50", "small"}
         ResNet-50 with two linear layers, as in DCoDR's tables, or four convolutions with stride 2 and a linear layer.
@@ -144,7 +144,7 @@ class AmortisedLORDSettings:
     image: tuple[int, int, int] | None = None
     content: int = 128
     style: int = 256
-    width: int = 256
+    generator_width: int = 256
     encoder: Literal["resnet50", "small"] = "resnet50"
     channels: tuple[int, ...] = (32, 64, 128, 256)
     encoder_weights: str | None = None
@@ -163,7 +163,7 @@ class AmortisedLORDSettings:
         """A narrow generator, small encoders, and no VGG16."""
         return replace(
             self,
-            width=min(self.width, 32),
+            generator_width=min(self.generator_width, 32),
             encoder="small",
             channels=_SMOKE,
             encoder_weights=None,
@@ -180,7 +180,7 @@ class AmortisedLORDSettings:
         return AmortisedLORD(
             self._encoder(image, self.content),
             self._encoder(image, self.style),
-            AdaINGenerator(image, self.content, self.style, self.width),
+            AdaINGenerator(image, self.content, self.style, self.generator_width),
             class_embedding(len(domains), self.style),
             domains,
             _distance(self.perceptual, self.vgg_weights),
@@ -289,8 +289,8 @@ class MLVAESettings:
         64 images. Which one the tables have is [unclear].
     style, group : int
         Dimensions of the codes of images, and of groups. [unclear]
-    width : int
-        Of the hidden layers; 500 of ``dense``, 256 of ``convolutional``.
+    hidden : int
+        Width of the hidden layers; 500 of ``dense`` and 256 of ``convolutional`` in public code.
     channels, kernels : tuple of int
         Of the convolutions; kernels have 2 or 4 pixels.
     likelihood : {"gaussian", "bernoulli"}
@@ -309,7 +309,7 @@ class MLVAESettings:
     networks: Literal["dense", "convolutional"] = "dense"
     style: int = 10
     group: int = 10
-    width: int = 500
+    hidden: int = 500
     channels: tuple[int, ...] = (32, 32, 64, 64)
     kernels: tuple[int, ...] = (4, 4, 2, 2)
     likelihood: Literal["gaussian", "bernoulli"] = "gaussian"
@@ -329,7 +329,7 @@ class MLVAESettings:
         from setsup.methods.networks.ml_vae import convolutional_vae, dense_vae
 
         image, parts = self.image or _IMAGE, 2 if self.likelihood == "gaussian" else 1
-        options: dict[str, Any] = {"width": self.width, "parts": parts}
+        options: dict[str, Any] = {"width": self.hidden, "parts": parts}
         if self.networks == "dense":
             encoder, decoder = dense_vae(image, self.style, self.group, generator=generator, **options)
         else:

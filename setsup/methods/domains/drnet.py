@@ -108,7 +108,7 @@ class DRNET(LightningModule):
     def embed(self, batch: Batch) -> Tensor:
         """Poses of a batch's images, (sets, size, d) float32 in (-1, 1)."""
         images = batch["image"]
-        found, _ = self.pose(unit_range(images.reshape(-1, *images.shape[-3:])))
+        found: Tensor = self.pose(unit_range(images.reshape(-1, *images.shape[-3:])))[0]
         return found.float().reshape(*images.shape[:-3], -1)
 
     def loss(self, batch: Batch) -> Tensor:
@@ -136,7 +136,8 @@ class DRNET(LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> None:
         """A step of each optimiser; the losses are logged as ``discriminator`` and ``loss``."""
         encoded = self._encode(batch)
-        discriminating, training = self.optimizers()
+        optimisers: Any = self.optimizers()
+        discriminating, training = optimisers
         discriminating.zero_grad()
         found = self._discriminator_loss(encoded)
         self.manual_backward(found)

@@ -96,7 +96,8 @@ class LORD(LightningModule):
 
     def embed(self, batch: Batch) -> Tensor:
         """Codes of a batch's images, (sets, size, content) float32, of rows that were trained on only."""
-        return self.codes(batch["indices"])
+        found: Tensor = self.codes(batch["indices"])
+        return found
 
     def loss(self, batch: Batch) -> Tensor:
         """The objective on a batch; its terms are logged. There is no noise in evaluation mode.
@@ -121,7 +122,8 @@ class LORD(LightningModule):
         penalty = codes.square().sum(1).mean()
         self.log("distance", distance)
         self.log("penalty", penalty)
-        return distance + self.penalty * penalty
+        loss: Tensor = distance + self.penalty * penalty
+        return loss
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a step, logged as ``loss``."""
@@ -250,7 +252,8 @@ class AmortisedLORD(LightningModule):
         }
         for name, term in terms.items():
             self.log(name, term)
-        return terms["distance"] + self.weights[0] * terms["content"] + self.weights[1] * terms["domain"]
+        loss: Tensor = terms["distance"] + self.weights[0] * terms["content"] + self.weights[1] * terms["domain"]
+        return loss
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a step, logged as ``loss``."""

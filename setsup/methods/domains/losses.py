@@ -126,7 +126,7 @@ def _unit(embeddings: Tensor) -> Tensor:
 
 def _drawn(similarities: Tensor, candidates: Tensor, domains: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
     """Similarities of one number of drawn negatives for each anchor, and which of them are some."""
-    sizes = domains[here].unique(return_counts=True)[1]
+    sizes = torch.unique(domains[here], return_counts=True)[1]
     if len(sizes) == 0:
         return similarities, candidates
     least, number = int(sizes.min()) - 1, min(_MOST, int(sizes.sum()) // len(sizes) - 1)

@@ -156,7 +156,7 @@ class MLVAE(LightningModule):
     def embed(self, batch: Batch) -> Tensor:
         """Means of the styles of a batch's images, (sets, size, style) float32."""
         images = batch["image"]
-        style, _ = self.encoder(unit_range(images.reshape(-1, *images.shape[-3:])))
+        style: Gaussian = self.encoder(unit_range(images.reshape(-1, *images.shape[-3:])))[0]
         return style.mean.reshape(*images.shape[:-3], -1)
 
     def loss(self, batch: Batch) -> Tensor:
@@ -176,9 +176,9 @@ class MLVAE(LightningModule):
         codes = self.domains.codes(batch)
         used = (batch["mask"] & (codes >= 0)).flatten()
         images = unit_range(batch["image"].flatten(0, 1)[used])
-        known, groups = codes.flatten()[used].unique(return_inverse=True)
+        known, groups = torch.unique(codes.flatten()[used], return_inverse=True)
         style, member = self.encoder(images)
-        group = Gaussian(*gaussian_product(*member, groups, len(known)))
+        group = Gaussian(*gaussian_product(member.mean, member.log_variance, groups, len(known)))
         maps = self.decoder(_sample(style), self._sample_groups(group, groups))
         terms = {
             "reconstruction": -self._log_likelihood(maps, images) / len(known),

@@ -62,7 +62,7 @@ class ResNetEncoder(nn.Module):
         from transformers import ResNetConfig, ResNetModel
 
         config = ResNetConfig() if config is None else config
-        width = config.hidden_sizes[-1]
+        width = list(config.hidden_sizes or ())[-1]
         self.backbone = ResNetModel(config)
         self.first = nn.Linear(width, width)
         self.last = nn.Linear(width, size)

@@ -108,7 +108,7 @@ def _normalise(maps: Tensor, modulation: Tensor) -> Tensor:
     """
     variance, mean = torch.var_mean(maps.float(), (2, 3), correction=0, keepdim=True)
     # bias and scale of a channel follow each other, as in the published code
-    bias, scale = modulation.unflatten(1, (-1, 2))[..., None, None].unbind(2)
+    bias, scale = modulation.reshape(len(modulation), -1, 2, 1, 1).unbind(2)
     scale = scale * (variance + _EPSILON).rsqrt()
     return torch.addcmul((bias - mean * scale).to(maps.dtype), maps, scale.to(maps.dtype))
 

@@ -84,7 +84,7 @@ class GroupedDecoder(nn.Module):
 
     def forward(self, style: Tensor, group: Tensor) -> Tensor:
         """Maps (parts, n, C, H, W) float32 for codes (n, style) and (n, group)."""
-        found = self.layers(torch.cat([style, group], 1)).float()
+        found: Tensor = self.layers(torch.cat([style, group], 1)).float()
         return found.reshape(len(style), self.parts, *self.image).transpose(0, 1)
 
 

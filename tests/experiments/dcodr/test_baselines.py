@@ -30,7 +30,7 @@ FEW = "orientation == 0 and scale == 0.75 and floor_hue == 0"
 DOMAIN = ("shape",)
 CHANNELS = (4, 8, 8, 16)
 GROUPS = OrbitBatches(orbit=DOMAIN, sets=3, size=5)
-GENERATOR: dict[str, Any] = {"width": 16, "content": 12, "style": 10, "perceptual": "pyramid"}
+GENERATOR: dict[str, Any] = {"generator_width": 16, "content": 12, "style": 10, "perceptual": "pyramid"}
 
 
 def _preset(name: str, method: Any, sampler: Any, **others: Any) -> Preset:
@@ -47,10 +47,10 @@ LORD = _preset(
     initial_run=LATENT.name,
 )
 DRNET = _preset("small/drnet", DRNETSettings(domain=DOMAIN, channels=CHANNELS), GROUPS)
-DENSE = _preset("small/ml-vae", MLVAESettings(domain=DOMAIN, width=20), GROUPS)
+DENSE = _preset("small/ml-vae", MLVAESettings(domain=DOMAIN, hidden=20), GROUPS)
 CONVOLUTIONAL = _preset(
     "small/ml-vae-convolutional",
-    MLVAESettings(domain=DOMAIN, networks="convolutional", channels=CHANNELS, likelihood="bernoulli", width=32),
+    MLVAESettings(domain=DOMAIN, networks="convolutional", channels=CHANNELS, likelihood="bernoulli", hidden=32),
     GROUPS,
 )
 
