@@ -126,7 +126,7 @@ _CATEGORIES = LayerProbes(
     epochs=100,
     decays=(60, 80),
 )
-_STRIDED = replace(_CATEGORIES, layers=("fc7",), strided=(16, 8))
+_STRIDED = replace(_CATEGORIES, layers=("conv5",), strided=(16, 8))  # dense layers read crops of 64 only
 
 
 def _stl10(name: str, shows: str, method: CMCSettings, epochs: int, **more: Any) -> Preset:
@@ -172,7 +172,7 @@ def _patch_presets() -> Iterator[Preset]:
         yield Preset(
             name=f"cmc/fig5-d{offset}",
             shows=f"figure 5, DIV2K, patches {offset} px apart",
-            data=Data("div2k", "train", options=(("crop", (640, 640)),), modalities=_IMAGE),
+            data=Data("div2k", "train", where="scale == 1", options=(("crop", (640, 640)),), modalities=_IMAGE),
             sampler=Images(size=100),
             method=replace(
                 nce,

@@ -122,7 +122,7 @@ _LAYERS = (
     "layers: fc7: accuracy",
     "layers: fc7 MLP: accuracy",
 )
-_STRIDED = ("strided: fc7 strided: accuracy", "strided: fc7 strided MLP: accuracy")
+_STRIDED = ("strided: conv5 strided: accuracy", "strided: conv5 strided MLP: accuracy")
 _HEADS5 = ("conv5", "conv5, MLP", "fc7", "fc7, MLP", "strided", "strided, MLP")
 _TABLE5 = {
     "CMC, patches": (76.65, 80.14, 79.25, 80.11, 82.58, 83.43),
