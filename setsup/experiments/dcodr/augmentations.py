@@ -8,7 +8,7 @@ from setsup.experiments.data import image_modality
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
-    from setsup.loading.batch import Transform
+    from setsup.loading.batch import Batch, Transform
 
 __all__ = ["Positives", "Resized"]
 
@@ -42,7 +42,7 @@ class Positives:
             options["size"] = _shape(dataset) if self.size is None else self.size
         positives = recipe(self.recipe, seed=seed, **options)
         resized = Resized(size=self.size).build(dataset, seed)
-        return positives if resized is None else Compose([resized, positives])
+        return positives if resized is _unchanged else Compose([resized, positives])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +58,18 @@ class Resized:
 
     size: int | None = 64
 
-    def build(self, dataset: "Dataset", seed: int) -> "Transform | None":
-        """Build the transform of a run; None where there is nothing to do."""
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform of a run."""
         from setsup.loading.transforms import Augment, Resize
 
         if self.size is None or _shape(dataset) == (self.size, self.size):
-            return None
+            return _unchanged
         return Augment([Resize(self.size)], eight_bit=True, seed=seed, stream="size")
+
+
+def _unchanged(batch: "Batch") -> "Batch":
+    """The batch as it is."""
+    return batch
 
 
 def _shape(dataset: "Dataset") -> tuple[int, int]:

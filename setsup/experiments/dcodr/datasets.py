@@ -68,7 +68,7 @@ class Benchmark:
         return self.images // (self.batch if batch is None else batch)
 
 
-def _split(name: str, substitute: str | None = None, **options: Any) -> dict[str, Data]:
+def _split(name: str, substitute: str | None = None, **options: Any) -> dict[str, Any]:
     """Both parts of the split that a manifest has for the paper."""
     given = tuple(sorted(options.items()))
     parts = {"data": "dcodr-train", "test": "dcodr-test"}

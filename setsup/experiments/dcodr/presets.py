@@ -5,6 +5,7 @@ The paper trains for 200 epochs; an epoch has as many steps as batches fit into 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from setsup.experiments.dcodr.augmentations import Positives, Resized
 from setsup.experiments.dcodr.baseline_settings import (
@@ -114,13 +115,14 @@ def whole(benchmark: Benchmark, reconstruct: bool) -> Preset:
 def without_domain_negatives(preset: Preset, benchmark: Benchmark) -> Preset:
     """The same on shuffled batches, in which all other images are negatives."""
     epoch = benchmark.epoch(_SHUFFLED)
+    method: Any = preset.method
     evaluations = {**preset.evaluations, "time": EpochTime(steps=epoch, epochs=PAPER_EPOCHS)}
     return replace(
         preset,
         name=f"{preset.name}-no-domain-negatives",
         shows=f"{preset.shows}, negatives of all domains",
         sampler=Images(size=_SHUFFLED),
-        method=replace(preset.method, negatives="batch", decay_every=_DECAY_EPOCHS * epoch),
+        method=replace(method, negatives="batch", decay_every=_DECAY_EPOCHS * epoch),
         steps=PAPER_EPOCHS * epoch,
         evaluations=evaluations,
     )
@@ -140,8 +142,13 @@ def _augmented(preset: Preset, end: str, recipe: str, words: str) -> Preset:
 def variants_of(preset: Preset, benchmark: Benchmark) -> Iterator[Preset]:
     """Rows of table 3."""
     yield without_domain_negatives(preset, benchmark)
-    method = replace(preset.method, positives=False)
-    yield replace(preset, name=f"{preset.name}-no-positives", shows=f"{preset.shows}, without positives", method=method)
+    method: Any = preset.method
+    yield replace(
+        preset,
+        name=f"{preset.name}-no-positives",
+        shows=f"{preset.shows}, without positives",
+        method=replace(method, positives=False),
+    )
     name = f"{preset.name}-no-pre-training"
     yield replace(preset, name=name, shows=f"{preset.shows}, random initial weights", initial_run=None)
     yield _augmented(preset, "simsiam", "dcodr-simsiam", "augmentations of SimSiam")

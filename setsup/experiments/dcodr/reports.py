@@ -41,8 +41,8 @@ def _row(dataset: str, method: str, variant: str = "", label: str = "") -> Row:
 def _report(table: str, shows: str, evaluation: str, rows: Iterable[Row], **more: Any) -> Report:
     """Of the paper's size."""
     number = table.partition("-")[0].replace("table", "table ").replace("fig", "figure ")
-    more = {"source": f"{number} of {PAPER}", "digits": 3} | more
-    return Report(name=f"dcodr/{table}", shows=shows, evaluations=(evaluation,), rows=tuple(rows), **more)
+    options: dict[str, Any] = {"source": f"{number} of {PAPER}", "digits": 3} | more
+    return Report(name=f"dcodr/{table}", shows=shows, evaluations=(evaluation,), rows=tuple(rows), **options)
 
 
 def _said(numbers: Mapping[str, Iterable[Reference]], keys: Iterable[str], front: str = "") -> _Said:
@@ -64,12 +64,13 @@ def _augmentations() -> Report:
     )
     said = _said(tables.BLUR_AGAINST_FLIP, (_DOMAIN, _ATTRIBUTES))
     shows = "DCoDR-norec with one augmentation on Cars3D"
-    more = {"columns": _PROBED, "references": _references(said), "claims": (claims.FLIP,)}
+    more: dict[str, Any] = {"columns": _PROBED, "references": _references(said), "claims": (claims.FLIP,)}
     return _report("table1", shows, "probes", rows, **more)
 
 
 def _invariance() -> Report:
-    rows, said = [], {}
+    rows: list[Row] = []
+    said: _Said = {}
     for dataset, numbers in tables.INVARIANCE.items():
         rows += [_row(dataset, method, label=f"{dataset}, {method}") for method in METHODS]
         values = _LANDMARKS if dataset == "CelebA" else f"probes: {_ATTRIBUTES}"
@@ -94,17 +95,19 @@ def _invariance() -> Report:
 
 
 def _variants() -> Report:
-    rows, said = [], {}
+    rows: list[Row] = []
+    said: _Said = {}
     for method, numbers in tables.VARIANTS.items():
         rows += [_row("SmallNORB", method, _VARIANTS[name], f"{method}, {name}") for name in numbers]
         said |= _said(numbers, (_DOMAIN, _ATTRIBUTES), f"{method}, ")
     shows = "what parts of DCoDR do, on SmallNORB"
-    more = {"columns": _PROBED, "references": _references(said), "claims": (claims.NEGATIVES,)}
+    more: dict[str, Any] = {"columns": _PROBED, "references": _references(said), "claims": (claims.NEGATIVES,)}
     return _report("table3", shows, "probes", rows, **more)
 
 
 def _retrieval() -> Report:
-    rows, said = [], {}
+    rows: list[Row] = []
+    said: _Said = {}
     for dataset, numbers in tables.RETRIEVAL.items():
         rows += [_row(dataset, method, label=f"{dataset}, {method}") for method in METHODS]
         said |= _said(numbers, (_ALL,), f"{dataset}, ")
@@ -114,7 +117,8 @@ def _retrieval() -> Report:
 
 
 def _hours() -> Report:
-    rows, said = [], {}
+    rows: list[Row] = []
+    said: _Said = {}
     for dataset, numbers in tables.HOURS.items():
         rows.append(Row(f"dcodr/{_NAMES[dataset]}-lord-latent", f"{dataset}, LORD, first stage"))
         rows.append(_row(dataset, "LORD", label=f"{dataset}, LORD, second stage"))
@@ -129,13 +133,14 @@ def _hours() -> Report:
         Column("images per second", unit="images per second"),
     )
     shows = "duration of the training; ours on the machine of each run"
-    more = {"columns": columns, "references": _references(said), "claims": (claims.SPEED,)}
+    more: dict[str, Any] = {"columns": columns, "references": _references(said), "claims": (claims.SPEED,)}
     return _report("table5", shows, "time", rows, digits=1, **more)
 
 
 def _autoencoders(table: str, place: int, key: str, words: str) -> Report:
     """Tables 6 and 7: transforms, on three datasets."""
-    rows, said = [], {}
+    rows: list[Row] = []
+    said: _Said = {}
     for at, dataset in enumerate(tables.APPENDIX_DATASETS, 1):
         for transform, numbers in tables.AUTOENCODERS.items():
             label = f"{dataset}, {transform.replace('-', ' ')}"

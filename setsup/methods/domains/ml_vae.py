@@ -96,9 +96,9 @@ def gaussian_divergence(means: Tensor, log_variances: Tensor) -> Tensor:
 class MLVAE(LightningModule):
     """A variational autoencoder with a code of each image, its style, and one of its group [1]_.
 
-    The groups are the images of a domain in a batch, of two or more each. The posterior of a group's code is the
-    :func:`product <gaussian_product>` of those that its images give. The loss is the negative evidence lower bound of a
-    batch, divided by its groups:
+    A group is all images of a domain in a batch. The posterior of its code is the product of those that its images
+    give, see :func:`~setsup.methods.domains.ml_vae.gaussian_product`. The loss is the negative evidence lower bound of
+    a batch, divided by the number of its groups:
 
     (Σ KL(q(style)) + Σ over groups KL(q(group's code)) - Σ log p(image | style, group's code)) / groups
 
