@@ -188,7 +188,7 @@ def _read(path: Path) -> npt.NDArray[np.float64]:
         raise DataError(f"{path} holds no 3 × 3 numbers: {error}") from error
     if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
         raise DataError(f"{path} holds no homography, 3 × 3 finite numbers of a matrix that can be inverted")
-    matrix = np.ldexp(matrix, -np.frexp(np.abs(matrix).max())[1])  # a multiple is the same homography
+    matrix = np.asarray(np.ldexp(matrix, -np.frexp(np.abs(matrix).max())[1]))  # a multiple is the same homography
     return matrix if matrix[2, 2] >= 0 else -matrix
 
 

@@ -117,9 +117,13 @@ def test_stand_ins_have_the_factors_of_what_they_stand_for(name: str) -> None:
     data = presets()[name].data
     if data is None or data.substitute is None:
         return
-    substitute = setsup.load(data.substitute)
-    assert [factor.name for factor in load_manifest(data.name).factors] == list(substitute.factors.names)
-    assert len(substitute) == load_manifest(data.name).samples
+    genuine, substitute = load_manifest(data.name), load_manifest(data.substitute)
+    assert [factor.name for factor in genuine.factors] == [factor.name for factor in substitute.factors]
+    assert genuine.samples == substitute.samples
+    if data.substitute == "shapes3d-procedural":  # others are rendered first; their tests compare what was rendered
+        opened = setsup.load(data.substitute)
+        assert [factor.name for factor in genuine.factors] == list(opened.factors.names)
+        assert len(opened) == genuine.samples
 
 
 @pytest.mark.parametrize("counts", [{"steps": -1}, {"seeds": 0}, {"checkpoint_every": 0}])

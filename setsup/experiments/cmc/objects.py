@@ -55,7 +55,10 @@ def cut_objects(
     missing = [name for name in ("image", "instances") if name not in rooms.modalities]
     if missing:
         raise DataError(f"{rooms.name} has no {', '.join(missing)}: render it by `setsup render room` with them")
-    found: tuple[list[Any], list[str], list[int], list[int]] = ([], [], [], [])
+    images: list[Any] = []
+    shapes: list[str] = []
+    numbers: list[int] = []
+    counts: list[int] = []
     room = rooms.factors.codes("room") if "room" in rooms.factors else np.zeros(len(rooms), int)
     for start in range(0, len(rooms), _BATCH):
         rows = np.arange(start, min(start + _BATCH, len(rooms)))
@@ -65,12 +68,13 @@ def cut_objects(
             for number, box, count in _boxes(instances):
                 match = _SHAPE.fullmatch(names.get(number, ""))
                 if match is not None and count >= least:
-                    one = (_cut(image[..., :3], box, size), match[1], int(room[row]), count)
-                    for values, value in zip(found, one, strict=True):
-                        values.append(value)
-    if not found[0]:
+                    images.append(_cut(image[..., :3], box, size))
+                    shapes.append(match[1])
+                    numbers.append(int(room[row]))
+                    counts.append(count)
+    if not images:
         raise DataError(f"{rooms.name} shows no object of {least} pixels: render larger images of rooms with objects")
-    return np.stack(found[0]), *found[1:]
+    return np.stack(images), shapes, numbers, counts
 
 
 def write_objects(rooms: Path | str, path: Path | str, size: int = 32, least: int = 120) -> int:
