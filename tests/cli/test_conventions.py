@@ -72,7 +72,7 @@ def at_terminal(words: list[str], folder: Path, **environment: str) -> str:
         (["shard"], ["--out -o URL"]),
         (["index"], ["--out -o FOLDER|URL"]),
         (["embed"], ["--out -o FOLDER", "--rows -n N"]),
-        (["report"], ["--out -o FILE.png"]),
+        (["report"], ["--out -o FILE"]),
         (["report", "factors"], ["--out -o FILE.png", "--rows -n N"]),
         (["report", "orbits"], ["--out -o FILE.png", "--rows -n N"]),
         (["train"], ["--out -o FOLDER", "--seed --seeds N ..."]),

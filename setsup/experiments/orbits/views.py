@@ -112,7 +112,7 @@ def _video() -> Iterator[_Kind]:
     data = Data("video-orbits", options=(("size", (96, 96)),), modalities=_IMAGE)
     full = _Kind(
         name="orbits/video",
-        shows="labelled faces against accuracy, on videos of yours",
+        shows="labelled faces against accuracy, videos of yours",
         data=data,
         tests={"people": data},
         orbit=("track",),

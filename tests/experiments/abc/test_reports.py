@@ -179,12 +179,19 @@ class TestTheReportsOfABC:
         report = reports()[name]
         labels, keys = [row.label for row in report.rows], [column.key for column in report.columns]
         assert len(set(labels)) == len(labels)
-        for row in report.rows:
-            assert set(report.evaluations) <= presets()[row.preset].evaluations.keys()
+        own = [set(report.evaluations) & presets()[row.preset].evaluations.keys() for row in report.rows]
+        assert all(own)  # rows of other data may have other measures
+        assert set().union(*own) == set(report.evaluations)
         for said in report.references.values():
             assert {label for label, _ in said} <= set(labels)
             assert {key for _, key in said} <= set(keys)
-        papers = {"abc": "2103.03240", "orbits": "1703.04775", "pixels": "2512.04970"}
+        papers = {
+            "abc": "2103.03240",
+            "dcodr": "2203.11284",
+            "orbits": "1703.04775",
+            "cmc": "1906.05849",
+            "pixels": "2512.04970",
+        }
         assert papers[name.partition("/")[0]] in report.source
         found = report_on(report)
         assert set(found.commands) == set(labels)
@@ -204,7 +211,9 @@ class TestTheReportsOfABC:
 
     def test_every_figure_with_a_preset_has_one(self) -> None:
         shown = {row.preset for report in reports().values() for row in report.rows}
-        assert {name for name, preset in presets().items() if preset.evaluations} == shown
+        # table 5 has no column of Edges2Shoes; what LORD's first stage takes is measured all the same
+        lacking = {"dcodr/edges2shoes-lord-latent"}
+        assert {name for name, preset in presets().items() if preset.evaluations} == shown | lacking
 
     def test_a_baseline_of_which_nothing_is_said_has_values_and_no_verdict(self) -> None:
         report = find_report("abc/augmentation")
