@@ -30,6 +30,7 @@ __all__ = [
     "check_memory",
     "check_number",
     "check_path",
+    "check_rates",
     "check_string",
     "check_strings",
     "is_integer",
@@ -71,6 +72,12 @@ def check_number(
         ends += [f"to {high:g}"] if high < math.inf else ["on"] if low > -math.inf else []
         raise error(f"{what} must be a {' '.join(['finite number', *ends])}, not {_shown(value)}")
     return found
+
+
+def check_rates(**rates: float) -> None:
+    """Check learning rates, by the names of their settings: finite numbers above 0."""
+    for name, rate in rates.items():
+        check_number(rate, f"{name}, a learning rate,", SetsupError, positive=True)
 
 
 def check_choice(value: Any, choices: Sequence[str], what: str, error: Error) -> str:

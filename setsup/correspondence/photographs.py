@@ -32,6 +32,7 @@ from setsup.files.expand_user import expanded
 __all__ = ["Photographs", "open_photographs"]
 
 _HOMOGRAPHY = re.compile(r"H_1_(\d+)(\.txt)?")
+_VIEW = re.compile(r"[1-9]\d*")
 _FIRST = 1  # number of the view whose pixels the homographies start from
 
 
@@ -77,10 +78,13 @@ class Photographs(ImageTable):
         Raises
         ------
         DataError
-            When the rows are of two scenes.
+            When there are not two rows, or they are of two scenes.
 
         """
-        one, two = (int(row) for row in rows)
+        check_arguments(Photographs.pixel_pairs, locals(), DataError)
+        if len(rows) != 2:
+            raise DataError(f"pixels are paired between two rows of {self.name}, not {len(rows)}: give [row, other]")
+        one, two = map(int, rows)
         if self.factors.codes("scene", [one])[0] != self.factors.codes("scene", [two])[0]:
             raise DataError(f"rows {one} and {two} of {self.name} show different scenes: draw them by PixelPairSampler")
         matrix = self._to_view[two] @ np.linalg.inv(self._to_view[one])
@@ -110,7 +114,7 @@ def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        When there are no homographies, one is damaged or singular, or its image is missing.
+        When there are no homographies, one is damaged, singular, missing or there twice, or its image is missing.
 
     References
     ----------
@@ -135,11 +139,7 @@ def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) ->
     folder, size = expanded(folder), check_size(size)
     files, scenes, views, matrices = [], [], [], []
     for scene in _scenes(folder):
-        known = {_FIRST: np.eye(3)} | {
-            int(found[1]): _read(path)
-            for path in scene.iterdir()
-            if (found := _HOMOGRAPHY.fullmatch(path.name)) and int(found[1]) != _FIRST
-        }
+        known = {_FIRST: np.eye(3)} | {view: _read(path) for view, path in _homographies(scene).items()}
         for view, matrix in sorted(known.items()):
             files.append(str(_image(scene, view).relative_to(folder)))
             scenes.append(scene.name)
@@ -164,6 +164,28 @@ def _scenes(folder: Path) -> list[Path]:
         raise DataError(f"{folder} is no folder: give one with photographs and homographies")
     within = sorted({path.parent for path in folder.glob("*/H_1_[0-9]*")})
     return within or sorted({path.parent for path in folder.glob("H_1_[0-9]*")})
+
+
+def _homographies(scene: Path) -> dict[int, Path]:
+    """The file of each view but the first, one for every image."""
+    found: dict[int, Path] = {}
+    for path in sorted(scene.iterdir()):
+        match = _HOMOGRAPHY.fullmatch(path.name)
+        if match is None or (view := int(match[1])) == _FIRST:
+            continue
+        if view in found:
+            raise DataError(
+                f"{scene} has two homographies of view {view}, {found[view].name} and {path.name}: keep one"
+            )
+        found[view] = path
+    for path in scene.iterdir():
+        view_of = _VIEW.fullmatch(path.stem)
+        if view_of and path.name.lower().endswith(KNOWN_ENDINGS) and int(path.stem) not in {_FIRST, *found}:
+            raise DataError(
+                f"{scene} lacks the homography of view {path.stem}, H_1_{path.stem}, of which there is an image: add "
+                f"it, or remove {path.name}"
+            )
+    return found
 
 
 def _image(scene: Path, view: int) -> Path:

@@ -7,13 +7,13 @@ References
 
 """
 
-import math
 from typing import Any, Literal
 
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
+from setsup.checks import check_rates
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.correspondence_loss import augmentation_loss, correspondence_loss, double_augmentation_loss
@@ -95,8 +95,7 @@ class ABC(LightningModule):
             raise SetsupError(
                 f"the rate is halved every so many steps, 1 or more, or never (None), not {halve_every!r}"
             )
-        if not (math.isfinite(rate) and rate >= 0):
-            raise SetsupError(f"the learning rate is a number from 0 on, not {rate!r}")
+        check_rates(rate=rate)
         self.encoder = encoder
         self.similarity, self.temperature = similarity, temperature
         self.objective, self.neighbours = objective, neighbours

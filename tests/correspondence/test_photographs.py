@@ -77,6 +77,11 @@ def test_rows_of_selections_are_renumbered_and_scenes_must_agree(folder: Path) -
     assert found.points2.tolist() == photographs.pixel_pairs([first, first + 1], [[5, 6]]).points2.tolist()
     with pytest.raises(DataError, match=r"rows 0 and 2 of planes show different scenes"):
         photographs.pixel_pairs([0, 2])
+    for rows in ([0], [0, 1, 1], []):
+        with pytest.raises(DataError, match=rf"^pixels are paired between two rows of planes, not {len(rows)}"):
+            photographs.pixel_pairs(rows)
+    with pytest.raises(DataError, match=r"^rows of Photographs.pixel_pairs must be a list of integers, not \[0.5, 1\]"):
+        photographs.pixel_pairs([0.5, 1])
 
 
 def test_one_scene_needs_no_folder_of_its_own(folder: Path) -> None:
@@ -128,6 +133,9 @@ def broken(name: str, text: str | bytes | None):
         (broken("1.ppm", None), r"lacks the image of view 1"),
         (broken("2.png", "x"), r"has 2 images of view 2"),
         (broken("2.ppm", "x"), r"2\.ppm"),
+        (broken("H_1_2.txt", "1 0 0\n0 1 0\n0 0 1"), r"has two homographies of view 2, H_1_2 and H_1_2\.txt: keep one"),
+        (broken("H_1_02", "1 0 0\n0 1 0\n0 0 1"), r"has two homographies of view 2, H_1_02 and H_1_2: keep one"),
+        (broken("3.JPG", "x"), r"lacks the homography of view 3, H_1_3, of which there is an image: .* remove 3\.JPG"),
     ],
 )
 def test_what_is_damaged_is_named(change, words: str, tmp_path: Path) -> None:

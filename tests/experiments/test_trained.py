@@ -185,7 +185,7 @@ def test_a_trained_method_has_the_weights_of_the_run_and_no_dropout(tmp_path: Pa
 
 @pytest.mark.long("trainings")
 def test_the_untrained_method_is_where_training_began(tmp_path: Path) -> None:
-    still = replace(SHORT, method=Tiny(rate=0.0))
+    still = replace(SHORT, method=Tiny(rate=1e-30))
     unmoved = load_trained(train(still, tmp_path / "still", seed=3, config=HERE), device="cpu")
     moved = load_trained(train(SHORT, tmp_path / "moved", seed=3, config=HERE), device="cpu")
     assert not moved.untrained.training

@@ -135,7 +135,7 @@ def test_images_that_the_objective_does_not_take(objective: Any, shape: tuple[in
             ({"halve_every": value}, "the rate is halved every so many steps, 1 or more")
             for value in (0, -3, 2.5, True)
         ),
-        *(({"rate": value}, "the learning rate is a number from 0 on") for value in (-1.0, math.nan, math.inf)),
+        *(({"rate": value}, "rate, a learning rate, must be a fin") for value in (-1.0, 0.0, math.nan, math.inf)),
     ],
 )
 def test_arguments_that_there_are_not(options: dict[str, Any], sentence: str) -> None:
@@ -145,7 +145,7 @@ def test_arguments_that_there_are_not(options: dict[str, Any], sentence: str) ->
 
 
 def test_a_function_is_a_similarity_and_a_rate_may_be_halved_at_every_step() -> None:
-    method = ABC(encoder(), similarity=torch.cdist, halve_every=1, rate=0.0, neighbours="first", temperature=1e-30)
+    method = ABC(encoder(), similarity=torch.cdist, halve_every=1, rate=1e-30, neighbours="first", temperature=1e-30)
     assert method.configure_optimizers()["lr_scheduler"]["scheduler"].step_size == 1
 
 

@@ -217,3 +217,30 @@ def test_what_is_no_number_is_not_passed_over(view: int, norm: str) -> None:
     partner = torch.arange(4).expand(3, -1)
     assert between_loss(*views, partner, norm=norm).isnan()  # type: ignore[arg-type]
     assert within_loss(*views, partner, partner > 1, norm=norm).isnan()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_what_does_not_count_may_be_nan(norm: str) -> None:
+    """Values and gradients are those of any other features there."""
+    first, second, partner, positive, valid = (torch.from_numpy(one) for one in drawn(5))
+    valid[:, 1] = False
+    partner[partner == 0] = 1
+    partner[:, 1] = 0  # what view 2 has there is asked for only where nothing counts
+
+    def found(filling: float) -> tuple[list[float], list[torch.Tensor]]:
+        views = [first.clone(), second.clone()]
+        views[0].masked_fill_(~valid[:, None], filling)
+        views[1][:, :, 0] = filling
+        views = [view.requires_grad_() for view in views]
+        losses = [
+            within_loss(*views, partner, positive, valid, norm=norm, balance=one) for one in ("pooled", "per_part")
+        ]
+        losses.append(between_loss(*views, partner, valid, norm=norm))
+        sum(losses).backward()
+        return [loss.item() for loss in losses], [view.grad for view in views]
+
+    values, gradients = found(0.3)
+    again, others = found(torch.nan)
+    assert again == values
+    for one, other in zip(gradients, others, strict=True):
+        torch.testing.assert_close(other, one)

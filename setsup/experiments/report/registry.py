@@ -4,7 +4,7 @@ Another package offers reports as ``REPORTS`` in the module with its ``PRESETS``
 A preset without a report gets one of all values of its evaluations.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from setsup.experiments.registry import (
 from setsup.experiments.report import Report, Row
 from setsup.experiments.report.fill import fill
 from setsup.experiments.report.filled import FilledReport
-from setsup.experiments.report.results import read_results
+from setsup.experiments.report.results import OpenedRun, open_runs, select_results
 
 __all__ = ["find_report", "measured_reports", "report_on", "reports"]
 
@@ -109,9 +109,8 @@ def report_on(report: Report, folders: Iterable[Path | str] = ()) -> FilledRepor
 
     """
     check_arguments(report_on, locals(), DataError)
-    known = {row.preset: find_preset(row.preset) for row in report.rows}
-    results, notes = read_results(known, report.evaluations, map(Path, folders))
-    return fill(report, results, {name: preset.seeds for name, preset in known.items()}, notes)
+    known = _presets_of(report)
+    return _fill_from(report, known, open_runs(map(Path, folders), known))
 
 
 def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
@@ -141,9 +140,22 @@ def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
 
     """
     check_arguments(measured_reports, locals(), DataError)
-    places = list(map(Path, folders))
-    filled = (report_on(report, places) for report in reports().values())
+    listed = reports()
+    known = {name: _presets_of(report) for name, report in listed.items()}
+    runs = open_runs(map(Path, folders), {name: one for some in known.values() for name, one in some.items()})
+    filled = (_fill_from(report, known[name], runs) for name, report in listed.items())
     return [one for one in filled if one.measured]
+
+
+def _presets_of(report: Report) -> dict[str, Preset]:
+    """By the names in the rows of a report."""
+    return {row.preset: find_preset(row.preset) for row in report.rows}
+
+
+def _fill_from(report: Report, presets: Mapping[str, Preset], runs: Iterable[OpenedRun]) -> FilledReport:
+    """The report with what was measured of some of the runs."""
+    results, notes = select_results(presets, report.evaluations, runs)
+    return fill(report, results, {name: preset.seeds for name, preset in presets.items()}, notes)
 
 
 def _name_presets(report: Report, module: object, path: Path) -> Report:

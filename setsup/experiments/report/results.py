@@ -3,6 +3,8 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -16,35 +18,54 @@ from setsup.experiments.runs.run_folder import open_run
 from setsup.experiments.settings import describe, difference, fill_defaults
 from setsup.files.disk import need_regular
 
-__all__ = ["read_results"]
+__all__ = ["OpenedRun", "open_runs", "select_results"]
 
 
-def read_results(
-    presets: Mapping[str, Preset], evaluations: Sequence[str], folders: Iterable[Path]
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run folder, the name of its preset, and the run in it, or why it cannot be opened."""
+
+    folder: Path
+    name: str
+    run: Run | SetsupError
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """Of all evaluations of the run, read once for all reports."""
+        return {} if isinstance(self.run, SetsupError) else self.run.results()
+
+
+def open_runs(folders: Iterable[Path], presets: Mapping[str, Preset]) -> list[OpenedRun]:
+    """Open all runs in some folders; presets of files are not known by name, and are given."""
+    own = {preset.name: preset for preset in presets.values()}
+    found = []
+    for folder in _run_folders(folders):
+        name = ""
+        try:
+            name = _name_of(folder)
+            found.append(OpenedRun(folder, name, open_run(folder, own.get(name))))
+        except SetsupError as error:
+            found.append(OpenedRun(folder, name, error))
+    return found
+
+
+def select_results(
+    presets: Mapping[str, Preset], evaluations: Sequence[str], runs: Iterable[OpenedRun]
 ) -> tuple[list[Result], list[str]]:
-    """Read results of runs, and notes on runs that were left out.
+    """Select the results of a report from runs, with notes on runs that were left out.
 
     A run belongs to every preset that trains the same, or else to the preset of its name.
     """
     results, notes = [], []
-    own = {preset.name: preset for preset in presets.values()}
-    for folder in _run_folders(folders):
+    own = {preset.name for preset in presets.values()}
+    for opened in runs:
+        folder, run = opened.folder, opened.run
+        if isinstance(run, SetsupError):
+            if isinstance(run, DataError) or opened.name in own:  # others are of presets that are not known here
+                notes.append(f"{folder} is left out: {run}")
+            continue
         try:
-            name = _name_of(folder)
-            try:
-                run = open_run(folder, own.get(name))
-            except DataError:
-                raise
-            except SetsupError:
-                if name in own:
-                    raise
-                continue  # of a preset that is not known here
-            shrunk = run.preset.shrunk
-            same = {
-                called: preset
-                for called, preset in presets.items()
-                if not run.difference(smoke(preset) if shrunk else preset)
-            }
+            same = {called: preset for called, preset in presets.items() if _trains_the_same(run, preset)}
             named = {called: preset for called, preset in presets.items() if preset.name == run.preset.name}
             if (same or named) and run.file_changed:
                 notes.append(
@@ -52,10 +73,17 @@ def read_results(
                     "may have been by another method"
                 )
             for called, preset in (same or named).items():
-                results.append(_result(run, called, preset, evaluations))
+                results.append(_result(run, opened.results, called, preset, evaluations))
         except SetsupError as error:
             notes.append(f"{folder} is left out: {error}")
     return results, notes
+
+
+def _trains_the_same(run: Run, preset: Preset) -> bool:
+    """Whether a run is one of a preset; what most others differ in is compared first, since all of it takes long."""
+    preset, own = smoke(preset) if run.preset.shrunk else preset, run.preset
+    quick = [(one.steps, type(one.method), one.data and one.data.name) for one in (preset, own)]
+    return quick[0] == quick[1] and not run.difference(preset)
 
 
 def _run_folders(folders: Iterable[Path]) -> Iterator[Path]:
@@ -76,8 +104,8 @@ def _name_of(folder: Path) -> str:
         return ""  # opening the run says what is wrong with it
 
 
-def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -> Result:
-    measured = {name: _entry(run, name, entry) for name, entry in run.results().items() if name in evaluations}
+def _result(run: Run, entries: Mapping[str, Any], called: str, preset: Preset, evaluations: Sequence[str]) -> Result:
+    measured = {name: _entry(run, name, entry) for name, entry in entries.items() if name in evaluations}
     values: dict[str, float] = {}
     curves: dict[str, tuple[list[float], list[float]]] = {}
     pictures: list[Path] = []

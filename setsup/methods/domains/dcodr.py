@@ -16,6 +16,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 from torch.nn import functional
 
+from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.domains.losses import NegativeSource, ShortDomains, domain_contrast_loss
@@ -116,9 +117,8 @@ class DCoDR(LightningModule):
                 "a generator is trained by a distance of images, with a weight above 0: pass distance=, such as "
                 f"PerceptualDistance(), and reconstruction= other than {reconstruction}, or no generator"
             )
-        rates = {"rate": rate, "generator_rate": generator_rate, "style_rate": style_rate, "decay": decay}
-        if odd := next((name for name, one in rates.items() if not 0 <= one < math.inf), None):
-            raise SetsupError(f"{odd} is a number from 0 on, not {rates[odd]!r}")
+        check_rates(rate=rate, generator_rate=generator_rate, style_rate=style_rate)
+        check_number(decay, "decay, a factor of rates,", SetsupError, 0)
         if decay_every is not None and decay_every < 1:
             raise SetsupError(f"rates decay every 1 step or more, or never (None), not every {decay_every}")
         self.encoder, self.domains, self.head = encoder, domains, head

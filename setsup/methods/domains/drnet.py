@@ -14,6 +14,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor
 from torch.nn import functional
 
+from setsup.checks import check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.groups import GroupCodes
@@ -84,6 +85,11 @@ class DRNET(LightningModule):
     betas : (float, float)
         Of Adam.
 
+    Raises
+    ------
+    SetsupError
+        When the rate is not above 0.
+
     """
 
     def __init__(
@@ -100,6 +106,7 @@ class DRNET(LightningModule):
         betas: tuple[float, float] = (0.5, 0.999),
     ) -> None:
         super().__init__()
+        check_rates(rate=rate)
         self.automatic_optimization = False
         self.content, self.pose, self.decoder, self.discriminator = content, pose, decoder, discriminator
         self.domains, self.similarity, self.adversarial = domains, similarity, adversarial

@@ -16,6 +16,7 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
+from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.groups import GroupCodes
@@ -71,6 +72,11 @@ class LORD(LightningModule):
     last_rate : float
         Learning rate of both at the end, along half a cosine.
 
+    Raises
+    ------
+    SetsupError
+        When a rate is not above 0, or the last one below 0.
+
     """
 
     def __init__(
@@ -89,6 +95,7 @@ class LORD(LightningModule):
         last_rate: float = 1e-5,
     ) -> None:
         super().__init__()
+        _check_rates(last_rate, rate=rate, latent_rate=latent_rate)
         self.generator, self.classes, self.domains, self.distance = generator, classes, domains, distance
         self.codes = RowCodes(rows, content, rate=latent_rate, betas=_BETAS, initial=_uniform(content))
         self.noise, self.penalty = noise, penalty
@@ -183,6 +190,11 @@ class AmortisedLORD(LightningModule):
     pretrained : callable, optional
         Called by :meth:`load_initial`, to give the encoders weights.
 
+    Raises
+    ------
+    SetsupError
+        When the rate is not above 0, or the last one below 0.
+
     """
 
     def __init__(
@@ -202,6 +214,7 @@ class AmortisedLORD(LightningModule):
         pretrained: Callable[["AmortisedLORD"], None] | None = None,
     ) -> None:
         super().__init__()
+        _check_rates(last_rate, rate=rate)
         self.content, self.style, self.generator, self.distance = content, style, generator, distance
         self.classes, self.domains = classes.requires_grad_(False), domains
         self.targets = RowState(rows, dimensions, seen=True)
@@ -286,6 +299,12 @@ def load_encoders(source: str | Path) -> Callable[[AmortisedLORD], None]:
             encoder.load_moco(weights, source)
 
     return load
+
+
+def _check_rates(last: float, **rates: float) -> None:
+    """Check first learning rates, and that at the end, which may be 0."""
+    check_rates(**rates)
+    check_number(last, "last_rate, a learning rate,", SetsupError, 0)
 
 
 def _classes(domains: GroupCodes, batch: Batch) -> tuple[Tensor, Tensor]:

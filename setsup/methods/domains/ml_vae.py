@@ -15,6 +15,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor
 from torch.nn import functional
 
+from setsup.checks import check_rates
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.groups import GroupCodes
@@ -145,6 +146,7 @@ class MLVAE(LightningModule):
             raise SetsupError(f"the likelihood is one of {', '.join(get_args(Likelihood))}, not {likelihood!r}")
         if samples not in get_args(GroupSamples):
             raise SetsupError(f"samples of groups are one for each image or group, not {samples!r}")
+        check_rates(rate=rate)
         if decoder.parts != (2 if likelihood == "gaussian" else 1):
             raise SetsupError(
                 f"a decoder of {decoder.parts} maps does not fit the likelihood {likelihood!r}: gaussian takes 2, "

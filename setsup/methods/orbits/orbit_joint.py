@@ -18,7 +18,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 from torch.nn import functional
 
-from setsup.checks import check_number
+from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.groups import GroupCodes
@@ -116,7 +116,7 @@ class OrbitJoint(LightningModule):
                 "--method.objective exemplar or rectification"
             )
         check_number(margin, "the margin of triplets", SetsupError, 0)
-        check_number(rate, "the learning rate", SetsupError, positive=True)
+        check_rates(rate=rate)
         self.objective, self.margin, self.normalise = objective, margin, normalise
         self.negatives: Negatives = negatives
         self.weights, self.scale, self.rate = weights, scale, rate

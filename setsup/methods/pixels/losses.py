@@ -118,7 +118,10 @@ def within_loss(
     if balance not in get_args(Balance):
         raise SetsupError(f"the balance of the parts is one of {', '.join(get_args(Balance))}, not {balance!r}")
     counted = _check_pixels(first, second, partner, positive, valid)
-    distances = pixel_distances(first, _moved(second, partner), norm)
+    moved = _moved(second, partner)
+    if valid is not None:  # NaN of a pixel that does not count would be in the gradient of those that do
+        first, moved = (features.masked_fill(~counted[:, None], 0) for features in (first, moved))
+    distances = pixel_distances(first, moved, norm)
     terms = distances.square() + torch.where(positive, distances, -distances)
     if balance == "pooled":
         return (_mean(terms, counted) + (~positive).float().mean(1) / 4).mean()
@@ -162,10 +165,14 @@ def between_loss(
     _check_norm(norm)
     counted = _check_pixels(first, second, partner, partner, valid)
     pairs, channels, _ = first.shape
+    moved = _moved(second, partner)
+    if valid is not None:  # a weight of 0 times NaN would be NaN
+        first = first.masked_fill(~counted[:, None], 0)
+        moved = moved.masked_fill(~counted.any(0), 0)
     if pairs < 2:
         return first.sum() * 0
     # (p, n, D) float: cdist has neither halves nor bfloat16
-    one, two = (features.permute(2, 0, 1).float() for features in (first, _moved(second, partner)))
+    one, two = (features.permute(2, 0, 1).float() for features in (first, moved))
     apart = torch.cdist(one, two, _ORDERS[norm], compute_mode="donot_use_mm_for_euclid_dist")
     distances = {"inf": apart, "l1": apart / channels, "l2": apart.square() / channels}[norm] / 2
     terms = (distances - 0.5).square()  # (p, a, b)

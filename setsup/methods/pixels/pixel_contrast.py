@@ -13,7 +13,7 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
-from setsup.checks import check_number
+from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.networks.images import unit_range
@@ -65,7 +65,7 @@ class PixelContrast(LightningModule):
         super().__init__()
         if not 0 <= within <= 1:
             raise SetsupError(f"the weight λ of the loss within pairs lies in [0, 1], not at {within}")
-        check_number(rate, "the learning rate", SetsupError, positive=True)
+        check_rates(rate=rate)
         check_number(warmup, "warmup, a share of the steps,", SetsupError, 0, 1)
         check_number(weight_decay, "the weight decay", SetsupError, 0)
         # the memory layout of a loader's images

@@ -19,15 +19,15 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
 from setsup.experiments import Measured, Run, find_preset, presets, smoke  # noqa: E402
-from setsup.experiments.report import Claim, Column, Report, Row, Spread  # noqa: E402
+from setsup.experiments.report import Claim, Column, Report, Row, Spread, registry, results  # noqa: E402  # noqa: E402
 from setsup.experiments.report.cells import table_rows  # noqa: E402
 from setsup.experiments.report.fill import Result, fill  # noqa: E402
 from setsup.experiments.report.filled import FilledReport, Line  # noqa: E402
 from setsup.experiments.report.page import report_page  # noqa: E402
 from setsup.experiments.report.picture import draw_report  # noqa: E402
-from setsup.experiments.report.registry import find_report, report_on, reports  # noqa: E402
+from setsup.experiments.report.registry import find_report, measured_reports, report_on, reports  # noqa: E402
 from setsup.experiments.report.report import reference_words  # noqa: E402
-from setsup.experiments.runs.run_folder import begin  # noqa: E402
+from setsup.experiments.runs.run_folder import begin, open_run  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
 
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
@@ -538,3 +538,35 @@ def test_a_claim_sees_only_what_was_run() -> None:
     (verdict,) = fill(report, runs, {}).verdicts
     assert (verdict.holds, verdict.found, verdict.on) == (None, "never enough", "")
     assert seen == [{"a": {"x": Spread(1.0, None, 1)}}, {}]
+
+
+def test_all_reports_open_and_read_each_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in (0, 1):
+        run = trained(tmp_path / f"abc-{seed}", "abc/fig4a", seed)
+        measured(run, "information", nats(0.04, 1.5, 1.4, 0.01, 0.02, 0.03))
+    in_two = trained(tmp_path / "in-two", "orbits/mnist-oj-small")
+    measured(in_two, "oneshot", Measured({"any member": 0.25}))
+    trained(tmp_path / "broken", "abc/fig4a").checkpoint.write_bytes(b"")
+    (tmp_path / "unknown").mkdir()
+    about = json.loads((in_two.folder / "run.json").read_text()) | {"preset": "elsewhere/other"}
+    (tmp_path / "unknown" / "run.json").write_text(json.dumps(about))
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "run.json").write_text("{}")
+    some = {name: reports()[name] for name in ("abc/fig4a", "abc/fig4b", "orbits/mnist-small", "orbits/compared-small")}
+    monkeypatch.setattr(registry, "reports", lambda: some)
+    expected = [found for report in some.values() if (found := report_on(report, [tmp_path])).measured]
+    opened: list[str] = []
+    read: list[str] = []
+
+    def counted(folder: Path, preset: Any = None) -> Run:
+        opened.append(folder.name)
+        return open_run(folder, preset)
+
+    whole = Run.results
+    monkeypatch.setattr(results, "open_run", counted)
+    monkeypatch.setattr(Run, "results", lambda run: (read.append(run.folder.name), whole(run))[1])
+    found = measured_reports([tmp_path])
+    assert [one.to_dict() for one in found] == [one.to_dict() for one in expected]
+    assert len([one for one in found if any("in-two" in folder for line in one.lines for folder in line.folders)]) == 2
+    assert sorted(opened) == ["abc-0", "abc-1", "broken", "damaged", "in-two", "unknown"]
+    assert sorted(read) == ["abc-0", "abc-1", "broken", "in-two"]
