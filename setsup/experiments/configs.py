@@ -3,7 +3,8 @@
 Any frozen dataclass with the one method ``build`` will do.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from setsup.errors import SetsupError, brief
 from setsup.random import stream_key
@@ -24,8 +25,11 @@ __all__ = [
     "build_eval_transform",
     "build_method",
     "build_transform",
+    "fit_image",
     "fit_to_batch",
 ]
+
+Fitted = TypeVar("Fitted")
 
 
 class SamplerConfig(Protocol):
@@ -70,6 +74,22 @@ def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
             "dataclasses.replace does"
         )
     return found
+
+
+def fit_image(config: Fitted, batch: "Batch") -> Fitted:
+    """Settings whose ``image`` is (channels, height, width) of a batch's images; SetsupError where another is set."""
+    settings: Any = config
+    channels, height, width = map(int, batch["image"].shape[-3:])
+    if settings.image is None:
+        found: Fitted = replace(settings, image=(channels, height, width))
+        return found
+    if tuple(settings.image) != (channels, height, width):
+        set_to = " × ".join(map(str, settings.image))
+        raise SetsupError(
+            f"the setting image is {set_to}, but images of the first draw are {channels} × {height} × {width} "
+            "(channels × height × width): leave it out, so that it is taken from the data, or resize the images"
+        )
+    return config
 
 
 class Augmentation(Protocol):

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from setsup.experiments.configs import fit_image
+
 if TYPE_CHECKING:
     import torch
 
@@ -19,14 +21,6 @@ _IMAGE = (3, 64, 64)
 
 _SMOKE = (16, 16, 32, 32)
 """Channels of networks that are only tried."""
-
-
-def _fitted(settings: Any, batch: "Batch") -> Any:
-    """The same for images of the size of a batch's, unless a size is set."""
-    if settings.image is not None:
-        return settings
-    channels, height, width = map(int, batch["image"].shape[-3:])
-    return replace(settings, image=(channels, height, width))
 
 
 def _distance(perceptual: str, vgg_weights: str) -> "torch.nn.Module":
@@ -78,9 +72,8 @@ class LORDSettings:
     last_rate: float = 1e-5
 
     def fit_to(self, batch: "Batch") -> "LORDSettings":
-        """The same for images of the size of a batch's, unless a size is set."""
-        found: LORDSettings = _fitted(self, batch)
-        return found
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
 
     def shrunk(self) -> "LORDSettings":
         """A narrow generator, and no VGG16."""
@@ -155,9 +148,8 @@ class AmortisedLORDSettings:
     last_rate: float = 1e-5
 
     def fit_to(self, batch: "Batch") -> "AmortisedLORDSettings":
-        """The same for images of the size of a batch's, unless a size is set."""
-        found: AmortisedLORDSettings = _fitted(self, batch)
-        return found
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
 
     def shrunk(self) -> "AmortisedLORDSettings":
         """A narrow generator, small encoders, and no VGG16."""
@@ -241,9 +233,8 @@ class DRNETSettings:
     betas: tuple[float, float] = (0.5, 0.999)
 
     def fit_to(self, batch: "Batch") -> "DRNETSettings":
-        """The same for images of the size of a batch's, unless a size is set."""
-        found: DRNETSettings = _fitted(self, batch)
-        return found
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
 
     def shrunk(self) -> "DRNETSettings":
         """Narrow networks."""
@@ -318,9 +309,8 @@ class MLVAESettings:
     rate: float = 1e-3
 
     def fit_to(self, batch: "Batch") -> "MLVAESettings":
-        """The same for images of the size of a batch's, unless a size is set."""
-        found: MLVAESettings = _fitted(self, batch)
-        return found
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "MLVAE":
         """Build the method of a run."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from setsup.experiments.configs import fit_image
 from setsup.samplers import DomainSampler
 
 if TYPE_CHECKING:
@@ -139,11 +140,8 @@ class DCoDRSettings:
     decay_every: int | None = None
 
     def fit_to(self, batch: "Batch") -> "DCoDRSettings":
-        """The same for images of the size of a batch's, unless a size is set."""
-        if self.image is not None:
-            return self
-        channels, height, width = map(int, batch["image"].shape[-3:])
-        return replace(self, image=(channels, height, width))
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "DCoDR":
         """Build the method of a run; weights are torch's own initial ones, and transformers' of the ResNet."""

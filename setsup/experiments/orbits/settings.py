@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from setsup.experiments.configs import fit_image
 from setsup.samplers import OrbitSampler
 
 if TYPE_CHECKING:
@@ -147,11 +148,8 @@ class OrbitJointSettings:
     rate: float = 1e-3
 
     def fit_to(self, batch: "Batch") -> "OrbitJointSettings":
-        """The same for images of the size of a batch's, unless a size is set."""
-        if self.image is not None:
-            return self
-        channels, height, width = map(int, batch["image"].shape[-3:])
-        return replace(self, image=(channels, height, width))
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "OrbitJoint":
         """Build the method of a run; weights are torch's own initial ones."""

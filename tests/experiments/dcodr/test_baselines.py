@@ -135,8 +135,12 @@ def test_the_images_of_the_data_are_the_size_of_the_networks(preset: Preset) -> 
     assert preset.method is not None
     batch = {"image": torch.zeros(2, 3, 1, 32, 48)}
     assert preset.method.fit_to(batch).image == (1, 32, 48)  # type: ignore[attr-defined]
-    fixed = replace(preset.method, image=(3, 64, 64))  # type: ignore[type-var]
+    fixed = replace(preset.method, image=(1, 32, 48))  # type: ignore[type-var]
     assert fixed.fit_to(batch) == fixed  # type: ignore[attr-defined]
+    with pytest.raises(
+        SetsupError, match=r"^the setting image is 3 × 64 × 64, but images of the first draw are 1 × 32 × 48"
+    ):
+        replace(preset.method, image=(3, 64, 64)).fit_to(batch)  # type: ignore[attr-defined, type-var]
 
 
 def count(method: Any) -> int:
