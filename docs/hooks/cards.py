@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import gallery
+import pictures
 
 from setsup.files import (
     Manifest,
@@ -87,9 +88,9 @@ def _modalities(manifest: Manifest) -> list[str]:
 
 
 def _picture(manifest: Manifest) -> list[str]:
-    if manifest.files or manifest.samples is None:
-        return [gallery.figure(manifest.name)]
-    return [f"![Rows of {manifest.name}](../pictures/{manifest.name}.png){{ .sheet }}"]
+    if manifest.name in pictures.PICTURES:
+        return [f"![Rows of {manifest.name}](../pictures/{manifest.name}.png){{ .sheet }}"]
+    return [gallery.figure(manifest.name)]
 
 
 def _factors(factors: tuple[ManifestFactor, ...]) -> str:
