@@ -278,6 +278,30 @@ def test_images_that_were_changed_unseen_are_refused(shapes, coordinates) -> Non
 
 
 @pytest.mark.long("large or genuine files")
+class OnDevice(torch.Tensor):
+    """A tensor that is not in the memory of the CPU, as numpy sees it."""
+
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    numpy = __array__
+
+    def cpu(self) -> torch.Tensor:
+        return self.as_subclass(torch.Tensor)
+
+
+@pytest.mark.parametrize("modalities", [("image",), ("image", "instances")])
+def test_batches_may_be_on_a_device(shapes, modalities) -> None:
+    spatial_pairs = SpatialPairs(shapes) if len(modalities) == 1 else SpatialDescriptors(shapes, 4)
+    batch = first_batch(shapes, None, modalities, workers=0)
+    wanted = spatial_pairs(dict(batch))
+    moved = dict(batch) | {"indices": batch["indices"].as_subclass(OnDevice)}
+    moved["factors"] = {name: codes.as_subclass(OnDevice) for name, codes in batch["factors"].items()}
+    found = spatial_pairs(moved)
+    for name in spatial_pairs.names:
+        assert torch.equal(found[name], wanted[name])
+
+
 def test_the_same_batches_whatever_makes_them(shapes) -> None:
     views = SpatialPairs(shapes, size=32)
     here, there = (first_batch(shapes, views, workers=workers) for workers in (0, 1))
