@@ -56,6 +56,20 @@ def test_what_pixels_tell_of_shapes(setsup: Run) -> None:
     assert list(found.json["ideal"]) == ["domain", "wall_hue", "scale"]
 
 
+@pytest.mark.long("probes")
+def test_a_domain_that_is_there_is_read_from_few_rows(setsup: Run) -> None:
+    found = setsup(
+        *SHAPES[:3], "--domain", "wall_hue", "--factors", "floor_hue", "--encoder", "pixels:8", "-n", 240, "--json"
+    )
+    assert found.code == 0, found.err
+    (values,) = found.json["encoders"].values()
+    assert values["accuracy"]["domain"] > 0.8 > 0.4 > values["permuted"]["domain"]
+    lines = setsup(
+        *SHAPES[:3], "--domain", "wall_hue", "--encoder", "pixels:8", "-n", 60, "--factors", "shape"
+    ).out.splitlines()
+    assert any(line.startswith("domain: wall_hue ") for line in lines)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

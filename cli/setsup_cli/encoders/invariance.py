@@ -120,27 +120,27 @@ def run(options: Options) -> int:
     for name, reason in first.left_out.items():
         say_prose(f"left out {name}: {reason}")
     say()
-    _print({label: one for label, one in found.items()}, first.names)
+    _print(found, options.domain)
     return 0
 
 
-def _print(found: "Mapping[str, StudiedInvariance]", names: Sequence[str]) -> None:
+def _print(found: "Mapping[str, StudiedInvariance]", domain: Sequence[str]) -> None:
     """A line for each factor, a column for each code."""
     first = next(iter(found.values()))
     heads = ["ideal", *found, "permuted"]
     rows = [
         [
-            name,
+            f"domain: {', '.join(domain)}" if name == "domain" else name,
             _number(first.ideal[name]),
             *(_number(one.accuracy[name]) for one in found.values()),
             _number(max(one.permuted[name] for one in found.values())),
         ]
-        for name in names
+        for name in first.names
     ]
     show_table(["", *heads], rows, right=heads)
     say_prose(
         "accuracy on rows that were not fitted, R² of continuous factors; of the domain, lower is more invariant; "
-        "permuted: the most that is found of permuted labels in any of these codes"
+        "permuted: what the same network reads of shuffled labels, the largest of these columns"
     )
 
 

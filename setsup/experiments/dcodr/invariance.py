@@ -28,6 +28,8 @@ _DOMAIN = "domain"
 _TEST = 0.2  # share of the rows that is tested
 _PER_LEVEL = 5  # rows of each level, on average, without which a factor is left out by default
 _FEWEST = 40
+_BATCH, _EPOCHS, _PATIENCE = 128, 100, 7  # of the published probes
+_STEPS = 32  # per epoch, on average, below which probes get more epochs: two hundred rows are two steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,10 @@ def study_invariance(
     embedding: str | None = None,
 ) -> StudiedInvariance:
     """Read the domain and other factors from the embedding of a method.
+
+    Probes are those of :func:`setsup.evaluation.deep_probes`. Where an epoch has fewer than 32 steps, of 4,000 rows or
+    fewer, they get as many more epochs, and patience: otherwise they would stop before they fit anything, and every code
+    would look invariant.
 
     Parameters
     ----------
@@ -148,8 +154,17 @@ def _told(
         known = np.flatnonzero(codes[:, at] >= 0)
         shuffled[known, at] = codes[known[_order(trained.seed, at, len(known))], at]
     both = np.concatenate([codes, shuffled], axis=1)
+    more = max(1, _STEPS * _BATCH // np.count_nonzero(~test))
     found = evaluation.deep_probes(
-        embedded[~test], both[~test], embedded[test], both[test], seed=trained.seed, device=trained.device
+        embedded[~test],
+        both[~test],
+        embedded[test],
+        both[test],
+        batch=_BATCH,
+        epochs=more * _EPOCHS,
+        patience=more * _PATIENCE,
+        seed=trained.seed,
+        device=trained.device,
     )
     accuracy = {name: float(found.accuracy[at]) for at, name in enumerate(columns)}
     permuted = {name: float(found.accuracy[count + at]) for at, name in enumerate(columns)}
