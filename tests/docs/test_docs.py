@@ -114,7 +114,8 @@ def needs_files(words: list[str]) -> bool:
     if verb == "train":
         return bool({*presets(), "--config"} & set(rest)) and not {"--smoke", "--help"} & set(rest)
     if verb == "report":
-        return "--encoder" in rest  # minutes of fits
+        runs = [word for word in rest if word.startswith("runs/")] + ["runs"] * ("--all" in rest)
+        return "--encoder" in rest or not all(Path(run).is_dir() for run in runs)  # minutes of fits; runs as below
     if verb in ("eval", "embed", "export") or "--run" in rest:
         return not any(Path(word).is_dir() for word in rest)  # of a run that another line trains
     if any(word.startswith("hf:") for word in rest):

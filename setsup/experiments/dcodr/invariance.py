@@ -70,8 +70,8 @@ def study_invariance(
     """Read the domain and other factors from the embedding of a method.
 
     Probes are those of :func:`setsup.evaluation.deep_probes`. Where an epoch has fewer than 32 steps, of 4,000 rows or
-    fewer, they get as many more epochs, and patience: otherwise they would stop before they fit anything, and every code
-    would look invariant.
+    fewer, they get as many more epochs, and patience: otherwise they would stop before they fit anything, and every
+    code would look invariant.
 
     Parameters
     ----------
