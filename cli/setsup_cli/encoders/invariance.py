@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import SetsupError, need
 from setsup_cli.encoders.knowledge import trained_methods
-from setsup_cli.encoders.options import Batch, Seed, check_named, open_data
+from setsup_cli.encoders.options import Batch, DatasetName, Encoders, OwnPreset, Seed, check_named, open_data
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
@@ -36,23 +36,12 @@ class Options(Common):
     """Options of the report."""
 
     report: Annotated[Literal["invariance"], declared("invariance", "This report.")] = field(kw_only=False)
-    dataset: Annotated[
-        str,
-        declared("DATASET", "A name of `setsup datasets`, a table in a file, a folder, or an address of shards."),
-    ] = field(kw_only=False)
+    dataset: DatasetName = field(kw_only=False)
     runs: Annotated[
         tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, before and after.")
     ] = field(default=None, kw_only=False)
     domain: Annotated[tuple[str, ...], declared("FACTOR ...", "Factors whose combinations are the domains.")]
-    encoder: Annotated[
-        tuple[str, ...] | None,
-        declared(
-            "ENCODER",
-            "Frozen encoder, as `setsup embed --encoder pixels --help` describes it; may be repeated.",
-            consume_multiple=False,
-            allow_repeating=True,
-        ),
-    ] = None
+    encoder: Encoders = None
     root: Root = None
     split: Split = None
     option: DatasetOptions = None
@@ -63,7 +52,7 @@ class Options(Common):
         declared("NAME ...", "Other factors to read.", "all that vary, with 5 rows per level or more"),
     ] = None
     rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.", alias="-n")] = 10_000
-    preset: Annotated[str | None, declared("FILE", "File of the runs' preset, if it is your own.")] = None
+    preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
     seed: Seed = 0

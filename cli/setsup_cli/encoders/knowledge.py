@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import SetsupError, need
 from setsup.files.expand_user import expanded
-from setsup_cli.encoders.options import Batch, Seed, check_named, describe_encoder, open_data, opened_encoder
+from setsup_cli.encoders.options import (
+    Batch,
+    DatasetName,
+    Encoders,
+    OwnPreset,
+    Seed,
+    check_named,
+    describe_encoder,
+    open_data,
+    opened_encoder,
+)
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
@@ -47,22 +57,11 @@ class Options(Common):
     """Options of the report."""
 
     report: Annotated[Literal["factors"], declared("factors", "This report.")] = field(kw_only=False)
-    dataset: Annotated[
-        str,
-        declared("DATASET", "A name of `setsup datasets`, a table in a file, a folder, or an address of shards."),
-    ] = field(kw_only=False)
+    dataset: DatasetName = field(kw_only=False)
     runs: Annotated[
         tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, compared too.")
     ] = field(default=None, kw_only=False)
-    encoder: Annotated[
-        tuple[str, ...] | None,
-        declared(
-            "ENCODER",
-            "Frozen encoder, as `setsup embed --encoder pixels --help` describes it; may be repeated.",
-            consume_multiple=False,
-            allow_repeating=True,
-        ),
-    ] = None
+    encoder: Encoders = None
     root: Root = None
     split: Split = None
     option: DatasetOptions = None
@@ -76,7 +75,7 @@ class Options(Common):
         Literal["linear", "probe", "mine"],
         declared("linear|probe|mine", "Of information: the linear probe, a trained probe under noise, or MINE."),
     ] = "linear"
-    preset: Annotated[str | None, declared("FILE", "File of the runs' preset, if it is your own.")] = None
+    preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
     seed: Seed = 0

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 __all__ = [
     "MODE",
     "Batch",
+    "DatasetName",
     "EncoderOptions",
+    "Encoders",
+    "OwnPreset",
     "Seed",
     "check_named",
     "describe_encoder",
@@ -48,6 +51,20 @@ MODE = Annotated[
 """The option where a run may be named instead."""
 Batch = Annotated[int, option("N", "Images per forward pass of the encoder, 1 to 256.")]
 Seed = Annotated[int, option("N", "Seed of the rows that are drawn, of estimators, and of random weights.")]
+
+DatasetName = Annotated[
+    str, option("DATASET", "A name of `setsup datasets`, a table in a file, a folder, or an address of shards.")
+]
+Encoders = Annotated[
+    tuple[str, ...] | None,
+    option(
+        "ENCODER",
+        "Frozen encoder, as `setsup embed --encoder pixels --help` describes it; may be repeated.",
+        consume_multiple=False,
+        allow_repeating=True,
+    ),
+]
+OwnPreset = Annotated[str | None, option("FILE", "File of the runs' preset, if it is your own.")]
 
 
 @dataclass(frozen=True, kw_only=True)

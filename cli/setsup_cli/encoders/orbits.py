@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from setsup.errors import SetsupError, need
 from setsup.files.expand_user import expanded
 from setsup_cli.encoders.knowledge import trained_methods
-from setsup_cli.encoders.options import Batch, Seed, check_named, open_data
+from setsup_cli.encoders.options import Batch, DatasetName, Encoders, OwnPreset, Seed, check_named, open_data
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
@@ -40,10 +40,7 @@ class Options(Common):
     """Options of the report."""
 
     report: Annotated[Literal["orbits"], declared("orbits", "This report.")] = field(kw_only=False)
-    dataset: Annotated[
-        str,
-        declared("DATASET", "A name of `setsup datasets`, a table in a file, a folder, or an address of shards."),
-    ] = field(kw_only=False)
+    dataset: DatasetName = field(kw_only=False)
     runs: Annotated[
         tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, compared too.")
     ] = field(default=None, kw_only=False)
@@ -56,21 +53,13 @@ class Options(Common):
             "none: only distances are measured",
         ),
     ] = None
-    encoder: Annotated[
-        tuple[str, ...] | None,
-        declared(
-            "ENCODER",
-            "Frozen encoder, as `setsup embed --encoder pixels --help` describes it; may be repeated.",
-            consume_multiple=False,
-            allow_repeating=True,
-        ),
-    ] = None
+    encoder: Encoders = None
     root: Root = None
     split: Split = None
     option: DatasetOptions = None
     rows: Annotated[int, declared("N", "Orbits that are drawn with the seed.", alias="-n")] = 100
     members: Annotated[int, declared("N", "Members of an orbit that are drawn, at most.")] = 64
-    preset: Annotated[str | None, declared("FILE", "File of the runs' preset, if it is your own.")] = None
+    preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
     seed: Seed = 0

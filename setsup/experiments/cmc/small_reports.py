@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from setsup.experiments.cmc.claims import above, between_random_and_supervised, correlated, rising
+from setsup.experiments.cmc.claims import (
+    above,
+    between_random_and_supervised,
+    less_information_is_better,
+    less_information_over_distance,
+    rising,
+)
 from setsup.experiments.cmc.presets import PAPER
 from setsup.experiments.cmc.reports import (
     SUPERVISED,
@@ -124,15 +130,7 @@ _COLORS = _report(
         Column(_PROBED, "accuracy"),
         Column("probe: untrained: conv3: accuracy", "untrained"),
     ),
-    claims=(
-        correlated(
-            "The less the views of a colour space tell of each other, the better are the features (figure 5).",
-            ("information: nats", _PROBED),
-            list(_SPACES.values()),
-            "the rank correlation of information and accuracy is −.5 or less",
-            -0.5,
-        ),
-    ),
+    claims=(less_information_is_better(("information: nats", _PROBED), list(_SPACES.values())),),
 )
 
 _PATCHES = _report(
@@ -142,15 +140,7 @@ _PATCHES = _report(
     ("information",),
     rows=tuple(Row(f"cmc/patches-d{offset}-small", f"{offset} px") for offset in OFFSETS),
     columns=(Column("nats"),),
-    claims=(
-        rising(
-            "Patches tell less of each other the farther they are apart (figure 5).",
-            "nats",
-            [f"{offset} px" for offset in reversed(OFFSETS)],
-            "the rank correlation of distance and information is −.8 or less",
-            0.8,
-        ),
-    ),
+    claims=(less_information_over_distance(OFFSETS),),
 )
 
 REPORTS = [*_ROOMS, _DIGITS, _COLORS, _PATCHES]

@@ -154,7 +154,7 @@ def _told(
         known = np.flatnonzero(codes[:, at] >= 0)
         shuffled[known, at] = codes[known[_order(trained.seed, at, len(known))], at]
     both = np.concatenate([codes, shuffled], axis=1)
-    more = max(1, _STEPS * _BATCH // np.count_nonzero(~test))
+    more = max(1, _STEPS * _BATCH // int(np.count_nonzero(~test)))
     found = evaluation.deep_probes(
         embedded[~test],
         both[~test],

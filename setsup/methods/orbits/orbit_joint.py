@@ -110,10 +110,11 @@ class OrbitJoint(LightningModule):
         if objective in DECODED and decoder is None:
             raise SetsupError(f"the objective {objective!r} decodes images: pass a decoder")
         if objective in _MINED and (len(orbits) < 2 or orbits.largest < 2):
+            images = f"{orbits.largest:,} image{'s' * (orbits.largest != 1)}"
             raise SetsupError(
                 f"a triplet is two images of one orbit and one of another, and {', '.join(orbits.factors)} makes "
-                f"{len(orbits):,} orbits of {orbits.largest:,} images at most: name other factors as --orbit, or train "
-                "--method.objective exemplar or rectification"
+                f"{len(orbits):,} orbits of {images} at most: name other factors as --orbit, or train "
+                "--method.objective exemplar, or rectification to canonical images"
             )
         check_number(margin, "the margin of triplets", SetsupError, 0)
         check_rates(rate=rate)

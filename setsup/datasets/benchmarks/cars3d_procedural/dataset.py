@@ -47,7 +47,8 @@ def prepare(root: Path | str | None = None, objects: int = 183, seed: int = 0, p
     Parameters
     ----------
     root : Path, str or None
-        Folder of the files: new, empty, or begun by an earlier call with the same seed. None for the usual place.
+        Folder of the files: new, empty, or left unfinished by an earlier call with the same seed.
+        None for the usual place.
     objects : int
         How many cars, 1 to 999; Cars3D has 183.
     seed : int

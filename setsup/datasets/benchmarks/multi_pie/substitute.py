@@ -55,7 +55,7 @@ def write_substitute(
     Parameters
     ----------
     folder : Path or str
-        New, empty, or begun by an earlier call with the same shots and seed.
+        New, empty, or left unfinished by an earlier call with the same shots and seed.
     subjects : int
         How many persons, 1 to 99: ids from 901 on.
     sessions : iterable of int

@@ -45,7 +45,8 @@ def prepare(root: Path | str | None = None, toys: int = 10, seed: int = 0, proce
     Parameters
     ----------
     root : Path, str or None
-        Folder of the files: new, empty, or begun by an earlier call with the same options. None for the usual place.
+        Folder of the files: new, empty, or left unfinished by an earlier call with the same options.
+        None for the usual place.
     toys : int
         How many of each category, 2 to 10 and even: half of them in each split. SmallNORB has 10.
     seed : int
