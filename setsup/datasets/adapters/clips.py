@@ -79,7 +79,7 @@ class Clips(BaseDataset):
     decoded once, and nothing behind the last that is asked for. Rows are in the order of the files' names, and of
     ``frame`` within each. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
     each frame to the next: TV-L1 of the frames as opened, clipped at ±20 pixels, which is scaled to ±1 [unclear]. It
-    takes a second or more a field, and is kept beside the videos.
+    takes .1 s per field of 128 × 171 pixels, and is kept beside the videos.
 
     Parameters
     ----------
