@@ -109,7 +109,7 @@ def prepare(
 ) -> list[Path]:
     """Compute the flow of all rows before it is asked for; an interrupted run resumes.
 
-    It takes .1 s for each field of 128 × 171 pixels on a core, so that nothing is done without `flow`. The other options
+    It takes .1 s for each field of 128 × 171 pixels on a core; without `flow` nothing is done. The other options
     are those of :func:`open`.
 
     `processes` int; returns list of Path, the folder with the files of flow.
