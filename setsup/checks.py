@@ -244,7 +244,7 @@ def _test(hint: Any) -> Test:
     if kind is Any or not isinstance(kind, type):
         return lambda value: True
     if kind is Iterable:
-        return lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)
+        return _is_iterable
     if issubclass(kind, Mapping) and len(inner) == 2:
         return _test_of_mappings(kind, *map(_test, inner))
     return lambda value: isinstance(value, kind) and value is not None
@@ -270,6 +270,11 @@ def _test_of_lists(inner: tuple[Any, ...], fixed: bool) -> Test:
 
 def _test_of_mappings(kind: type[Mapping[Any, Any]], key: Test, content: Test) -> Test:
     return lambda value: isinstance(value, kind) and all(key(k) and content(v) for k, v in value.items())
+
+
+def _is_iterable(value: Any) -> bool:
+    """Whether this can be iterated over, which arrays and tensors without an axis only seem to."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes) and getattr(value, "ndim", 1) != 0
 
 
 def _is_boolean(value: Any) -> bool:

@@ -734,7 +734,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "evaluate": (experiments.evaluate, lambda: {"run": None, "preset": None}),
     "load_trained": (experiments.load_trained, lambda: {"run": None, "root": None}),
     "embed": (experiments.embed, lambda: {"method": torch.nn.Flatten(), "dataset": None, "rows": [0]}),
-    "report_on": (experiments.report_on, lambda: {"report": None, "folders": ()}),
+    "report_on": (experiments.report_on, lambda: {"report": experiments.find_report("abc/fig3a"), "folders": ()}),
     "draw_report": (experiments.draw_report, lambda: {"filled": None}),
     "measured_reports": (experiments.measured_reports, lambda: {"folders": ()}),
     "report_page": (experiments.report_page, lambda: {"filled": (), "title": "results"}),

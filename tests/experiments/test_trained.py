@@ -190,8 +190,8 @@ def test_the_untrained_method_is_where_training_began(tmp_path: Path) -> None:
     moved = load_trained(train(SHORT, tmp_path / "moved", seed=3, config=HERE), device="cpu")
     assert not moved.untrained.training
     for name, weight in unmoved.method.state_dict().items():
-        assert torch.equal(moved.untrained.state_dict()[name], weight)
-        assert torch.equal(unmoved.untrained.state_dict()[name], weight)
+        torch.testing.assert_close(moved.untrained.state_dict()[name], weight, rtol=0, atol=1e-28)
+        torch.testing.assert_close(unmoved.untrained.state_dict()[name], weight, rtol=0, atol=1e-28)
         assert not torch.equal(moved.method.state_dict()[name], weight)
 
 

@@ -110,7 +110,7 @@ def report_on(report: Report, folders: Iterable[Path | str] = ()) -> FilledRepor
     """
     check_arguments(report_on, locals(), DataError)
     known = _presets_of(report)
-    return _fill_from(report, known, open_runs(map(Path, folders), known))
+    return _fill_from(report, known, open_runs(folders, known))
 
 
 def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
@@ -142,7 +142,7 @@ def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
     check_arguments(measured_reports, locals(), DataError)
     listed = reports()
     known = {name: _presets_of(report) for name, report in listed.items()}
-    runs = open_runs(map(Path, folders), {name: one for some in known.values() for name, one in some.items()})
+    runs = open_runs(folders, {name: one for some in known.values() for name, one in some.items()})
     filled = (_fill_from(report, known[name], runs) for name, report in listed.items())
     return [one for one in filled if one.measured]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from setsup.checks import check_path
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.report.fill import Result
@@ -35,7 +36,7 @@ class OpenedRun:
         return {} if isinstance(self.run, SetsupError) else self.run.results()
 
 
-def open_runs(folders: Iterable[Path], presets: Mapping[str, Preset]) -> list[OpenedRun]:
+def open_runs(folders: Iterable[Path | str], presets: Mapping[str, Preset]) -> list[OpenedRun]:
     """Open all runs in some folders; presets of files are not known by name, and are given."""
     own = {preset.name: preset for preset in presets.values()}
     found = []
@@ -86,9 +87,10 @@ def _trains_the_same(run: Run, preset: Preset) -> bool:
     return quick[0] == quick[1] and not run.difference(preset)
 
 
-def _run_folders(folders: Iterable[Path]) -> Iterator[Path]:
+def _run_folders(folders: Iterable[Path | str]) -> Iterator[Path]:
     found: dict[Path, Path] = {}
-    for folder in folders:
+    for given in folders:
+        folder = check_path(given, "each of the folders", DataError)
         if not folder.is_dir():
             raise DataError(f"there is no folder {folder}: name a run folder, or one with runs below it")
         for file in sorted(folder.glob("**/run.json")):
