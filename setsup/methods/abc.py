@@ -18,6 +18,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.correspondence_loss import augmentation_loss, correspondence_loss, double_augmentation_loss
 from setsup.methods.embeddings import check_temperature
+from setsup.methods.fused import fuse
 from setsup.methods.similarity import Similarity, check_similarity
 
 __all__ = ["ABC"]
@@ -153,7 +154,7 @@ class ABC(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam, with the learning rate halved every `halve_every` steps, if set."""
-        adam = torch.optim.Adam(self.parameters(), self.rate, eps=1e-7)
+        adam = fuse(torch.optim.Adam(self.parameters(), self.rate, eps=1e-7))
         if self.halve_every is None:
             return adam
         halved = torch.optim.lr_scheduler.StepLR(adam, self.halve_every, gamma=0.5)

@@ -140,7 +140,7 @@ class Actions:
             width = encoder.layers(method.inputs(first, [self.view])[self.view], [self.layer])[self.layer][0].numel()
         with seeded(trained, "actions"):
             head = torch.nn.Linear(width, classes).to(trained.device)
-            optimizer = torch.optim.Adam([*head.parameters(), *encoder.parameters()], self.rate)
+            optimizer = torch.optim.Adam([*head.parameters(), *encoder.parameters()], self.rate, fused=True)
             decays = [round(self.steps * share) for share in (2 / 3, 5 / 6)]
             schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, decays, 0.1)
             encoder.train(not self.frozen)

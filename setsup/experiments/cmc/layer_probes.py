@@ -192,7 +192,7 @@ class LayerProbes:
                         with seeded(trained, "layers"):
                             heads = _heads(features, self.hidden, classes).to(trained.device)
                         optimizer = torch.optim.SGD(
-                            heads.parameters(), self.rate, self.momentum, weight_decay=self.weight_decay
+                            heads.parameters(), self.rate, self.momentum, weight_decay=self.weight_decay, fused=True
                         )
                         schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, list(self.decays), self.decay)
                     labels = batch["factors"][self.factor].flatten().long()

@@ -210,7 +210,7 @@ class Segmentation:
         import torch
         from torch.nn import functional
 
-        optimizer = torch.optim.Adam(network.parameters(), self.rate, betas=self.betas)
+        optimizer = torch.optim.Adam(network.parameters(), self.rate, betas=self.betas, fused=True)
         milestones = [round(share * steps) for share in _DECAYS]
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, _DECAY)
         losses: list[float] = []

@@ -72,7 +72,9 @@ class Adam:
         """Build torch's Adam."""
         from torch.optim import Adam as Built
 
-        return Built(list(map(dict, groups)))
+        from setsup.methods.fused import fuse
+
+        return fuse(Built(list(map(dict, groups))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,9 @@ class AdamW(Adam):
         """Build torch's AdamW."""
         from torch.optim import AdamW as Built
 
-        return Built(list(map(dict, groups)))
+        from setsup.methods.fused import fuse
+
+        return fuse(Built(list(map(dict, groups))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +148,9 @@ class SGD:
         """Build torch's SGD."""
         from torch.optim import SGD as Built
 
-        return Built(list(map(dict, groups)))
+        from setsup.methods.fused import fuse
+
+        return fuse(Built(list(map(dict, groups))))
 
 
 def _need_positive(settings: Any, *names: str) -> None:

@@ -166,7 +166,9 @@ class PixelLabels:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(trained.seed)
             classifier = PixelClassifier(features.shape[2], self.hidden).to(device)
-        optimizer = torch.optim.AdamW(classifier.parameters(), self.rate, betas=(0.9, 0.99), weight_decay=1e-6)
+        optimizer = torch.optim.AdamW(
+            classifier.parameters(), self.rate, betas=(0.9, 0.99), weight_decay=1e-6, fused=True
+        )
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, self.rate, self.steps, pct_start=0.05)
         losses = []
         for _ in range(self.steps):

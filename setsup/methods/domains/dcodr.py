@@ -21,6 +21,7 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.domains.losses import NegativeSource, ShortDomains, domain_contrast_loss
 from setsup.methods.embeddings import check_temperature
+from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.domain_encoders import ResNetEncoder
 from setsup.methods.networks.generator import AdaINGenerator, class_embedding
@@ -218,7 +219,7 @@ class DCoDR(LightningModule):
             {"params": [one for module in modules if module is not None for one in module.parameters()], "lr": rate}
             for modules, rate in parts
         ]
-        adam = torch.optim.Adam([group for group in groups if group["params"]], betas=_BETAS)
+        adam = fuse(torch.optim.Adam([group for group in groups if group["params"]], betas=_BETAS))
         if self.decay_every is None:
             return adam
         schedule = torch.optim.lr_scheduler.StepLR(adam, self.decay_every, self.decay)

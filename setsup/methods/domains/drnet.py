@@ -17,6 +17,7 @@ from torch.nn import functional
 from setsup.checks import check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator
 from setsup.methods.networks.images import unit_range
@@ -160,7 +161,8 @@ class DRNET(LightningModule):
         """Adam for the discriminator, and for all other networks; rates are constant."""
         networks = self.content, self.pose, self.decoder
         others = [parameter for network in networks for parameter in network.parameters()]
-        return [torch.optim.Adam(some, self.rate, self.betas) for some in (self.discriminator.parameters(), others)]
+        trained = self.discriminator.parameters(), others
+        return [fuse(torch.optim.Adam(some, self.rate, self.betas)) for some in trained]
 
     def _encode(self, batch: Batch) -> "_Encoded":
         """Codes of the images that take part, and pairs of them."""

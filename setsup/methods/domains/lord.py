@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.domain_encoders import ResNetEncoder
 from setsup.methods.networks.generator import AdaINGenerator
@@ -322,8 +323,8 @@ def _cosine(last: float, steps: float) -> Callable[[int], float]:
     return lambda step: last + (1 - last) * (1 + math.cos(math.pi * min(step / steps, 1))) / 2
 
 
-def _scheduled(optimiser: torch.optim.Optimizer, shares: list[Callable[[int], float]]) -> dict[str, Any]:
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, shares)
+def _scheduled(optimiser: torch.optim.Adam, shares: list[Callable[[int], float]]) -> dict[str, Any]:
+    schedule = torch.optim.lr_scheduler.LambdaLR(fuse(optimiser), shares)
     return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 

@@ -18,6 +18,7 @@ from torch.nn import functional
 from setsup.checks import check_rates
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.images import unit_range
 from setsup.methods.networks.ml_vae import Gaussian, GroupedDecoder, GroupedEncoder
@@ -199,7 +200,7 @@ class MLVAE(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam with a constant rate."""
-        return torch.optim.Adam(self.parameters(), self.rate)
+        return fuse(torch.optim.Adam(self.parameters(), self.rate))
 
     def _sample_groups(self, group: Gaussian, groups: Tensor) -> Tensor:
         """A sample of the group's code for each image, (n, d)."""

@@ -21,6 +21,7 @@ from torch.nn import functional
 from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.images import unit_range
 from setsup.methods.networks.orbits import OrbitDecoder, OrbitEncoder
@@ -184,7 +185,7 @@ class OrbitJoint(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam with a constant rate."""
-        return torch.optim.Adam(self.parameters(), self.rate)
+        return fuse(torch.optim.Adam(self.parameters(), self.rate))
 
     def _triplets(self, batch: Batch, code: Tensor) -> Tensor:
         """Of codes (n, k)."""

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
 from setsup.methods.networks.images import unit_range
 from setsup.methods.pixels.losses import Balance, Norm, between_loss, within_loss
 
@@ -127,10 +128,10 @@ class PixelContrast(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """AdamW whose rate, and first β from .95 to .85 and back, go through one cycle."""
-        optimizer = torch.optim.AdamW(self.parameters(), self.rate, betas=(0.9, 0.99), weight_decay=self.weight_decay)
+        adam = torch.optim.AdamW(self.parameters(), self.rate, betas=(0.9, 0.99), weight_decay=self.weight_decay)
         steps = int(self.trainer.estimated_stepping_batches)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, self.rate, steps, pct_start=self.warmup)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        schedule = torch.optim.lr_scheduler.OneCycleLR(fuse(adam), self.rate, steps, pct_start=self.warmup)
+        return {"optimizer": adam, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def _features(self, images: Tensor) -> Tensor:
         """Features (n, D, h, w) float32 of images with any leading axes."""
