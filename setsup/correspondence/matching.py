@@ -9,10 +9,12 @@ from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
 from setsup.correspondence.spatial import drawn_pixels, spatial
+from setsup.datasets.images import several_sizes
+from setsup.datasets.own.image_folder import HOMOGRAPHIES
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 
-__all__ = ["Match", "Window", "given", "matched", "stored", "traced", "view_size"]
+__all__ = ["Match", "Window", "find_match", "given", "matched", "stored", "traced", "view_size"]
 
 
 class Window(NamedTuple):
@@ -45,14 +47,19 @@ def matched(
     dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
 ) -> PixelPairs:
     """Pairs of two rows, in the way that the dataset has them: by ``pixel_pairs``, traced in scenes, or stored."""
-    ways = {"pixel_pairs": given, "scene": traced, "camera": stored}
+    return find_match(dataset)(dataset, row1, row2, window1, window2, fraction, key)
+
+
+def find_match(dataset: Any) -> Match:
+    """The way in which a dataset has pairs of pixels, SetsupError where it has none."""
+    ways: dict[str, Match] = {"pixel_pairs": given, "scene": traced, "camera": stored}
     for name, way in ways.items():
         if hasattr(dataset, name):
-            return way(dataset, row1, row2, window1, window2, fraction, key)
+            return way
     raise SetsupError(
-        f"{dataset.name} does not say which pixels of two rows show the same: give a RenderedDataset, a folder of "
-        "`setsup render --matches`, photographs with homographies (setsup.correspondence.open_photographs), or a "
-        "dataset with a method pixel_pairs(rows, pixels)"
+        f"{dataset.name} does not say which pixels of two rows show the same; give a folder of `setsup render "
+        "--matches`, another rendered dataset, one with a method pixel_pairs(rows, pixels), or a folder of photographs "
+        f"with {HOMOGRAPHIES}"
     )
 
 
@@ -115,9 +122,11 @@ def view_size(dataset: Any, row: int, name: str = "image") -> tuple[int, int]:
         return camera.height, camera.width
     modality = dataset.modalities.get(name)
     height, width = (None, None) if modality is None else modality.shape[:2]
+    if modality is not None and modality.color and (height is None or width is None):
+        raise several_sizes(f"those of {dataset.name} have several")
     if height is None or width is None:
         raise SetsupError(
             f"{dataset.name} does not say how large its views are: give a RenderedDataset, a folder of `setsup "
-            "render`, shards of a rendering, a selection of one, or images opened with size=(height, width)"
+            "render`, shards of a rendering, a selection of one, or images of one size"
         )
     return height, width

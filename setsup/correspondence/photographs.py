@@ -24,6 +24,7 @@ from setsup.datasets.adapters.image_sources import ImageFiles
 from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.images import check_size
+from setsup.datasets.own.image_folder import HOMOGRAPHIES
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -146,10 +147,7 @@ def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) ->
             views.append(view)
             matrices.append(matrix)
     if not files:
-        raise DataError(
-            f"{folder} has no homographies: it should hold folders with 1.png, 2.png, … and H_1_2, …, each a text of 3 "
-            "× 3 numbers from pixels of 1.png to those of the other"
-        )
+        raise DataError(f"{folder} does not say which pixels of photographs show the same; add {HOMOGRAPHIES}")
     factors = [
         Factor("scene", Kind.NOMINAL, tuple(sorted(set(scenes)))),
         Factor("view", Kind.ORDINAL, tuple(sorted(set(views)))),

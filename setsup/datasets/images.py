@@ -42,7 +42,7 @@ from setsup.errors import DataError, brief
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Header", "channels_of", "check_size", "corner", "decode", "header", "parallel", "resize"]
+__all__ = ["Header", "channels_of", "check_size", "corner", "decode", "header", "parallel", "resize", "several_sizes"]
 
 _log = logging.getLogger("setsup")
 
@@ -301,3 +301,11 @@ def _upright(image: "Image.Image") -> "Image.Image":
     from PIL import ImageOps
 
     return ImageOps.exif_transpose(image) if _orientation(image) > 1 else image
+
+
+def several_sizes(what: str) -> DataError:
+    """The error for images of several sizes where one is needed; `what` says which they are."""
+    return DataError(
+        f"images of several sizes make no batch, and {what}; open the dataset with size=(height, width), as --option "
+        "size=64,64, to have all resized"
+    )

@@ -123,7 +123,7 @@ class ABC(LightningModule):
         Raises
         ------
         DataError
-            When the batch has no pairs of sets, or no copies, and the objective takes some.
+            When sets have one image, or the batch has no pairs of sets, or no copies, and the objective takes some.
 
         """
         images, mask = batch["image"], _mask(batch)
@@ -133,6 +133,11 @@ class ABC(LightningModule):
             raise DataError(
                 f"images came as {tuple(images.shape)}, but the objective {self.objective!r} takes "
                 f"{_OBJECTIVES[self.objective]}; draw and augment them so, or choose another objective"
+            )
+        if images.shape[1] < 2:
+            raise DataError(
+                "an image is found among those of its set, and sets of one image leave no choice: draw sets of two "
+                "images or more, as --sampler.size 2"
             )
         embedded = self.embed(batch)
         options: dict[str, Any] = {"similarity": self.similarity, "temperature": self.temperature}

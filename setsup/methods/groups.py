@@ -12,7 +12,7 @@ from setsup.factors import FactorTable
 from setsup.factors.counting import with_outer
 from setsup.loading.batch import Batch
 
-__all__ = ["GroupCodes"]
+__all__ = ["GroupCodes", "need_members"]
 
 
 class GroupCodes(nn.Module):
@@ -96,3 +96,13 @@ class GroupCodes(nn.Module):
             found = found * size + codes[name].long()
             unknown |= codes[name] < 0
         return torch.where(unknown, -1, found)
+
+
+def need_members(batch: Batch, groups: GroupCodes, why: str) -> None:
+    """Raise SetsupError for sets of one image, unless a batch has more of them than there are groups.
+
+    `why` says what a method does with two images of a group; the message is its sentence.
+    """
+    sets, size = batch["mask"].shape
+    if size < 2 and sets <= len(groups):
+        raise SetsupError(f"{why}: draw two images or more of each {groups.kind}, as --sampler.size 2")

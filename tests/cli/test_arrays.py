@@ -34,6 +34,15 @@ def test_sets_of_an_npz(setsup: Callable[..., Any], folder: Path) -> None:
     assert [(one["name"], one["kind"]) for one in found["factors"]] == [("identity", "nominal"), ("light", "nominal")]
 
 
+def test_arrays_that_are_left_out_are_named_once(setsup: Callable[..., Any], folder: Path) -> None:
+    with np.load(folder / "faces.npz") as arrays:
+        np.savez(folder / "more.npz", **arrays, boxes=np.zeros((3, 4)))
+    found = setsup("info", "more.npz")
+    assert found.err.count("boxes (float64 (3, 4))") == 1
+    assert "also has" not in found.out
+    assert "skipped" not in found.out
+
+
 def test_a_table_beside_a_npy(setsup: Callable[..., Any], folder: Path) -> None:
     words = ("images.npy", "--option", "factors=labels.csv")
     assert setsup("sample", *words, "--inactive", "identity", "--size", 4, "--out", "sets").code == 0

@@ -53,6 +53,17 @@ def test_a_short_name_sets_all_settings_that_have_it(setsup: Run) -> None:
     assert (again.code, again.json["runs"][0]["from_step"]) == (0, 1)
 
 
+def test_what_is_changed_is_printed_as_it_is_given(setsup: Run) -> None:
+    def line(*words: str) -> str:
+        out: str = setsup("train", OWN, *words, "--steps", 1, "--dry-run").out
+        return next(one for one in out.splitlines() if one.startswith("changed: "))
+
+    assert line("--orbit", "wall_hue") == "changed: orbit wall_hue (not shape), steps 1 (not 2)"
+    both = "changed: sampler.orbit wall_hue (not shape), method.orbit object_hue (not shape), steps 1 (not 2)"
+    assert line("--sampler.orbit", "wall_hue", "--method.orbit", "object_hue") == both
+    assert line("--sampler.orbit", "wall_hue") == "changed: sampler.orbit wall_hue (not shape), steps 1 (not 2)"
+
+
 def test_long_and_short_names_together(setsup: Run) -> None:
     settings = printed(setsup, OWN, "--sampler.orbit", "wall_hue", "--method.orbit", "object_hue")
     assert [settings["sampler"]["orbit"], settings["method"]["orbit"]] == [["wall_hue"], ["object_hue"]]

@@ -332,6 +332,10 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
         (["abc/mnist", "--substitute"], "mnist has no substitute"),
         (["abc/fig3a", "--substitute", "--seeds", "-1"], "the seed must be an integer from 0"),
         (["abc/fig3a", "--substitute", "--smoke", "--sampler.sets", "3"], "an even number of sets"),
+        (
+            ["abc/fig3a", "--substitute", "--sampler.size", "50000", "--sampler.small", "error"],
+            "; lower --sampler.size, or pass --sampler.small short or --sampler.small replace",
+        ),
         (["abc/fig3a", "--substitute", "--smoke", "--method.objective", "double"], "whose images come in two copies"),
         (["abc/fig3a", "--substitute", "--smoke", "--method.encoder", "mnist"], "but this network reads"),
         (["abc/fig3a", "--substitute", "--smoke", "--method.temperature", "-1"], "temperature"),
@@ -362,6 +366,44 @@ def test_a_logger_that_is_not_installed_is_said_before_torch_is_imported(tmp_pat
         done.stderr == "setsup: --log tensorboard needs tensorboard, which is not installed: pip install tensorboard\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("orbit-joint --orbit nope", "unknown factor 'nope'; known: subject, light, age"),
+        ("orbit-joint --sampler.orbit subject --sampler.sets 2 --method.orbit ligth", "did you mean 'light'?"),
+        ("dcodr --domain nope", "unknown factor 'nope'"),
+        ("abc/fig3a --sampler.inactive nope", "unknown factor 'nope'"),
+        ("abc/fig3a --sweep sampler.inactive=subject,nope", "unknown factor 'nope'"),
+        (
+            "pixels/pairs",
+            "does not say which pixels of two rows show the same; give a folder of `setsup render --match",
+        ),
+    ],
+)
+def test_names_of_factors_are_checked_first(
+    setsup: Run, photos: Path, monkeypatch: pytest.MonkeyPatch, words: str, sentence: str
+) -> None:
+    monkeypatch.setattr("setsup_cli.commands.train.train_points", lambda *_: pytest.fail("training began"))
+    found = setsup("train", *words.split(), "--data.name", photos)
+    assert (found.code, found.out) == (2, "")
+    assert sentence in found.err
+    assert not Path("runs").exists()
+
+
+@pytest.mark.long("trainings")
+def test_names_of_factors_are_checked_before_torch_is_imported(photos: Path) -> None:
+    script = (
+        "import sys; from setsup_cli.main import main\n"
+        "code = main('train orbit-joint --data.name photos.csv --orbit nope'.split())\n"
+        "sys.exit('imported' if {'torch', 'lightning'} & {*sys.modules} else code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=photos.parent, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "setsup: unknown factor 'nope'; known: subject, light, age\n"
 
 
 class TestMissingData:
@@ -461,6 +503,20 @@ def test_another_run_in_the_folder_is_refused(setsup: Run, digits: Path) -> None
     assert "runs/own/mean/seed-0 holds another run: method.rate 0.1 there, 0.2 asked" in found.err
     assert setsup(*common, "--precision", "bf16").code == 2
     assert (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.long("trainings")
+def test_wrong_settings_are_said_before_what_the_folder_holds(setsup: Run) -> None:
+    common = ["train", "abc/fig3a", "--substitute", "--smoke", "--out", "run"]
+    assert setsup(*common).code == 0
+    for words, sentence in (
+        (("--sampler.size", "1"), "sets of one image leave no choice"),
+        (("--sampler.sets", "3"), "an even number of sets"),
+        (("--sampler.size", "4"), "run/seed-0 holds another run: sampler.size 8 there, 4 asked"),
+    ):
+        found = setsup(*common, *words)
+        assert (found.code, sentence in found.err) == (2, True), found.err
+    assert "is finished" in setsup(*common).out
 
 
 def test_seeds_are_trained_one_after_the_other_and_finished_ones_are_left(setsup: Run, digits: Path) -> None:

@@ -146,7 +146,9 @@ def test_what_is_damaged_is_named(change, words: str, tmp_path: Path) -> None:
 
 
 def test_a_folder_without_homographies_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"has no homographies: it should hold folders with 1\.png"):
+    with pytest.raises(
+        DataError, match=r"does not say which pixels .* add homographies: with views 1\.png, .*3 × 3 numbers.*docs/corr"
+    ):
         open_photographs(tmp_path)
     with pytest.raises(DataError, match="is no folder"):
         open_photographs(tmp_path / "gone")

@@ -125,7 +125,9 @@ def test_what_cannot_be_found_is_said(views: RenderedPairs, folder: Path, tmp_pa
     kept = setsup.open(folder)
     with pytest.raises(SetsupError, match=r"no scenes to trace; leave out match="):
         view_pairs(kept, [[0, 1]], KEYS[:1], match=traced)
-    with pytest.raises(SetsupError, match="does not say which pixels of two rows show the same: give a RenderedD"):
+    with pytest.raises(
+        SetsupError, match="does not say which pixels of two rows show the same; give a folder of `setsup"
+    ):
         view_pairs(concat(kept, kept), [[0, 1]], KEYS[:1])
     with pytest.raises(SetsupError, match="does not know the cameras of its rows"):
         view_pairs(concat(kept, kept), [[0, 1]], KEYS[:1], match=stored)

@@ -63,6 +63,13 @@ def test_slots_that_are_masked_take_no_part() -> None:
     torch.testing.assert_close(ABC(encoder()).loss(batch_of(images, mask)), found)
 
 
+@pytest.mark.parametrize("objective", ["correspondence", "double", "augmentation"])
+def test_sets_of_one_image_are_refused(objective: Any) -> None:
+    images = numbers(2, 1) if objective == "correspondence" else numbers(2, 1, 2)
+    with pytest.raises(DataError, match=r"sets of one image leave no choice: .*--sampler\.size 2"):
+        ABC(encoder(), objective=objective).loss(batch_of(images))
+
+
 def test_temperature_and_similarity_reach_the_loss() -> None:
     images = numbers(2, 4)
     e = embedded(images)

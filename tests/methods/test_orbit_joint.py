@@ -174,3 +174,22 @@ def test_orbits_without_triplets_are_refused_where_some_are_needed(objective: st
 def test_numbers_out_of_range_are_refused(name: str, value: float) -> None:
     with pytest.raises(SetsupError, match=name):
         made("triplet", **{name: value})
+
+
+@pytest.mark.parametrize("objective", ["joint", "triplet"])
+def test_sets_of_one_image_hold_no_triplet(objective: str) -> None:
+    batch = {
+        name: value if name == "canonical_image" else value[:, :1]
+        for name, value in drawn().items()
+        if name != "factors"
+    }
+    batch["factors"] = {"toy": torch.tensor([[0], [3], [1]])}
+    with pytest.raises(
+        SetsupError, match=r"sets of one image hold none: draw two images or more of each orbit, as --sa"
+    ):
+        made(objective).loss(batch)
+    made("rectification").loss(batch)
+    # more images than orbits: two share an orbit in every batch, as in images that are drawn one by one
+    more = {name: torch.cat([value, value]) for name, value in batch.items() if name != "factors"}
+    more["factors"] = {"toy": torch.cat([batch["factors"]["toy"]] * 2)}
+    assert made("triplet").loss(more) > 0

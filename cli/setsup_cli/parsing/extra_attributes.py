@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find_extra_attributes"]
 
-_KNOWN = ("name", "factors", "modalities", "computes", "previews", "prepare")
-"""Attributes that every dataset has, or that have a subcommand."""
+_KNOWN = ("name", "factors", "modalities", "computes", "previews", "prepare", "skipped")
+"""Attributes that every dataset has, that have a subcommand, or whose content a warning says."""
 
 
 def find_extra_attributes(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from setsup.factors.factor import Level
     from setsup.samplers import Sampler
 
-__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults", "sample_command"]
+__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults", "name_options", "sample_command"]
 
 Given = Mapping[str, Any]
 """Options that were given, by name; a sampler has its own defaults for the others."""
@@ -30,10 +30,6 @@ _LISTS = ("inactive", "active", "domain", "orbit", "triplets")
 """Options that name factors, of which each chooses a sampler."""
 
 _SHOWN = {"set": "--inactive, --active", "domain": "--domain", "orbit": "--orbit", "triplets": "--triplets"}
-
-_NAMES = "|".join(sorted({name for takes in _TAKES.values() for name in takes}))
-_ARGUMENT = re.compile(rf"""\b({_NAMES})=(?:(\w+)|'(\w+)'|('[^']+'|"[^"]+"))""")
-"""An argument of a sampler in its errors, such as ``small='short'``; an expression keeps its quotes."""
 
 _LEVEL = re.compile(r"[^=!<>]*=(?!=)")
 """A level such as ``camera=051``, and no comparison of an expression."""
@@ -80,8 +76,23 @@ def build_sampler(kind: str, given: Given, table: "FactorTable", card: str) -> "
     try:
         return _build(kind, given, table, card)
     except SamplerError as error:
-        named = _ARGUMENT.sub(r"--\1 \2\3\4", str(error))
-        raise SamplerError(re.sub(r"\blower (size|sets)\b", r"lower --\1", named)) from error
+        raise SamplerError(name_options(str(error), {name for takes in _TAKES.values() for name in takes})) from error
+
+
+def name_options(sentence: str, names: Iterable[str], prefix: str = "") -> str:
+    """The sentence of a sampler with options in place of its arguments, of which some have options.
+
+    An expression keeps its quotes.
+
+    Examples
+    --------
+    >>> name_options("lower size, or pass small='short'", ["size", "small"], "sampler.")
+    'lower --sampler.size, or pass --sampler.small short'
+
+    """
+    listed = "|".join(sorted(names))
+    given = re.sub(rf"""\b({listed})=(?:(\w+)|'(\w+)'|('[^']+'|"[^"]+"))""", rf"--{prefix}\1 \2\3\4", sentence)
+    return re.sub(rf"\blower ({listed})\b", rf"lower --{prefix}\1", given)
 
 
 def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler":

@@ -2,12 +2,13 @@
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from setsup_cli.parsing.settings import short_names
 from setsup_cli.parsing.values import write_options, write_value
 from setsup_cli.runs import CHANGED, number
-from setsup_cli.training.asked import Asked, Training
+from setsup_cli.training.asked import NO_SETTINGS, Asked, Training
 
 if TYPE_CHECKING:
     from setsup.experiments import Run, RunConfig
@@ -65,10 +66,22 @@ def describe(asked: Asked) -> Iterator[str]:
     ]
     yield f"data: {', '.join(parts)}"
     if asked.changed:
-        before = flatten(usual)
-        words = [f"{key} {shown(key, value)} (not {shown(key, before[key])})" for key, value in asked.changed.items()]
-        yield f"changed: {', '.join(words)}"
+        yield f"changed: {', '.join(_changes(asked, flatten(usual)))}"
     yield f"{preset.steps:,} steps, {asked.config.precision}, {_devices(asked.config)}"
+
+
+def _changes(asked: Asked, before: Mapping[str, Any]) -> Iterator[str]:
+    """Changed settings with their values, before and after; under its short name where all that have it are equal."""
+    left = {key: (value, before[key]) for key, value in asked.changed.items()}
+    short = {names[0]: (one, names) for one, names in short_names(asked.preset, NO_SETTINGS).items()}
+    for key, both in tuple(left.items()):
+        name, names = short.get(key, (key, [key]))
+        if any(left.get(one) != both for one in names):
+            name, names = key, [key]
+        if key in left:
+            yield f"{name} {shown(key, both[0])} (not {shown(key, both[1])})"
+        for one in names:
+            left.pop(one, None)
 
 
 def shown(key: str, value: Any) -> str:

@@ -2,14 +2,15 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SamplerError, SetsupError
+from setsup_cli.parsing.sampling import name_options
 from setsup_cli.training.asked import Training
 from setsup_cli.training.describing import result_json
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from setsup.experiments.runs.run import Progress
     from setsup.experiments.training.dry_run import Plan
 
-__all__ = ["check", "check_parallel", "default_parallel", "train_beside", "train_one"]
+__all__ = ["check", "check_draws", "check_parallel", "default_parallel", "train_beside", "train_one"]
 
 OnBegin = Callable[["Run", "Progress"], None]
 
@@ -36,11 +37,8 @@ def train_one(one: Training, on_begin: OnBegin | None = None) -> dict[str, Any]:
 
     parts: dict[str, Any] = {"root": one.root, "substitute": one.substitute, "config": one.config}
     try:
-        run = train(one.preset, one.folder, seed=one.seed, on_start=begin, **parts)
-    except DataError as error:
-        if begun:
-            raise
-        raise _with_substitute(one, error) from None
+        with _as_asked(one, begun):
+            run = train(one.preset, one.folder, seed=one.seed, on_start=begin, **parts)
     except KeyboardInterrupt:
         if not begun:
             raise
@@ -55,19 +53,37 @@ def check(one: Training, *, data: bool = True) -> "Plan | None":
     from setsup.experiments.training.dry_run import dry_run
 
     parts: dict[str, Any] = {"root": one.root, "substitute": one.substitute}
-    try:
+    with _as_asked(one):
         if data:
             return dry_run(one.preset, one.folder, seed=one.seed, config=one.config, **parts)
         check_begin(one.folder, one.preset, one.seed, config=asdict(one.config), **parts)
-    except DataError as error:
-        raise _with_substitute(one, error) from None
     return None
 
 
-def _with_substitute(one: Training, error: DataError) -> DataError:
-    """The error, with the substitute of the dataset named if there is one."""
-    other = None if one.substitute or one.preset.data is None else one.preset.data.substitute
-    return error if other is None else DataError(f"{error}; or --substitute trains on {other}")
+def check_draws(one: Training) -> None:
+    """Raise what is wrong with the data of a training, or with the factors that it names; torch is not imported."""
+    from setsup.experiments.training.first_checks import check_draws as check_preset
+
+    with _as_asked(one):
+        check_preset(one.preset, one.seed, root=one.root, substitute=one.substitute)
+
+
+@contextmanager
+def _as_asked(one: Training, begun: Sequence[object] = ()) -> Iterator[None]:
+    """Name options in errors of samplers, and the substitute in those of data, unless the training has begun."""
+    try:
+        yield
+    except SamplerError as error:
+        sampler = one.preset.sampler
+        names = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
+        if not names:
+            raise
+        raise SamplerError(name_options(str(error), names, "sampler.")) from error
+    except DataError as error:
+        other = None if begun or one.substitute or one.preset.data is None else one.preset.data.substitute
+        if other is None:
+            raise
+        raise DataError(f"{error}; or --substitute trains on {other}") from None
 
 
 # -- side by side ------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.video_index import video_file, video_index
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
-from setsup.datasets.images import check_size, parallel, resize
+from setsup.datasets.images import check_size, parallel, resize, several_sizes
 from setsup.errors import DataError, need
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
@@ -264,9 +264,9 @@ class Clips(BaseDataset):
         videos = np.unique(self._windows.video[rows])
         sizes = sorted(set(zip(self._index.height[videos].tolist(), self._index.width[videos].tolist(), strict=True)))
         if len(sizes) > 1:
-            raise DataError(
-                f"{self.name} has videos of several sizes, such as {sizes[0][0]} × {sizes[0][1]} and {sizes[-1][0]} × "
-                f"{sizes[-1][1]} pixels (height × width); open it with size=(height, width) to have all resized"
+            raise several_sizes(
+                f"videos of {self.name} are {sizes[0][0]} × {sizes[0][1]} and {sizes[-1][0]} × {sizes[-1][1]} pixels "
+                "(height × width)"
             )
         return sizes[0] if sizes else (1, 1)
 

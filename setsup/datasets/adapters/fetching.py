@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Rows
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import Header, corner, decode, header, parallel, resize
+from setsup.datasets.images import Header, corner, decode, header, parallel, resize, several_sizes
 from setsup.errors import DataError
 
 __all__ = ["Images", "common_size", "fetch_images", "read_distinct", "sample_headers", "sample_images"]
@@ -79,9 +79,9 @@ def fetch_images(
         else:
             image = _decode(items[place], channels, size, crop, slot, lenient)
         if image.shape != expected:
-            raise DataError(
+            raise several_sizes(
                 f"{items[place][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
-                f"{expected[0]} × {expected[1]}; open the dataset with size=(height, width) to have all resized"
+                f"{expected[0]} × {expected[1]}"
             )
         if image is not slot:
             slot[...] = image

@@ -20,7 +20,13 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.names import shown
 from setsup.files.expand_user import expanded
 
-__all__ = ["open_images"]
+__all__ = ["HOMOGRAPHIES", "open_images"]
+
+HOMOGRAPHIES = (
+    "homographies: with views 1.png, 2.png, … of a scene, texts H_1_2, …, each of the 3 × 3 numbers that take pixels "
+    "(x, y) of 1.png to those of the other (docs/correspondences.md, Photographs with homographies)"
+)
+"""What photographs need so that their pixels are paired."""
 
 _NOT_HIDDEN = "(?:[^/.][^/]*/)*[^/.][^/]*"
 _log = logging.getLogger("setsup")
@@ -176,6 +182,6 @@ def _one_folder(path: Path, example: str) -> DataError:
     folder = "" if "/" not in example else ".../"
     return DataError(
         f"all images of {shown(str(path))} lie in one folder, which gives no factor; give a pattern of their names, "
-        f"such as {folder + suggested!r} (pattern= or --pattern), sort them into folders, or list them in a CSV file "
-        "with a column of paths and a column for every factor"
+        f"such as {folder + suggested!r} (pattern= or --pattern), sort them into folders, list them in a CSV file "
+        f"with a column of paths and a column for every factor, or, for pairs of pixels, add {HOMOGRAPHIES}"
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import SetsupError
+from setsup.datasets.images import several_sizes
 from setsup.experiments.data import image_modality
 
 if TYPE_CHECKING:
@@ -76,5 +76,5 @@ def _shape(dataset: "Dataset") -> tuple[int, int]:
     """Height and width of the images of a dataset."""
     height, width = dataset.modalities[image_modality(dataset)].shape[:2]
     if height is None or width is None:
-        raise SetsupError(f"images of {dataset.name} have different sizes: open it with one, as --option size=64,64")
+        raise several_sizes(f"those of {dataset.name} have several")
     return height, width

@@ -58,7 +58,7 @@ class LORDSettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain"})
+    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
     image: tuple[int, int, int] | None = None
     content: int = 128
     style: int = 256
@@ -133,7 +133,7 @@ class AmortisedLORDSettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain"})
+    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
     image: tuple[int, int, int] | None = None
     content: int = 128
     style: int = 256
@@ -220,7 +220,7 @@ class DRNETSettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain"})
+    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
     image: tuple[int, int, int] | None = None
     content: int = 128
     pose: int = 10
@@ -295,7 +295,7 @@ class MLVAESettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain"})
+    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
     image: tuple[int, int, int] | None = None
     networks: Literal["dense", "convolutional"] = "dense"
     style: int = 10

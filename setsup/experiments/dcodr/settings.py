@@ -117,7 +117,7 @@ class DCoDRSettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain"})
+    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
     image: tuple[int, int, int] | None = None
     encoder: Literal["resnet50", "small"] = "resnet50"
     channels: tuple[int, ...] = (32, 64, 128, 256)

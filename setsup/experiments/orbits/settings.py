@@ -131,7 +131,7 @@ class OrbitJointSettings:
     """
 
     objective: Literal["joint", "triplet", "rectification", "exemplar", "autoencoder"] = "joint"
-    orbit: tuple[str, ...] = field(metadata={"option": "orbit"})
+    orbit: tuple[str, ...] = field(metadata={"option": "orbit", "factors": True})
     image: tuple[int, int, int] | None = None
     channels: tuple[int, ...] = (16, 32, 64, 128)
     dimensions: int = 1024

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from setsup.correspondence.matching import find_match
 from setsup.correspondence.pair_sampler import PixelPairSampler
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class Views:
     pairs: int = 32
 
     def build(self, dataset: "Dataset", seed: int) -> PixelPairSampler:
-        """Build the sampler of a run."""
+        """Build the sampler of a run; SetsupError for a dataset that has no pairs of pixels."""
+        find_match(dataset)
         return PixelPairSampler(dataset, pairs=self.pairs, seed=seed)
 
     def shrunk(self) -> "Views":

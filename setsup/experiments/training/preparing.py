@@ -1,7 +1,7 @@
 """Everything that a training needs, opened and built before its folder is made."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method
 from setsup.experiments.initial import InitialWeights, read_initial, start_from
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import has_checkpoint
+from setsup.experiments.runs.run_folder import check_begin
 from setsup.experiments.settings import difference, flatten
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
@@ -71,13 +72,24 @@ def prepare(
     preset = replace(preset, method=settings)
     from_data = {name: before for name, (before, _) in difference(flatten(asked), flatten(preset)).items()}
     build = partial(_build, settings, dataset, seed, None if begun else initial)
-    if not begun:
+    parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config), "from_data": from_data}
+    parts["initial"] = None if initial is None else initial.digest
+    if not begun or not _continues(folder, preset, seed, **parts):
         try_first_draw(preset, sampler, build, dataset, seed)
     method, counter = build(), StepCounter(preset.accumulate)
     need_runnable(method, preset.accumulate)
     held_out = open_validation(preset, sampler, method, dataset, seed, root=root, substitute=substitute)
     digest = None if initial is None else initial.digest
     return Prepared(preset, dataset, batches, method, counter, held_out, digest, from_data)
+
+
+def _continues(folder: Path, preset: Preset, seed: int, **parts: Any) -> bool:
+    """Whether the run in a folder is of these settings; those of another run are checked before that is said."""
+    try:
+        check_begin(folder, preset, seed, **parts)
+    except SetsupError:
+        return False
+    return True
 
 
 def build_batches(

@@ -22,7 +22,7 @@ from setsup.loading.batch import Batch
 from setsup.methods.domains.losses import NegativeSource, ShortDomains, domain_contrast_loss
 from setsup.methods.embeddings import check_temperature
 from setsup.methods.fused import fuse
-from setsup.methods.groups import GroupCodes
+from setsup.methods.groups import GroupCodes, need_members
 from setsup.methods.networks.domain_encoders import ResNetEncoder
 from setsup.methods.networks.generator import AdaINGenerator, class_embedding
 from setsup.methods.networks.images import unit_range
@@ -166,9 +166,14 @@ class DCoDR(LightningModule):
         Raises
         ------
         SetsupError
-            When the batch has no augmented copies, or a domain that was not trained on and there is a generator.
+            When the batch has no augmented copies, a domain that was not trained on and there is a generator, or sets
+            of one image, no more than there are domains, and negatives are of the domain.
 
         """
+        if self.negatives == "domain":
+            need_members(
+                batch, self.domains, "an image is contrasted with others of its domain, and sets of one image hold none"
+            )
         keep = batch["mask"].flatten()
         whole = bool(keep.all())
 

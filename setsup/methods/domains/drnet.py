@@ -18,7 +18,7 @@ from setsup.checks import check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
-from setsup.methods.groups import GroupCodes
+from setsup.methods.groups import GroupCodes, need_members
 from setsup.methods.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator
 from setsup.methods.networks.images import unit_range
 
@@ -136,7 +136,7 @@ class DRNET(LightningModule):
         Raises
         ------
         SetsupError
-            When all images are of one domain.
+            When all images are of one domain, or sets have one image, and are no more than there are domains.
 
         """
         return self._main_loss(self._encode(batch))
@@ -166,6 +166,9 @@ class DRNET(LightningModule):
 
     def _encode(self, batch: Batch) -> "_Encoded":
         """Codes of the images that take part, and pairs of them."""
+        need_members(
+            batch, self.domains, "an image is decoded from another of its domain, and sets of one image hold none"
+        )
         codes = self.domains.codes(batch)
         used = (batch["mask"] & (codes >= 0)).flatten()
         images, domains = unit_range(batch["image"].flatten(0, 1)[used]), codes.flatten()[used]

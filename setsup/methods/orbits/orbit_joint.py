@@ -22,7 +22,7 @@ from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
-from setsup.methods.groups import GroupCodes
+from setsup.methods.groups import GroupCodes, need_members
 from setsup.methods.networks.images import unit_range
 from setsup.methods.networks.orbits import OrbitDecoder, OrbitEncoder
 from setsup.methods.orbits.losses import Negatives, rectification_loss, triplet_loss
@@ -159,8 +159,8 @@ class OrbitJoint(LightningModule):
         Raises
         ------
         SetsupError
-            When the batch has no canonical images, and the objective takes some; or an orbit that was not trained on,
-            and the objective is ``exemplar``.
+            When the batch has no canonical images, and the objective takes some; an orbit that was not trained on, and
+            the objective is ``exemplar``; or sets of one image, no more than there are orbits, and it takes triplets.
 
         """
         code, switches = self._encode(batch["image"])
@@ -189,6 +189,11 @@ class OrbitJoint(LightningModule):
 
     def _triplets(self, batch: Batch, code: Tensor) -> Tensor:
         """Of codes (n, k)."""
+        need_members(
+            batch,
+            self.orbits,
+            "a triplet is two images of one orbit and one of another, and sets of one image hold none",
+        )
         orbits, mask = self.orbits.codes(batch).flatten(), batch["mask"].flatten()
         found = triplet_loss(self._points(code), orbits, margin=self.margin, negatives=self.negatives, mask=mask)
         return found / (code.shape[-1] if self.scale == "dims" else 1)

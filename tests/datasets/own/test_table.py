@@ -299,7 +299,9 @@ def test_different_sizes_are_declared_and_refused_together(tmp_path):
     assert data.modalities["image"].shape == (None, None, 3)
     assert data.fetch([0, 2])["image"].shape == (2, 6, 8, 3)
     assert np.array_equal(data.fetch(1)["image"], _pixels(1, 5, 8))
-    with pytest.raises(DataError, match=r"b\.png \(row 1\) is 5 × 8 .* others are 6 × 8; .*size=\(height, width\)"):
+    with pytest.raises(
+        DataError, match=r"b\.png \(row 1\) is 5 × 8 .* others are 6 × 8; .*size=\(height, width\), as --opt"
+    ):
         data.fetch([0, 1])
 
 

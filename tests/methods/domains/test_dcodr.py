@@ -71,6 +71,17 @@ def test_the_contrast_is_of_images_and_their_copies(options: dict[str, Any], hea
     torch.testing.assert_close(method.loss(batch), domain_contrast_loss(near, far, DOMAINS, **options))
 
 
+def test_sets_of_one_image_are_refused_where_negatives_are_of_the_domain() -> None:
+    batch = drawn()
+    single = {name: value[:, :1] for name, value in batch.items() if name != "factors"}
+    single["factors"] = {"toy": batch["factors"]["toy"][:, :1]}
+    with pytest.raises(SetsupError, match=r"sets of one image hold none: draw two images or more of each domain"):
+        made().loss(single)
+    codes = [made().encoder(kept(single, name)) for name in ("image", "positive_image")]
+    wanted = domain_contrast_loss(*codes, torch.tensor([0, 3, 1]), negatives="batch")
+    torch.testing.assert_close(made(negatives="batch").loss(single), wanted)
+
+
 def test_without_positives_no_copy_is_needed() -> None:
     method, batch = made(positives=False), drawn()
     del batch["positive_image"]

@@ -182,3 +182,11 @@ def test_other_sides_are_an_error() -> None:
 
 def count(network: torch.nn.Module) -> int:
     return sum(one.numel() for one in network.parameters())
+
+
+def test_sets_of_one_image_are_refused() -> None:
+    batch = drawn()
+    single = {"image": batch["image"][1:, :1], "mask": batch["mask"][1:, :1]}
+    single["factors"] = {"toy": batch["factors"]["toy"][1:, :1]}
+    with pytest.raises(SetsupError, match=r"sets of one image hold none: draw two images or more of each domain"):
+        made().loss(single)

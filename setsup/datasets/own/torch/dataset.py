@@ -9,7 +9,7 @@ import numpy as np
 from setsup.arrays import Array, Rows
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.dataset import Modality
-from setsup.datasets.images import resize
+from setsup.datasets.images import resize, several_sizes
 from setsup.datasets.own.torch.fields import Items, pick, pixels_of, read_item
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
@@ -89,11 +89,10 @@ class ItemDataset(BaseDataset):
             expected = tuple(old or new for old, new in zip(modality.shape, expected, strict=True))
         for array, row in zip(arrays, rows.tolist(), strict=True):
             if array.shape != expected:
-                fix = "; open the dataset with size=(height, width) to have all resized" if modality.color else ""
-                raise DataError(
-                    f"{name} of item {row} of {self.name} has the shape {array.shape}, where others have {expected}"
-                    f"{fix or '; fetch those of one shape together'}"
-                )
+                what = f"{name} of item {row} of {self.name} has the shape {array.shape}, where others have {expected}"
+                if modality.color:
+                    raise several_sizes(what)
+                raise DataError(f"{what}; fetch those of one shape together")
         if not arrays:
             return np.empty((0, *expected), modality.dtype)
         return np.stack(arrays).astype(modality.dtype, copy=False)
