@@ -23,6 +23,7 @@ from setsup.experiments.pixels.settings import Images
 from setsup.experiments.preset import Evaluation, Preset
 
 __all__ = [
+    "ENDS",
     "FIGURE_4",
     "PRESETS",
     "TABLE_1",
@@ -42,6 +43,9 @@ _LORD = 128
 """Images of a batch of LORD."""
 _STUDIED = ("cars3d", "edges2shoes", "celeba")
 """Datasets of appendix A."""
+
+ENDS = {"LORD": "-lord", "DRNET": "-drnet", "ML-VAE": "-ml-vae", "DCoDR-norec": "-norec", "DCoDR": ""}
+"""Ends of the names of presets by methods, in the order of the tables."""
 
 TABLE_1 = ("blur", "horizontal-flip")
 """Single augmentations: of appendix A."""
