@@ -26,6 +26,7 @@ __all__ = [
     "ENDS",
     "FIGURE_4",
     "PRESETS",
+    "PRETRAINED",
     "TABLE_1",
     "augmented",
     "baselines",
@@ -35,7 +36,9 @@ __all__ = [
     "without_domain_negatives",
 ]
 
-_PRETRAINED = "resnet50-mocov2-800"
+PRETRAINED = "resnet50-mocov2-800"
+"""Initial weights of the ResNet-50."""
+
 _SHUFFLED = 64
 """Images of a batch without negatives of the domain."""
 _DECAY_EPOCHS = 30
@@ -109,7 +112,7 @@ def whole(benchmark: Benchmark, reconstruct: bool) -> Preset:
             generator_rate=benchmark.generator_rate,
             decay_every=_DECAY_EPOCHS * epoch,
         ),
-        initial_run=_PRETRAINED,
+        initial_run=PRETRAINED,
         steps=PAPER_EPOCHS * epoch,
         checkpoint_every=500,
         evaluations=evaluations,
