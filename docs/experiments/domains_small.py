@@ -3,10 +3,11 @@
     python docs/experiments/domains_small.py
     python docs/experiments/domains_small.py --parallel 16 --accelerator gpu --times 5 --only shapes3d
 
-They are on the substitutes that setsup makes; `setsup prepare cars3d-procedural` renders the turntable beforehand, and
-without it its runs are left out. Interrupted runs resume where they stopped. `setsup report dcodr/shapes3d-small`,
-`dcodr/cars3d-small`, `dcodr/table1-small` and `dcodr/table5-small` show the tables at any time; runs of more steps,
-``--times``, are in folders of their own, and have lines of their own there.
+They are on the substitutes that setsup makes. `setsup prepare cars3d-procedural` and `setsup prepare
+smallnorb-procedural` render two of them beforehand; runs on one that is missing fail, with the command that makes it.
+Interrupted runs resume where they stopped. `setsup report dcodr/shapes3d-small`, `dcodr/table1-small` and the other
+small reports show the tables at any time; runs of more steps, ``--times``, are in folders of their own, and have lines
+of their own there.
 """
 
 import argparse
@@ -18,30 +19,29 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from setsup.experiments import find_preset
+from setsup.experiments.dcodr.small_presets import COMPARED, PRESETS
 
-DATASETS = ("shapes3d", "cars3d")
-NEGATIVES = "-norec-no-domain-negatives"
-
-RUNS = [
-    *(
-        (f"{dataset}{end}", 0)
-        for dataset in DATASETS
-        for end in ("-norec", NEGATIVES, "", "-lord", "-ml-vae", "-drnet")
-    ),
-    *((f"cars3d-norec-{end}", 0) for end in ("blur", "horizontal-flip")),
-    *((f"{dataset}-norec", seed) for seed in (1, 2) for dataset in DATASETS),
-    *((f"{dataset}{NEGATIVES}", seed) for seed in (1, 2) for dataset in DATASETS),
-    *(
-        (f"{dataset}{end}", seed)
-        for seed in (1, 2)
-        for dataset in DATASETS
-        for end in ("", "-lord", "-ml-vae", "-drnet")
-    ),
-    *((f"cars3d-norec-{end}", seed) for seed in (1, 2) for end in ("blur", "horizontal-flip")),
-]
-"""Presets without ``-small``, and seeds, in order of importance."""
+ENDS = (
+    "-norec",
+    "-norec-no-domain-negatives",
+    "",
+    "-lord",
+    "-ml-vae",
+    "-drnet",
+    "-norec-blur",
+    "-norec-horizontal-flip",
+    "-no-domain-negatives",
+)
+"""Of the names of presets, before ``-small``, in order of importance."""
 
 _SETSUP = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main())"]
+
+
+def chosen(only: list[str], seeds: list[int]) -> list[tuple[str, int]]:
+    """Presets without ``dcodr/`` and ``-small``, and seeds, in order of importance; all of the first seed first."""
+    small = {preset.name for preset in PRESETS}
+    names = [f"{dataset}{end}" for end in ENDS for dataset in COMPARED if f"dcodr/{dataset}{end}-small" in small]
+    return [(name, seed) for seed in seeds for name in names if name.startswith(tuple(only))]
 
 
 def commands(name: str, seed: int, accelerator: str, times: int, smoke: bool) -> list[list[str]]:
@@ -75,17 +75,19 @@ def train(name: str, seed: int, accelerator: str, times: int, smoke: bool) -> st
 
 def main() -> None:
     """Read options, and train all runs."""
-    options = argparse.ArgumentParser(description=__doc__)
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--parallel", type=int, default=2, help="runs at a time")
     options.add_argument("--accelerator", choices=("auto", "cpu", "gpu"), default="auto")
     options.add_argument("--times", type=int, default=1, help="multiplies the steps of each preset")
     options.add_argument("--smoke", action="store_true", help="two steps of each, to test that they run")
-    options.add_argument("--only", nargs="*", default=[""], help="beginnings of names of runs, such as cars3d-norec")
+    options.add_argument("--only", nargs="*", default=[""], help="beginnings of names, such as cars3d-norec")
     options.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     asked = options.parse_args()
-    chosen = [one for one in RUNS if one[1] in asked.seeds and one[0].startswith(tuple(asked.only))]
     with ThreadPoolExecutor(asked.parallel) as pool:
-        runs = [pool.submit(train, *one, asked.accelerator, asked.times, asked.smoke) for one in chosen]
+        runs = [
+            pool.submit(train, *one, asked.accelerator, asked.times, asked.smoke)
+            for one in chosen(asked.only, asked.seeds)
+        ]
         for done in as_completed(runs):
             print(done.result(), flush=True)
 

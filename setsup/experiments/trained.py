@@ -221,15 +221,7 @@ class TrainedRun:
         name: str | None = None,
     ) -> Reals:
         """Embed as :meth:`embed` does, (n, d): SetsupError where a method gives maps, for measurements of vectors."""
-        found = self.embed(dataset, rows, name)
-        if found.ndim != 2:
-            form = " × ".join(map(str, found.shape[1:]))
-            raise SetsupError(
-                f"{type(self.method).__name__}.embed gives {f'{name!r} as ' if name else ''}{form} numbers for an "
-                "image, and this measures one vector each: let it give their mean over places by another name, and "
-                "set embedding= to that"
-            )
-        return found
+        return need_vectors(self.embed(dataset, rows, name), self.method, name)
 
     def embed_batches(
         self,
@@ -325,3 +317,15 @@ class TrainedRun:
         if self.store is not None:
             return self.store.parts(name, settings, items, compute)
         return computed_items(compute, items)
+
+
+def need_vectors(embedded: Reals, method: "LightningModule", name: str | None = None) -> Reals:
+    """Embeddings of a method, by that name, as they are; SetsupError where they are no vectors (n, d)."""
+    if embedded.ndim != 2:
+        form = " × ".join(map(str, embedded.shape[1:]))
+        raise SetsupError(
+            f"{type(method).__name__}.embed gives {f'{name!r} as ' if name else ''}{form} numbers for an image, and "
+            "this measures one vector each: let it give their mean over places by another name, and set embedding= to "
+            "that"
+        )
+    return embedded

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from setsup.experiments.configs import fit_image
+from setsup.experiments.dcodr.networks import IMAGE, image_distance, image_encoder
 
 if TYPE_CHECKING:
     import torch
@@ -16,17 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AmortisedLORDSettings", "DRNETSettings", "LORDSettings", "MLVAESettings"]
 
-_IMAGE = (3, 64, 64)
-"""Of settings that are built without data."""
-
 _SMOKE = (16, 16, 32, 32)
 """Channels of networks that are only tried."""
-
-
-def _distance(perceptual: str, vgg_weights: str) -> "torch.nn.Module":
-    from setsup.methods.networks.perceptual import PerceptualDistance, PyramidDistance
-
-    return PyramidDistance() if perceptual == "pyramid" else PerceptualDistance(vgg_weights)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +79,10 @@ class LORDSettings:
 
         domains = GroupCodes(table, self.domain, "domain")
         return LORD(
-            AdaINGenerator(self.image or _IMAGE, self.content, self.style, self.generator_width),
+            AdaINGenerator(self.image or IMAGE, self.content, self.style, self.generator_width),
             class_embedding(len(domains), self.style),
             domains,
-            _distance(self.perceptual, self.vgg_weights),
+            image_distance(self.perceptual, self.vgg_weights),
             rows=len(table),
             content=self.content,
             noise=self.noise,
@@ -164,30 +156,28 @@ class AmortisedLORDSettings:
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "AmortisedLORD":
         """Build the method of a run; weights are torch's own initial ones until it takes those of a first stage."""
-        from setsup.methods.domains.lord import AmortisedLORD, load_encoders
+        from setsup.methods.domains.lord import AmortisedLORD
         from setsup.methods.groups import GroupCodes
         from setsup.methods.networks.generator import AdaINGenerator, class_embedding
 
-        image, domains = self.image or _IMAGE, GroupCodes(table, self.domain, "domain")
+        image, domains = self.image or IMAGE, GroupCodes(table, self.domain, "domain")
+        content, style = (
+            image_encoder(self.encoder, image, size, self.channels) for size in (self.content, self.style)
+        )
         return AmortisedLORD(
-            self._encoder(image, self.content),
-            self._encoder(image, self.style),
+            content,
+            style,
             AdaINGenerator(image, self.content, self.style, self.generator_width),
             class_embedding(len(domains), self.style),
             domains,
-            _distance(self.perceptual, self.vgg_weights),
+            image_distance(self.perceptual, self.vgg_weights),
             rows=len(table),
             dimensions=self.content,
             weights=self.weights,
             rate=self.rate,
             last_rate=self.last_rate,
-            pretrained=None if self.encoder_weights is None else load_encoders(self.encoder_weights),
+            encoder_weights=self.encoder_weights,
         )
-
-    def _encoder(self, image: tuple[int, int, int], size: int) -> "torch.nn.Module":
-        from setsup.methods.networks.domain_encoders import ResNetEncoder, small_encoder
-
-        return ResNetEncoder(size) if self.encoder == "resnet50" else small_encoder(image, size, self.channels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +236,7 @@ class DRNETSettings:
         from setsup.methods.groups import GroupCodes
         from setsup.methods.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator, initialise_drnet
 
-        image = self.image or _IMAGE
+        image = self.image or IMAGE
         content, pose = (DrnetEncoder(image, size, self.channels) for size in (self.content, self.pose))
         decoder = DrnetDecoder(content, self.pose, self.skips)
         discriminator = SceneDiscriminator(self.pose, self.discriminator)
@@ -318,7 +308,7 @@ class MLVAESettings:
         from setsup.methods.groups import GroupCodes
         from setsup.methods.networks.ml_vae import convolutional_vae, dense_vae
 
-        image, parts = self.image or _IMAGE, 2 if self.likelihood == "gaussian" else 1
+        image, parts = self.image or IMAGE, 2 if self.likelihood == "gaussian" else 1
         options: dict[str, Any] = {"width": self.hidden, "parts": parts}
         if self.networks == "dense":
             encoder, decoder = dense_vae(image, self.style, self.group, generator=generator, **options)

@@ -4,36 +4,36 @@ from setsup.experiments.dcodr.tables import INVARIANCE as PUBLISHED
 from setsup.experiments.report import Claim, Criterion, Means
 from setsup.experiments.report.criteria import has
 
-__all__ = ["BASELINES", "CROP", "FLIP", "INVARIANCE", "NEGATIVES", "SPEED", "compared", "faster", "without_negatives"]
+__all__ = ["CROP", "FLIP", "INVARIANCE", "NEGATIVES", "SPEED", "compared", "faster", "without_negatives"]
 
-BASELINES = ("LORD", "DRNET", "ML-VAE")
+_BASELINES = ("LORD", "DRNET", "ML-VAE")
 _OWN = ("DCoDR-norec", "DCoDR")
 
-_DOMAIN, _IDEAL, _ATTRIBUTES = "domain", "ideal", "informativeness"
+_DOMAIN, _ATTRIBUTES = "domain", "informativeness"
 _LOST = 0.1
 """Accuracy of the domain that is more than noise of a probe, and of the attributes."""
 _NEAR = 0.05
 """Attributes that are read nearly as well."""
 
 
-def compared(datasets: tuple[str, ...], front: str = "probes: ") -> tuple[Claim, ...]:
+def compared(datasets: tuple[str, ...]) -> tuple[Claim, ...]:
     """Claims on the invariance and the information of DCoDR beside baselines.
 
     Labels of rows are ``<dataset>, <method>``, or methods alone for the dataset ``""``.
     """
-    rows = tuple(_label(dataset, method) for dataset in datasets for method in (*BASELINES, *_OWN))
+    rows = tuple(_label(dataset, method) for dataset in datasets for method in (*_BASELINES, *_OWN))
     return (
         Claim(
             says="The domain can be read less well from DCoDR than from LORD, DRNET and ML-VAE (table 2).",
             tested="accuracy of the domain, with and without reconstruction, is below that of each baseline",
             rows=rows,
-            criterion=_below(datasets, f"{front}{_DOMAIN}"),
+            criterion=_below(datasets, f"probes: {_DOMAIN}"),
         ),
         Claim(
             says="DCoDR is as informative as LORD about the attributes, or more (table 2).",
             tested=f"accuracy of the attributes is at most {_NEAR:g} below that of LORD",
             rows=rows,
-            criterion=_informed(datasets, f"{front}{_ATTRIBUTES}"),
+            criterion=_informed(datasets, f"probes: {_ATTRIBUTES}"),
         ),
     )
 
@@ -47,7 +47,7 @@ def _below(datasets: tuple[str, ...], key: str) -> Criterion:
         words, holds = [], []
         for dataset in datasets:
             own = [label for method in _OWN if has(means, label := _label(dataset, method), (key,))]
-            others = [label for method in BASELINES if has(means, label := _label(dataset, method), (key,))]
+            others = [label for method in _BASELINES if has(means, label := _label(dataset, method), (key,))]
             if own and others:
                 most = max(means[label][key].mean for label in own)
                 holds.append(most < min(means[label][key].mean for label in others))

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.evaluation.batched.probe_networks import split_rows
-from setsup.experiments.dcodr.rows import classes_of, named
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.dcodr.rows import classes_of, split_attribute
+from setsup.experiments.trained import TrainedRun, need_vectors
 from setsup.factors import FactorTable
 from setsup.random import fold, permute, stream_key
 
@@ -129,10 +129,10 @@ def study_invariance(
     if reason := _unfit(columns[_DOMAIN], test, asked=True):
         raise SetsupError(f"the domain ({', '.join(domain)}) cannot be read: {reason}")
     embedded = _embed(trained, rows, embedding, untrained)
-    accuracy, permuted, majority = _told(trained, embedded, columns, test)
+    accuracy, permuted, majority = _probe(trained, embedded, columns, test)
     for at, (name, values) in enumerate(numbers.items()):
         known = np.flatnonzero(~np.isnan(values))
-        shuffled = values[known][_order(trained.seed, at, len(known))]
+        shuffled = values[known][_permutation(trained.seed, at, len(known))]
         accuracy[name], permuted[name] = (
             evaluation.ridge_probe(embedded[known], some, seed=trained.seed).r2 for some in (values[known], shuffled)
         )
@@ -141,7 +141,7 @@ def study_invariance(
     return StudiedInvariance(names, accuracy, ideal, permuted, left_out)
 
 
-def _told(
+def _probe(
     trained: TrainedRun, embedded: Array, columns: dict[str, Array], test: Array
 ) -> tuple[dict[str, float], dict[str, float], float]:
     """Accuracies of all factors with levels and of their permuted labels, and the share of the largest domain.
@@ -152,7 +152,7 @@ def _told(
     shuffled = codes.copy()
     for at in range(count):
         known = np.flatnonzero(codes[:, at] >= 0)
-        shuffled[known, at] = codes[known[_order(trained.seed, at, len(known))], at]
+        shuffled[known, at] = codes[known[_permutation(trained.seed, at, len(known))], at]
     both = np.concatenate([codes, shuffled], axis=1)
     more = max(1, _STEPS * _BATCH // int(np.count_nonzero(~test)))
     found = evaluation.deep_probes(
@@ -171,7 +171,7 @@ def _told(
     return accuracy, permuted, float(found.majority[0])
 
 
-def _order(seed: int, at: int, count: int) -> Array:
+def _permutation(seed: int, at: int, count: int) -> Array:
     return np.asarray(permute(int(fold(stream_key(seed, "permuted labels"), at)), count, np.arange(count)))
 
 
@@ -182,7 +182,7 @@ def _others(table: FactorTable, domain: Sequence[str]) -> list[str]:
 
 def _column(table: FactorTable, name: str, rows: Array) -> Array:
     """Classes, or the numbers of a continuous factor."""
-    parts = named(name)
+    parts = split_attribute(name)
     if len(parts) == 1 and table[name].continuous:
         return np.asarray(table.codes(name, rows), np.float64)
     return classes_of(table, parts, rows)
@@ -194,7 +194,8 @@ def _unfit(column: Array, test: Array, *, asked: bool) -> str:
     levels = np.unique(column[known])
     if len(levels) < 2:
         return f"it has {len(levels)} known level{'s' * (len(levels) != 1)} among the rows"
-    if min(known.sum() - (known & test).sum(), 5 * (known & test).sum()) < _FEWEST // 2:
+    tested = (known & test).sum()
+    if min(known.sum() - tested, tested / _TEST) < _FEWEST // 2:
         return f"it is known in {known.sum():,} rows only"
     if column.dtype.kind == "f":
         return ""
@@ -212,6 +213,4 @@ def _embed(trained: TrainedRun, rows: Array, embedding: str | None, untrained: b
 
     options = trained.embedding(trained.dataset)
     found = embed(trained.untrained, trained.dataset, rows, name=embedding, **options)
-    if found.ndim != 2:
-        raise SetsupError(f"{type(trained.method).__name__}.embed gives maps, and this reads one vector per image")
-    return found
+    return need_vectors(found, trained.method, embedding)

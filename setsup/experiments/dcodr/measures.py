@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.dcodr.retrieval_sheet import draw_retrieval
-from setsup.experiments.dcodr.rows import FitRows, named, rows_of
+from setsup.experiments.dcodr.retrieval_sheet import retrieval_sheet
+from setsup.experiments.dcodr.rows import FitRows, rows_of, split_attribute
 from setsup.experiments.measures.rows import SMOKE_ROWS, Sample, shared_rows
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
@@ -22,6 +22,8 @@ __all__ = ["InvarianceProbes", "LandmarkProbe", "Retrieval"]
 Array = npt.NDArray[Any]
 
 _DOMAIN = "domain"
+_TRAINING = ("width", "layers", "rate", "batch", "epochs", "patience")
+"""Settings of deep probes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +88,12 @@ class InvarianceProbes:
 
         ``ideal`` is the share of the most frequent domain of the test, ``informativeness`` the mean over attributes.
         """
-        options: dict[str, Any] = {"samples": self.samples, "embedding": self.embedding}
         resplit = self.domain if self.resplit else None
-        rows = rows_of(trained, self.dataset, self.split, resplit=resplit, **options)
-        factors = {_DOMAIN: self.domain, **{one: named(one) for one in self.attributes}}
-        how = {name: getattr(self, name) for name in ("width", "layers", "rate", "batch", "epochs", "patience")}
-        found = probe_rows(trained, rows, factors, how)
+        rows = rows_of(
+            trained, self.dataset, self.split, samples=self.samples, embedding=self.embedding, resplit=resplit
+        )
+        factors = {_DOMAIN: self.domain, **{one: split_attribute(one) for one in self.attributes}}
+        found = _probe(trained, rows, factors, _training(self))
         values = {_DOMAIN: found[_DOMAIN]["accuracy"], "ideal": found[_DOMAIN]["majority"]}
         if self.attributes:
             values["informativeness"] = float(np.mean([found[one]["accuracy"] for one in self.attributes]))
@@ -100,39 +102,36 @@ class InvarianceProbes:
         return Measured(values=values)
 
 
-def probe_rows(
+def _training(settings: "InvarianceProbes | LandmarkProbe") -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in _TRAINING}
+
+
+def _probe(
     trained: TrainedRun, rows: FitRows, factors: dict[str, tuple[str, ...]], how: dict[str, Any]
 ) -> dict[str, dict[str, float]]:
     """By name of classes: ``accuracy``, ``majority`` and ``epoch``; those that are not kept are fitted together."""
+    # parts go by their factors: the domain of one evaluation may be an attribute of another
+    combinations = {" ".join(names): names for names in factors.values()}
 
-    def compute(names: Sequence[str]) -> dict[str, dict[str, float]]:
-        classes = [rows.classes(factors[name]) for name in names]
+    def compute(keys: Sequence[str]) -> dict[str, dict[str, float]]:
+        classes = [rows.classes(combinations[key]) for key in keys]
         fit, test = (np.stack([both[part] for both in classes], axis=1) for part in (0, 1))
         found = evaluation.deep_probes(
             rows.fit.embedded, fit, rows.test.embedded, test, seed=trained.seed, device=trained.device, **how
         )
         columns = {"accuracy": found.accuracy, "majority": found.majority, "epoch": found.epochs}
-        return {name: {what: float(of[at]) for what, of in columns.items()} for at, name in enumerate(names)}
+        return {key: {what: float(of[at]) for what, of in columns.items()} for at, key in enumerate(keys)}
 
-    # a domain may be called otherwise elsewhere, so the factors are told, by the name that is asked for
-    keys = {name: " ".join(factors[name]) for name in factors}
-    back = {key: name for name, key in keys.items()}
-    about = {**rows.about, **how}
-    found = trained.parts(
-        "deep-probes", about, list(keys.values()), lambda some: _renamed(compute([back[key] for key in some]), keys)
-    )
-    return {name: found[key] for name, key in keys.items()}
-
-
-def _renamed(found: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    return {names[name]: value for name, value in found.items()}
+    found = trained.parts("deep-probes", {**rows.about, **how}, list(combinations), compute)
+    return {name: found[" ".join(names)] for name, names in factors.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandmarkProbe:
     """Error of a deep probe that predicts landmarks: DCoDR's informativeness on CelebA.
 
-    The rows of the test are divided, 70 % for the fit and 30 % for the test, the same share of each identity.
+    The rows of the test are divided, 70 % for the fit and 30 % for the test, the same share of each identity; those of
+    the training data where no test is named.
 
     Attributes
     ----------
@@ -167,9 +166,10 @@ class LandmarkProbe:
 
     def measure(self, trained: TrainedRun) -> Measured:
         """``L1``: mean absolute error in pixels; ``mean landmark``: that of naming the mean of the fit."""
-        options: dict[str, Any] = {"samples": self.samples, "embedding": self.embedding}
-        rows = rows_of(trained, self.dataset, self.split, resplit=self.identity, **options)
-        how = {name: getattr(self, name) for name in ("width", "layers", "rate", "batch", "epochs", "patience")}
+        rows = rows_of(
+            trained, self.dataset, self.split, samples=self.samples, embedding=self.embedding, resplit=self.identity
+        )
+        how = _training(self)
 
         def compute() -> dict[str, float]:
             points = [self._points(sample) for sample in (rows.fit, rows.test)]
@@ -239,7 +239,7 @@ class Retrieval:
 
     def __post_init__(self) -> None:
         """Check names before all is embedded."""
-        known = {name for one in self.attributes for name in named(one)}
+        known = self._factors
         if not known:
             raise SetsupError("nothing can be retrieved by no attribute: name one or more")
         for name, levels in self.tolerances:
@@ -247,6 +247,11 @@ class Retrieval:
                 raise SetsupError(
                     f"a tolerance is of one of {', '.join(sorted(known))}, 0 levels or more, not {name!r}, {levels}"
                 )
+
+    @property
+    def _factors(self) -> list[str]:
+        """Of all attributes, once each."""
+        return list(dict.fromkeys(name for one in self.attributes for name in split_attribute(one)))
 
     def shrunk(self) -> "Retrieval":
         """The same with few queries."""
@@ -265,11 +270,10 @@ class Retrieval:
         count = len(rows.test.rows) if self.samples is None else min(self.samples, len(rows.test.rows))
         settings = {**rows.about, "attributes": self.attributes, "tolerances": self.tolerances, "queries": count}
         values = trained.part("retrieval", settings, lambda: self._compute(rows, count))
-        names = list(dict.fromkeys(name for one in self.attributes for name in named(one)))
-        return Measured(values=values, pictures={"retrieved": draw_retrieval(rows, names, seed=trained.seed)})
+        return Measured(values=values, pictures={"retrieved": retrieval_sheet(rows, self._factors, trained.seed)})
 
     def _compute(self, rows: FitRows, count: int) -> dict[str, float]:
-        names = list(dict.fromkeys(name for one in self.attributes for name in named(one)))
+        names = self._factors
         fit, test = (np.stack([rows.classes([name])[part] for name in names], axis=1) for part in (0, 1))
         table = rows.test.dataset.factors
         nested = [name for name, _ in self.tolerances if table.outer(name)]
@@ -280,14 +284,14 @@ class Retrieval:
         levels = {at: tolerances[name] for at, name in enumerate(names) if tolerances.get(name)}
         codes, queries = np.concatenate([fit, test]), test[:count]
         own = len(fit) + np.arange(count)
-        found = _nearest(rows, count, own)
-        right = evaluation.matches(queries, codes, found[:, None], tolerance=levels, period=periods)[:, 0]
+        near, _ = evaluation.nearest(rows.test.embedded[:count], rows.gallery, 1, metric="cosine", own=own)
+        right = evaluation.matches(queries, codes, near, tolerance=levels, period=periods)[:, 0]
         known = (queries >= 0).all(axis=1)
         if not known.any():
             raise SetsupError("no query has all attributes: name others")
         values: dict[str, float] = {}
         for one in self.attributes:
-            columns = [names.index(name) for name in named(one)]
+            columns = [names.index(name) for name in split_attribute(one)]
             values[one] = float(right[known][:, columns].all(axis=1).mean())
         values["all"] = float(right[known].all(axis=1).mean())
         values["attainable"] = attainable(queries[known], codes, own[known], levels, periods)
@@ -318,9 +322,3 @@ def _within(counts: Array, axis: int, levels: int, circular: bool) -> Array:
     if circular:
         apart = np.minimum(apart, len(place) - apart)
     return np.moveaxis(np.tensordot(apart <= levels, counts, axes=(1, axis)), 0, axis)
-
-
-def _nearest(rows: FitRows, count: int, own: Array) -> Array:
-    """The gallery row nearest to each query, other than itself."""
-    gallery = np.concatenate([rows.fit.embedded, rows.test.embedded])
-    return np.asarray(evaluation.nearest(rows.test.embedded[:count], gallery, 1, metric="cosine", own=own)[0][:, 0])

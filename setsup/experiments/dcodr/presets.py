@@ -23,8 +23,10 @@ from setsup.experiments.pixels.settings import Images
 from setsup.experiments.preset import Evaluation, Preset
 
 __all__ = [
+    "ENDS",
     "FIGURE_4",
     "PRESETS",
+    "PRETRAINED",
     "TABLE_1",
     "augmented",
     "baselines",
@@ -34,7 +36,9 @@ __all__ = [
     "without_domain_negatives",
 ]
 
-_PRETRAINED = "resnet50-mocov2-800"
+PRETRAINED = "resnet50-mocov2-800"
+"""Initial weights of the ResNet-50."""
+
 _SHUFFLED = 64
 """Images of a batch without negatives of the domain."""
 _DECAY_EPOCHS = 30
@@ -42,6 +46,9 @@ _LORD = 128
 """Images of a batch of LORD."""
 _STUDIED = ("cars3d", "edges2shoes", "celeba")
 """Datasets of appendix A."""
+
+ENDS = {"LORD": "-lord", "DRNET": "-drnet", "ML-VAE": "-ml-vae", "DCoDR-norec": "-norec", "DCoDR": ""}
+"""Ends of the names of presets by methods, in the order of the tables."""
 
 TABLE_1 = ("blur", "horizontal-flip")
 """Single augmentations: of appendix A."""
@@ -105,7 +112,7 @@ def whole(benchmark: Benchmark, reconstruct: bool) -> Preset:
             generator_rate=benchmark.generator_rate,
             decay_every=_DECAY_EPOCHS * epoch,
         ),
-        initial_run=_PRETRAINED,
+        initial_run=PRETRAINED,
         steps=PAPER_EPOCHS * epoch,
         checkpoint_every=500,
         evaluations=evaluations,

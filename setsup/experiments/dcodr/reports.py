@@ -1,19 +1,15 @@
-"""Reports on the tables of DCoDR's paper and on its figures, of the paper's size and small."""
+"""Reports on the tables of DCoDR's paper and on its figures, of the paper's size."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from setsup.experiments.dcodr import claims, tables
 from setsup.experiments.dcodr.datasets import BENCHMARKS, PAPER
-from setsup.experiments.dcodr.presets import FIGURE_4
-from setsup.experiments.dcodr.tables import METHODS
+from setsup.experiments.dcodr.presets import ENDS, FIGURE_4
 from setsup.experiments.report import Column, Report, Row
 from setsup.experiments.report.report import Reference
 
-__all__ = ["REPORTS"]
-
-_ENDS = {"LORD": "-lord", "DRNET": "-drnet", "ML-VAE": "-ml-vae", "DCoDR-norec": "-norec", "DCoDR": ""}
-"""Methods by the ends of their presets' names."""
+__all__ = ["PROBED", "PROBED_BESIDE", "REPORTS", "References", "published"]
 
 _VARIANTS = {
     "no domain negatives": "-no-domain-negatives",
@@ -26,16 +22,22 @@ _VARIANTS = {
 
 _NAMES = {one.title: one.name for one in BENCHMARKS.values()}
 _DOMAIN, _IDEAL, _ATTRIBUTES = "domain", "ideal", "informativeness"
-_PROBED = (Column(_DOMAIN, "domain, lower is better"), Column(_IDEAL, "ideal"), Column(_ATTRIBUTES, "attributes"))
 _ALL, _ATTAINABLE = "all", "attainable"
 _LANDMARKS = "landmarks: L1"
 
-_Said = dict[tuple[str, str], Reference]
+PROBED = (Column(_DOMAIN, "domain, lower is better"), Column(_IDEAL, "ideal"), Column(_ATTRIBUTES, "attributes"))
+"""Columns of a report on probes."""
+
+PROBED_BESIDE = tuple(Column(f"probes: {one.key}", one.name) for one in PROBED)
+"""The same in a report on probes and other evaluations."""
+
+References = dict[tuple[str, str], Reference]
+"""Numbers by the labels of rows and the keys of columns."""
 
 
 def _row(dataset: str, method: str, variant: str = "", label: str = "") -> Row:
     """A method on a dataset."""
-    return Row(f"dcodr/{_NAMES[dataset]}{_ENDS[method]}{variant}", label or method)
+    return Row(f"dcodr/{_NAMES[dataset]}{ENDS[method]}{variant}", label or method)
 
 
 def _report(table: str, shows: str, evaluation: str, rows: Iterable[Row], **more: Any) -> Report:
@@ -45,15 +47,15 @@ def _report(table: str, shows: str, evaluation: str, rows: Iterable[Row], **more
     return Report(name=f"dcodr/{table}", shows=shows, evaluations=(evaluation,), rows=tuple(rows), **options)
 
 
-def _said(numbers: Mapping[str, Iterable[Reference]], keys: Iterable[str], front: str = "") -> _Said:
-    """Numbers of a table by the labels of rows and the keys of columns."""
+def published(numbers: Mapping[str, Iterable[Reference]], keys: Iterable[str], front: str = "") -> References:
+    """Numbers of a table, of the paper or what is optimal, by labels and keys."""
     keys = tuple(keys)
     return {
         (f"{front}{label}", key): value for label, row in numbers.items() for key, value in zip(keys, row, strict=True)
     }
 
 
-def _references(said: _Said, optimal: _Said | None = None) -> dict[str, _Said]:
+def _references(said: References, optimal: References | None = None) -> dict[str, References]:
     return {"the paper": said, **({"optimal": optimal} if optimal else {})}
 
 
@@ -62,22 +64,22 @@ def _augmentations() -> Report:
         _row("Cars3D", "DCoDR-norec", "-blur", "Gaussian blur"),
         _row("Cars3D", "DCoDR-norec", "-horizontal-flip", "horizontal flip"),
     )
-    said = _said(tables.BLUR_AGAINST_FLIP, (_DOMAIN, _ATTRIBUTES))
+    said = published(tables.BLUR_AGAINST_FLIP, (_DOMAIN, _ATTRIBUTES))
     shows = "DCoDR-norec with one augmentation on Cars3D"
-    more: dict[str, Any] = {"columns": _PROBED, "references": _references(said), "claims": (claims.FLIP,)}
+    more: dict[str, Any] = {"columns": PROBED, "references": _references(said), "claims": (claims.FLIP,)}
     return _report("table1", shows, "probes", rows, **more)
 
 
 def _invariance() -> Report:
     rows: list[Row] = []
-    said: _Said = {}
+    said: References = {}
     for dataset, numbers in tables.INVARIANCE.items():
-        rows += [_row(dataset, method, label=f"{dataset}, {method}") for method in METHODS]
+        rows += [_row(dataset, method, label=f"{dataset}, {method}") for method in ENDS]
         values = _LANDMARKS if dataset == "CelebA" else f"probes: {_ATTRIBUTES}"
-        said |= _said(numbers, (f"probes: {_DOMAIN}", values), f"{dataset}, ")
-    columns = (*(Column(f"probes: {one.key}", one.name) for one in _PROBED), Column(_LANDMARKS, "landmarks, L1 error"))
+        said |= published(numbers, (f"probes: {_DOMAIN}", values), f"{dataset}, ")
+    columns = (*PROBED_BESIDE, Column(_LANDMARKS, "landmarks, L1 error"))
     # the optimum has no preset: it stands beside the last method of each dataset
-    optimal: _Said = {}
+    optimal: References = {}
     for dataset, (domain, best) in tables.OPTIMAL.items():
         key = _LANDMARKS if dataset == "CelebA" else f"probes: {_ATTRIBUTES}"
         optimal |= {(f"{dataset}, DCoDR", f"probes: {_DOMAIN}"): domain, (f"{dataset}, DCoDR", key): best}
@@ -96,21 +98,21 @@ def _invariance() -> Report:
 
 def _variants() -> Report:
     rows: list[Row] = []
-    said: _Said = {}
+    said: References = {}
     for method, numbers in tables.VARIANTS.items():
         rows += [_row("SmallNORB", method, _VARIANTS[name], f"{method}, {name}") for name in numbers]
-        said |= _said(numbers, (_DOMAIN, _ATTRIBUTES), f"{method}, ")
+        said |= published(numbers, (_DOMAIN, _ATTRIBUTES), f"{method}, ")
     shows = "what parts of DCoDR do, on SmallNORB"
-    more: dict[str, Any] = {"columns": _PROBED, "references": _references(said), "claims": (claims.NEGATIVES,)}
+    more: dict[str, Any] = {"columns": PROBED, "references": _references(said), "claims": (claims.NEGATIVES,)}
     return _report("table3", shows, "probes", rows, **more)
 
 
 def _retrieval() -> Report:
     rows: list[Row] = []
-    said: _Said = {}
+    said: References = {}
     for dataset, numbers in tables.RETRIEVAL.items():
-        rows += [_row(dataset, method, label=f"{dataset}, {method}") for method in METHODS]
-        said |= _said(numbers, (_ALL,), f"{dataset}, ")
+        rows += [_row(dataset, method, label=f"{dataset}, {method}") for method in ENDS]
+        said |= published(numbers, (_ALL,), f"{dataset}, ")
     columns = (Column(_ALL, "all attributes of the nearest image"), Column(_ATTAINABLE, "attainable"))
     shows = "whether the nearest image has the attributes of the query"
     return _report("table4", shows, "retrieval", rows, columns=columns, references=_references(said))
@@ -118,13 +120,13 @@ def _retrieval() -> Report:
 
 def _hours() -> Report:
     rows: list[Row] = []
-    said: _Said = {}
+    said: References = {}
     for dataset, numbers in tables.HOURS.items():
         rows.append(Row(f"dcodr/{_NAMES[dataset]}-lord-latent", f"{dataset}, LORD, first stage"))
         rows.append(_row(dataset, "LORD", label=f"{dataset}, LORD, second stage"))
         rows += [_row(dataset, method, label=f"{dataset}, {method}") for method in ("DCoDR", "DCoDR-norec")]
         both = {"LORD, first stage": (f"{numbers['LORD'][0]:g}, both stages",)}
-        said |= _said(
+        said |= published(
             {**both, **{method: row for method, row in numbers.items() if method != "LORD"}}, ("hours",), f"{dataset}, "
         )
     columns = (
@@ -140,7 +142,7 @@ def _hours() -> Report:
 def _autoencoders(table: str, place: int, key: str, words: str) -> Report:
     """Tables 6 and 7: transforms, on three datasets."""
     rows: list[Row] = []
-    said: _Said = {}
+    said: References = {}
     for at, dataset in enumerate(tables.APPENDIX_DATASETS, 1):
         for transform, numbers in tables.AUTOENCODERS.items():
             label = f"{dataset}, {transform.replace('-', ' ')}"
@@ -155,24 +157,24 @@ def _each(
     table: str, dataset: str, shows: str, evaluation: str, numbers: tuple[tuple[str, ...], tables.Numbers]
 ) -> Report:
     """Tables 8 to 12: every attribute."""
-    keys, published = numbers
-    said = _said({method: published[method] for method in METHODS}, keys)
-    optimal = _said({"DCoDR": published["optimal"]}, keys) if "optimal" in published else None
+    keys, by_method = numbers
+    said = published({method: by_method[method] for method in ENDS}, keys)
+    optimal = published({"DCoDR": by_method["optimal"]}, keys) if "optimal" in by_method else None
     columns = [Column(key, key.replace("_", " ")) for key in keys]
     columns.append(Column(_IDEAL if evaluation == "probes" else _ATTAINABLE))
-    rows = [_row(dataset, method) for method in METHODS]
+    rows = [_row(dataset, method) for method in ENDS]
     return _report(table, shows, evaluation, rows, columns=tuple(columns), references=_references(said, optimal))
 
 
 def _figure_4() -> Report:
     rows = [_row("SmallNORB", "DCoDR-norec", f"-{name}", name.replace("-", " ")) for name in FIGURE_4]
     shows = "DCoDR-norec with one augmentation on SmallNORB; a figure, in which the crop is best"
-    return _report("fig4", shows, "probes", rows, columns=_PROBED, claims=(claims.CROP,))
+    return _report("fig4", shows, "probes", rows, columns=PROBED, claims=(claims.CROP,))
 
 
 def _sheets(figure: str, dataset: str) -> Report:
     """Figures 2 and 3: images beside their nearest ones."""
-    rows = [_row(dataset, method) for method in METHODS]
+    rows = [_row(dataset, method) for method in ENDS]
     columns = (Column(_ALL, "all attributes of the nearest image"),)
     return _report(figure, f"queries of {dataset} and their nearest images", "retrieval", rows, columns=columns)
 

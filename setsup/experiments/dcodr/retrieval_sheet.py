@@ -14,16 +14,15 @@ from setsup.random import permute, stream_key
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["draw_retrieval"]
+__all__ = ["retrieval_sheet"]
 
 Rows = npt.NDArray[np.int64]
 
 _QUERIES, _NEIGHBOURS = 4, 5
+_TITLE = "Nearest images of training and test\nBy distance between embeddings of length 1; without the query itself"
 
 
-def draw_retrieval(
-    rows: FitRows, attributes: Sequence[str], *, queries: int = _QUERIES, neighbours: int = _NEIGHBOURS, seed: int = 0
-) -> "Image":
+def retrieval_sheet(rows: FitRows, attributes: Sequence[str], seed: int) -> "Image":
     """A row for each of some queries of the test: the query, then its nearest images of training and test.
 
     Beside a query stand its attributes; above each neighbour its rank.
@@ -31,28 +30,20 @@ def draw_retrieval(
     from setsup.reports import image_grid
 
     fit, test = rows.fit, rows.test
-    count = min(queries, len(test.rows))
+    count = min(_QUERIES, len(test.rows))
     chosen: Rows = permute(stream_key(seed, "retrieval sheet"), len(test.rows), np.arange(count))
-    gallery = np.concatenate([fit.embedded, test.embedded])
     own = len(fit.rows) + chosen
-    near = evaluation.nearest(test.embedded[chosen], gallery, neighbours, metric="cosine", own=own)[0]
+    near = evaluation.nearest(test.embedded[chosen], rows.gallery, _NEIGHBOURS, metric="cosine", own=own)[0]
 
-    def image(sample: object, row: int) -> npt.NDArray[np.uint8]:
-        dataset = sample.dataset  # type: ignore[attr-defined]
-        name = image_modality(dataset)
-        return np.asarray(dataset.fetch(row, [name])[name])
+    def image(at: int) -> npt.NDArray[np.uint8]:
+        sample, place = (fit, at) if at < len(fit.rows) else (test, at - len(fit.rows))
+        name = image_modality(sample.dataset)
+        return np.asarray(sample.dataset.fetch(int(sample.rows[place]), [name])[name])
 
-    found = [
-        [
-            image(fit, int(fit.rows[at])) if at < len(fit.rows) else image(test, int(test.rows[at - len(fit.rows)]))
-            for at in line.tolist()
-        ]
-        for line in near
-    ]
     table = test.dataset.factors
     labels = [
-        ", ".join(f"{name} {table.values(name, int(test.rows[at]))}" for name in attributes) for at in chosen.tolist()
+        ", ".join(f"{name} {table.values(name, row)}" for name in attributes) for row in test.rows[chosen].tolist()
     ]
-    asked = [image(test, int(test.rows[at])) for at in chosen.tolist()]
-    title = "Nearest images of training and test\nBy distance between embeddings of length 1; without the query itself"
-    return image_grid(found, labels, [f"{rank + 1}" for rank in range(near.shape[1])], title, queries=asked)
+    neighbours = [[image(at) for at in line] for line in near.tolist()]
+    ranks = [f"{rank + 1}" for rank in range(near.shape[1])]
+    return image_grid(neighbours, labels, ranks, _TITLE, queries=[image(at) for at in own.tolist()])

@@ -9,21 +9,20 @@ import numpy.typing as npt
 
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.measures.rows import Sample, shared_rows
+from setsup.experiments.measures.rows import Sample, draw_rows
 from setsup.experiments.trained import TrainedRun
 from setsup.factors import FactorTable
 from setsup.factors import split as divide
 from setsup.factors.counting import with_outer
 
-__all__ = ["FitRows", "classes_of", "named", "rows_of"]
+__all__ = ["FitRows", "classes_of", "rows_of", "split_attribute"]
 
 Array = npt.NDArray[Any]
 
 _JOINT = "+"
-_DOMAIN = "domain"
 
 
-def named(attribute: str) -> tuple[str, ...]:
+def split_attribute(attribute: str) -> tuple[str, ...]:
     """Factors of an attribute, of which several are joined by ``+``: ``"elevation+azimuth"`` is a pose."""
     return tuple(attribute.split(_JOINT))
 
@@ -55,6 +54,11 @@ class FitRows:
         """What results depend on."""
         return {"fit": self.fit.about, "test": self.test.about}
 
+    @property
+    def gallery(self) -> Array:
+        """Embeddings of the rows of the fit, then of those of the test."""
+        return np.concatenate([self.fit.embedded, self.test.embedded])
+
     def classes(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Classes of the rows of either sample."""
         one, two = self.fit.dataset.factors, self.test.dataset.factors
@@ -79,25 +83,22 @@ def rows_of(
     """All rows of the training data, or `samples` of them, and those of the test.
 
     The test is one of the preset's datasets, or another split of it; without either it is a tenth of the rows of the
-    training data. With `resplit` both are of the test: 70 % and 30 % of each combination of these factors.
+    training data. With `resplit` both are of the test, or without one of the training data: 70 % and 30 % of each
+    combination of these factors.
     """
-    if dataset is None and split is None:
-        return _of_one(trained, trained.dataset, samples, embedding, (0.9, 0.1), None)
-    test = trained.open(dataset, split=split)
-    if resplit is not None:
-        return _of_one(trained, test, samples, embedding, (0.7, 0.3), resplit)
-    shared = shared_rows(trained.dataset, test)
-    rows = _some(trained, trained.dataset, None)
-    rows = rows[~shared[rows]][:samples]
-    if not len(rows):
-        raise SetsupError(f"all rows of {trained.dataset.name} that were trained on are tested: name another split")
+    own = dataset is None and split is None
+    test = trained.dataset if own else trained.open(dataset, split=split)
+    if own or resplit is not None:
+        shares = (0.9, 0.1) if resplit is None else (0.7, 0.3)
+        return _divide(trained, test, samples, embedding, shares, resplit)
+    rows = draw_rows(trained, trained.dataset, samples, without=test)
     return FitRows(
         Sample(trained, trained.dataset, rows, {}, embedding),
-        Sample(trained, test, _some(trained, test, samples), {}, embedding),
+        Sample(trained, test, draw_rows(trained, test, samples), {}, embedding),
     )
 
 
-def _of_one(
+def _divide(
     trained: TrainedRun,
     dataset: Dataset,
     samples: int | None,
@@ -109,11 +110,6 @@ def _of_one(
     name = "fit or test"
     parts = dict(zip(("fit", "test"), shares, strict=True))
     codes = divide(dataset.factors, parts, 0, name=name, stratify=stratify, rounding="table").codes(name)
-    rows = _some(trained, dataset, samples)
+    rows = draw_rows(trained, dataset, samples)
     fit, test = (Sample(trained, dataset, rows[codes[rows] == part], {}, embedding) for part in (0, 1))
     return FitRows(fit, test)
-
-
-def _some(trained: TrainedRun, dataset: Dataset, samples: int | None) -> Array:
-    """Rows of a dataset in an order of the run's seed; all of them without a number."""
-    return trained.sample(len(dataset) if samples is None else samples, dataset.factors)

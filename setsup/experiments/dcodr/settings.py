@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from setsup.experiments.configs import fit_image
+from setsup.experiments.dcodr.networks import IMAGE, image_distance, image_encoder
 from setsup.samplers import DomainSampler
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["DCoDRSettings", "DomainBatches"]
 
 _SMOKE = 4
+"""Domains, and images of each, of a batch that is only tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,26 +149,17 @@ class DCoDRSettings:
         """Build the method of a run; weights are torch's own initial ones, and transformers' of the ResNet."""
         from setsup.methods.domains import DCoDR
         from setsup.methods.groups import GroupCodes
-        from setsup.methods.networks import (
-            AdaINGenerator,
-            PerceptualDistance,
-            PyramidDistance,
-            ResNetEncoder,
-            contrast_head,
-            small_encoder,
-        )
+        from setsup.methods.networks import AdaINGenerator, contrast_head
 
-        image = (3, 64, 64) if self.image is None else self.image
-        size = self.dimensions
+        image, size = self.image or IMAGE, self.dimensions
         parts: dict[str, Any] = {}
         if self.reconstruction:
             parts["generator"] = AdaINGenerator(image, size, self.style, self.generator_width)
             parts["style"] = self.style
             parts["reconstruction"] = self.reconstruction
-            vgg = self.perceptual == "vgg16"
-            parts["distance"] = PerceptualDistance(self.vgg_weights) if vgg else PyramidDistance()
+            parts["distance"] = image_distance(self.perceptual, self.vgg_weights)
         return DCoDR(
-            ResNetEncoder(size) if self.encoder == "resnet50" else small_encoder(image, size, self.channels),
+            image_encoder(self.encoder, image, size, self.channels),
             GroupCodes(table, self.domain, "domain"),
             head=contrast_head(size) if self.head else None,
             temperature=self.temperature,

@@ -58,9 +58,7 @@ def _small(preset: Preset, end: str, **more: Any) -> Preset:
         name=f"{preset.name}-small",
         shows=f"{preset.shows}, small",
         method=_method(preset, **more),
-        initial_run=None
-        if preset.initial_run is None or "/" not in preset.initial_run
-        else f"{preset.initial_run}-small",
+        initial_run=None if preset.initial_run in (None, presets.PRETRAINED) else f"{preset.initial_run}-small",
         steps=STEPS[end],
         seeds=_SEEDS,
         checkpoint_every=100,

@@ -4,43 +4,39 @@ from collections.abc import Iterator
 
 from setsup.experiments.dcodr import claims, tables
 from setsup.experiments.dcodr.datasets import BENCHMARKS, PAPER, Benchmark
-from setsup.experiments.dcodr.presets import TABLE_1
+from setsup.experiments.dcodr.presets import ENDS, TABLE_1
+from setsup.experiments.dcodr.reports import PROBED, PROBED_BESIDE, References, published
 from setsup.experiments.dcodr.small_presets import COMPARED
-from setsup.experiments.dcodr.tables import METHODS
 from setsup.experiments.report import Column, Report, Row
-from setsup.experiments.report.report import Reference
 
 __all__ = ["REPORTS"]
 
 _SIZE = "; small networks, no pre-training, few steps: not the paper's size"
-_ENDS = {"LORD": "-lord", "DRNET": "-drnet", "ML-VAE": "-ml-vae", "DCoDR-norec": "-norec", "DCoDR": ""}
-_SHUFFLED = {
-    f"{method}, no domain negatives": f"{_ENDS[method]}-no-domain-negatives" for method in ("DCoDR-norec", "DCoDR")
-}
+_OWN = ("DCoDR-norec", "DCoDR")
+_SHUFFLED = {method: f"{method}, no domain negatives" for method in _OWN}
 
 _DOMAIN, _ATTRIBUTES, _FOUND = "probes: domain", "probes: informativeness", "retrieval: all"
 _COLUMNS = (
-    Column(_DOMAIN, "domain, lower is better"),
-    Column("probes: ideal", "ideal"),
-    Column(_ATTRIBUTES, "attributes"),
+    *PROBED_BESIDE,
     Column(_FOUND, "nearest image: all attributes"),
     Column("retrieval: attainable", "attainable"),
 )
 
-_Said = dict[tuple[str, str], Reference]
+
+def _rows(benchmark: Benchmark) -> tuple[Row, ...]:
+    """All methods, and DCoDR without negatives of the domain."""
+    ends = ENDS | {label: f"{ENDS[method]}-no-domain-negatives" for method, label in _SHUFFLED.items()}
+    return tuple(Row(f"dcodr/{benchmark.name}{end}-small", label) for label, end in ends.items())
 
 
-def _numbers(dataset: str) -> dict[str, _Said]:
+def _numbers(dataset: str) -> dict[str, References]:
     """Numbers of the paper on the genuine dataset at its size, and those of SmallNORB without parts."""
-    said: _Said = {}
-    for method in METHODS:
-        domain, attributes = tables.INVARIANCE[dataset][method]
-        said[method, _DOMAIN], said[method, _ATTRIBUTES] = domain, attributes
-        said[method, _FOUND] = tables.RETRIEVAL[dataset][method][0]
-    parts: _Said = {}
+    said = published(tables.INVARIANCE[dataset], (_DOMAIN, _ATTRIBUTES))
+    said |= published(tables.RETRIEVAL[dataset], (_FOUND,))
+    parts: References = {}
     for method, rows in tables.VARIANTS.items():
-        for label, name in ((method, "no pre-training"), (f"{method}, no domain negatives", "no domain negatives")):
-            parts[label, _DOMAIN], parts[label, _ATTRIBUTES] = rows[name]
+        some = {method: rows["no pre-training"], _SHUFFLED[method]: rows["no domain negatives"]}
+        parts |= published(some, (_DOMAIN, _ATTRIBUTES))
     return {
         "the paper, its size": said,
         "the paper, its size, SmallNORB without pre-training, or without domain negatives": parts,
@@ -48,24 +44,21 @@ def _numbers(dataset: str) -> dict[str, _Said]:
 
 
 def _compared(benchmark: Benchmark) -> Report:
-    rows = [*((_ENDS[method], method) for method in METHODS), *((end, label) for label, end in _SHUFFLED.items())]
-    pairs = tuple((method, f"{method}, no domain negatives") for method in ("DCoDR-norec", "DCoDR"))
     return Report(
         name=f"dcodr/{benchmark.name}-small",
         shows=f"invariance, attributes and retrieval of all methods on {benchmark.title}, small",
         source=f"tables 2, 3 and 4 of {PAPER}{_SIZE}",
         evaluations=("probes", "retrieval"),
-        rows=tuple(Row(f"dcodr/{benchmark.name}{end}-small", label) for end, label in rows),
+        rows=_rows(benchmark),
         columns=_COLUMNS,
         digits=3,
         references=_numbers(benchmark.title),
-        claims=(*claims.compared(("",)), claims.without_negatives(pairs, _DOMAIN)),
+        claims=(*claims.compared(("",)), claims.without_negatives(tuple(_SHUFFLED.items()), _DOMAIN)),
     )
 
 
 def _factors(benchmark: Benchmark) -> Report:
     """Every attribute, read and retrieved."""
-    rows = [*((_ENDS[method], method) for method in METHODS), *((end, label) for label, end in _SHUFFLED.items())]
     read = tuple(Column(f"probes: {name}", f"{name.replace('_', ' ')}, read") for name in benchmark.attributes)
     found = tuple(Column(f"retrieval: {name}", f"{name.replace('_', ' ')}, nearest") for name in benchmark.attributes)
     return Report(
@@ -73,7 +66,7 @@ def _factors(benchmark: Benchmark) -> Report:
         shows=f"every attribute of {benchmark.title}, read and of the nearest image, small",
         source=f"tables 8 to 11 of {PAPER}{_SIZE}",
         evaluations=("probes", "retrieval"),
-        rows=tuple(Row(f"dcodr/{benchmark.name}{end}-small", label) for end, label in rows),
+        rows=_rows(benchmark),
         columns=(Column(_DOMAIN, "domain"), *read, *found),
         digits=3,
     )
@@ -84,18 +77,15 @@ def _augmentations() -> Report:
         Row(f"dcodr/cars3d-norec-{name}-small", label)
         for name, label in zip(TABLE_1, tables.BLUR_AGAINST_FLIP, strict=True)
     )
-    said: _Said = {}
-    for label, (domain, attributes) in tables.BLUR_AGAINST_FLIP.items():
-        said[label, "domain"], said[label, "informativeness"] = domain, attributes
     return Report(
         name="dcodr/table1-small",
         shows="DCoDR-norec with one augmentation on Cars3D, small",
         source=f"table 1 of {PAPER}{_SIZE}",
         evaluations=("probes",),
         rows=rows,
-        columns=(Column("domain", "domain, lower is better"), Column("ideal"), Column("informativeness", "attributes")),
+        columns=PROBED,
         digits=3,
-        references={"the paper, its size": said},
+        references={"the paper, its size": published(tables.BLUR_AGAINST_FLIP, ("domain", "informativeness"))},
         claims=(claims.FLIP,),
     )
 

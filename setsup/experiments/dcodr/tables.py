@@ -9,18 +9,15 @@ __all__ = [
     "BLUR_AGAINST_FLIP",
     "HOURS",
     "INVARIANCE",
-    "METHODS",
     "OPTIMAL",
     "RETRIEVAL",
     "RETRIEVED",
     "VARIANTS",
+    "Numbers",
 ]
 
 Numbers = Mapping[str, Sequence[float]]
 """By the labels of rows."""
-
-METHODS = ("LORD", "DRNET", "ML-VAE", "DCoDR-norec", "DCoDR")
-"""In the order of the tables."""
 
 BLUR_AGAINST_FLIP: Numbers = {"Gaussian blur": (0.002, 0.960), "horizontal flip": (0.003, 0.725)}
 """Table 1: domain and attributes, DCoDR-norec with one augmentation on Cars3D."""

@@ -23,27 +23,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from setsup.errors import SetsupError
+from setsup.experiments.dcodr.networks import image_distance
+from setsup.experiments.dcodr.tables import AUTOENCODERS
 from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 
 __all__ = ["TRANSFORMS", "AutoencoderInvariance"]
 
-TRANSFORMS = (
-    "horizontal-flip",
-    "vertical-flip",
-    "low-contrast",
-    "low-brightness",
-    "hue",
-    "erasing",
-    "affine",
-    "grey",
-    "crop",
-    "high-brightness",
-    "high-contrast",
-    "high-saturation",
-    "blur",
-)
+TRANSFORMS = tuple(AUTOENCODERS)
 """In the order of tables 6 and 7; those of the recipes ``dcodr-a/…``."""
 
 _BATCH = 64
@@ -102,7 +90,8 @@ class AutoencoderInvariance:
                 f"{type(method).__name__} reconstructs no images: measure a method with a generator, such as DCoDR "
                 "with --method.reconstruction above 0"
             )
-        dataset = trained.dataset if self.dataset is None and self.split is None else self._opened(trained)
+        own = self.dataset is None and self.split is None
+        dataset = trained.dataset if own else trained.open(self.dataset, split=self.split)
         rows = trained.sample(self.samples, dataset.factors)
         settings = {
             "table": dataset.factors.fingerprint,
@@ -125,19 +114,13 @@ class AutoencoderInvariance:
             }
         )
 
-    def _opened(self, trained: TrainedRun) -> Any:
-        return trained.open(self.dataset, split=self.split)
-
     def _distance(self, trained: TrainedRun) -> Any:
-        from setsup.methods.networks import PerceptualDistance, PyramidDistance
-
-        if self.distance is None:
-            own: Any = getattr(trained.method, "distance", None)
-            if own is None:
-                raise SetsupError(f"{type(trained.method).__name__} has no distance of images: name one as distance=")
-            return own
-        found = PyramidDistance() if self.distance == "pyramid" else PerceptualDistance(self.vgg_weights)
-        return found.to(trained.device)
+        if self.distance is not None:
+            return image_distance(self.distance, self.vgg_weights).to(trained.device)
+        own: Any = getattr(trained.method, "distance", None)
+        if own is None:
+            raise SetsupError(f"{type(trained.method).__name__} has no distance of images: name one as distance=")
+        return own
 
 
 def _measure(trained: TrainedRun, dataset: Any, rows: Any, transform: str, distance: Any) -> dict[str, float]:

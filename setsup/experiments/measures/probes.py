@@ -241,5 +241,6 @@ def _describe(augment: str | Augmentation | None, copies: int) -> dict[str, Any]
     """Settings of an augmentation, as parts keep them."""
     if augment is None:
         return None
-    kind: dict[str, Any] = {"recipe": augment} if isinstance(augment, str) else {"class": type(augment).__qualname__}
-    return kind | ({} if isinstance(augment, str) else flatten(augment)) | {"copies": copies}
+    if isinstance(augment, str):
+        return {"recipe": augment, "copies": copies}
+    return {"class": type(augment).__qualname__, **flatten(augment), "copies": copies}

@@ -14,7 +14,7 @@ from setsup.experiments.origin import find_origin
 from setsup.experiments.parts import digest_rows
 from setsup.experiments.trained import TrainedRun
 
-__all__ = ["SMOKE_ROWS", "Sample", "draw_sample"]
+__all__ = ["SMOKE_ROWS", "Sample", "draw_rows", "draw_sample", "shared_rows"]
 
 SMOKE_ROWS = 288
 """A batch of the estimators, and what they hold out."""
@@ -96,16 +96,24 @@ def draw_sample(
         raise SetsupError("nothing can be measured of no factor: name one or more")
     dataset = trained.dataset if dataset is None else dataset
     table = dataset.factors
-    rows = trained.sample(samples, table)
-    if without is not None and (shared := shared_rows(dataset, without)).any():
-        rows = trained.sample(len(table), table)
-        rows = rows[~shared[rows]][:samples]
-        if not len(rows):
-            raise SetsupError(f"all rows of {dataset.name} that were trained on are tested: name another split")
+    rows = draw_rows(trained, dataset, samples, without=without)
     for name in factors:
         if of_levels and table[name].continuous:
             raise SetsupError(f"{of_levels} needs levels, and the factor {name!r} has none: bin it, or leave it out")
     return Sample(trained, dataset, rows, {name: table.codes(name, rows) for name in factors}, embedding)
+
+
+def draw_rows(
+    trained: TrainedRun, dataset: Dataset, samples: int | None = None, *, without: Dataset | None = None
+) -> npt.NDArray[np.int64]:
+    """Rows of a dataset in an order of the run's seed, all or the first `samples`, without those of another dataset."""
+    if without is None or not (shared := shared_rows(dataset, without)).any():
+        return trained.sample(len(dataset) if samples is None else samples, dataset.factors)
+    rows = trained.sample(len(dataset), dataset.factors)
+    rows = rows[~shared[rows]][:samples]
+    if not len(rows):
+        raise SetsupError(f"all rows of {dataset.name} that were trained on are tested: name another split")
+    return rows
 
 
 def shared_rows(dataset: Dataset, other: Dataset) -> npt.NDArray[np.bool_]:

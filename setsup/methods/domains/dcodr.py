@@ -7,7 +7,6 @@ References
 
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,7 +71,7 @@ class DCoDR(LightningModule):
     Raises
     ------
     SetsupError
-        When a generator has no distance or λ is 0, or a number is out of range.
+        When a generator has no distance, or a number is out of range: with a generator λ is above 0.
 
     Examples
     --------
@@ -113,11 +112,13 @@ class DCoDR(LightningModule):
     ) -> None:
         super().__init__()
         check_temperature(temperature)
-        if generator is not None and (distance is None or not 0 < reconstruction < math.inf):
-            raise SetsupError(
-                "a generator is trained by a distance of images, with a weight above 0: pass distance=, such as "
-                f"PerceptualDistance(), and reconstruction= other than {reconstruction}, or no generator"
-            )
+        if generator is not None:
+            if distance is None:
+                raise SetsupError(
+                    "a generator is trained by a distance of images: pass distance=, such as PerceptualDistance(), or "
+                    "no generator"
+                )
+            check_number(reconstruction, "reconstruction, the weight of the distance,", SetsupError, positive=True)
         check_rates(rate=rate, generator_rate=generator_rate, style_rate=style_rate)
         check_number(decay, "decay, a factor of rates,", SetsupError, 0)
         if decay_every is not None and decay_every < 1:
@@ -243,6 +244,7 @@ class DCoDR(LightningModule):
             When they do not fit.
 
         """
+        # a DCoDR's encoder is "encoder."; that of a ResNet by transformers' names has "encoder.stages." only
         if any(name.startswith("encoder.") and not name.startswith("encoder.stages.") for name in weights):
             self.load_state_dict(dict(weights))
         elif isinstance(self.encoder, ResNetEncoder):

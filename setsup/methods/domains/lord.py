@@ -22,7 +22,7 @@ from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.domain_encoders import ResNetEncoder
-from setsup.methods.networks.generator import AdaINGenerator
+from setsup.methods.networks.generator import EMBEDDED, AdaINGenerator
 from setsup.methods.networks.images import unit_range
 from setsup.methods.networks.pretrained import read_weights
 from setsup.methods.rows import RowCodes, RowState
@@ -31,9 +31,6 @@ __all__ = ["LORD", "AmortisedLORD"]
 
 _BETAS = (0.5, 0.999)
 """Of Adam, in both stages."""
-
-_EMBEDDED = 0.05
-"""Initial codes are uniform within ± this, as those of domains are."""
 
 
 class LORD(LightningModule):
@@ -188,8 +185,8 @@ class AmortisedLORD(LightningModule):
         α and β.
     rate, last_rate : float
         Learning rate of the first step, and at the end of half a cosine.
-    pretrained : callable, optional
-        Called by :meth:`load_initial`, to give the encoders weights.
+    encoder_weights : str or Path, optional
+        File, or published name, of a run of MoCo-v2 that both encoders start from; :meth:`load_initial` reads it.
 
     Raises
     ------
@@ -212,24 +209,34 @@ class AmortisedLORD(LightningModule):
         weights: tuple[float, float] = (10.0, 10.0),
         rate: float = 1e-4,
         last_rate: float = 1e-5,
-        pretrained: Callable[["AmortisedLORD"], None] | None = None,
+        encoder_weights: str | Path | None = None,
     ) -> None:
         super().__init__()
         _check_rates(last_rate, rate=rate)
         self.content, self.style, self.generator, self.distance = content, style, generator, distance
         self.classes, self.domains = classes.requires_grad_(False), domains
         self.targets = RowState(rows, dimensions, seen=True)
-        self.weights, self.rate, self.last_rate, self._pretrained = weights, rate, last_rate, pretrained
+        self.weights, self.rate, self.last_rate = weights, rate, last_rate
+        self.encoder_weights = encoder_weights
         self.started: Tensor
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
     def load_initial(self, weights: Mapping[str, Tensor]) -> None:
-        """Take generator and codes from the weights of a :class:`LORD`."""
+        """Take generator and codes from the weights of a :class:`LORD`, and those of the encoders from their file.
+
+        Raises
+        ------
+        SetsupError
+            When an encoder is no ResNet, and cannot start from MoCo-v2.
+        DataError
+            When the file cannot be read, or holds other weights.
+
+        """
         self.generator.load_state_dict(_below(weights, "generator."))
         self.classes.load_state_dict(_below(weights, "classes."))
         self.targets.load_state_dict(_below(weights, "codes.codes."))
-        if self._pretrained is not None:
-            self._pretrained(self)
+        if self.encoder_weights is not None:
+            self._load_encoders(self.encoder_weights)
         self.started.fill_(True)
 
     def embed(self, batch: Batch) -> Tensor:
@@ -282,24 +289,18 @@ class AmortisedLORD(LightningModule):
         adam = torch.optim.Adam(trained, self.rate, _BETAS)
         return _scheduled(adam, [_cosine(self.last_rate / self.rate, steps)])
 
+    def _load_encoders(self, source: str | Path) -> None:
+        weights = read_weights(source)
+        for encoder in (self.content, self.style):
+            if not isinstance(encoder, ResNetEncoder):
+                raise SetsupError("only ResNet encoders start from MoCo-v2: choose encoder resnet50, or no weights")
+            encoder.load_moco(weights, source)
+
     def _content_error(self, codes: Tensor, rows: Tensor) -> Tensor:
         """Mean squared error of codes (n, d), over the rows that have one."""
         seen = self.targets.seen(rows)
         errors = (codes - self.targets.gather(rows.clamp(min=0))).square().mean(1)
         return torch.where(seen, errors, 0).sum() / seen.sum().clamp(min=1)
-
-
-def load_encoders(source: str | Path) -> Callable[[AmortisedLORD], None]:
-    """Give both encoders the weights of a run of MoCo-v2, a file or a published name."""
-
-    def load(method: AmortisedLORD) -> None:
-        weights = read_weights(source)
-        for encoder in (method.content, method.style):
-            if not isinstance(encoder, ResNetEncoder):
-                raise SetsupError("only ResNet encoders start from MoCo-v2: choose encoder resnet50, or no weights")
-            encoder.load_moco(weights, source)
-
-    return load
 
 
 def _check_rates(last: float, **rates: float) -> None:
@@ -315,7 +316,8 @@ def _classes(domains: GroupCodes, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def _uniform(size: int) -> Callable[[Tensor], Tensor]:
-    return lambda rows: torch.empty(len(rows), size).uniform_(-_EMBEDDED, _EMBEDDED)
+    """Initial codes of rows, as those of domains are."""
+    return lambda rows: torch.empty(len(rows), size).uniform_(-EMBEDDED, EMBEDDED)
 
 
 def _cosine(last: float, steps: float) -> Callable[[int], float]:

@@ -52,7 +52,7 @@ def domain_contrast_loss(
     positives : (n, d) float, optional
         Of an augmented copy of each. Without them, z·z⁺ is the constant 1, as in the ablation "no positives".
     domains : (n,) integers
-        Domain of each image; -1 where unknown, which is in no term.
+        Domain of each image; -1 where unknown, which is in no term unless negatives are of the batch.
     temperature : float
         τ.
     negatives : {"domain", "batch"}
@@ -62,7 +62,7 @@ def domain_contrast_loss(
         What to do if domains have different numbers of images. ``"all"`` takes the other images as they are;
         ``"replace"`` does as the published code: all anchors get one number of negatives, that of the average domain
         less 1 and at most 64, drawn by torch's random numbers, with replacement if the smallest domain has fewer. The
-        two differ only if domains differ in size or have more than 65 images.
+        two differ only if domains differ in size or have more than 65 images, and not with negatives of the batch.
     decoupled : bool
         Whether z·z⁺ is left out of the sum in the logarithm, as equations 5 and 7 of the paper can be read. The code
         has it there.

@@ -13,7 +13,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import SetsupError
+from setsup.methods.networks.layers import halved_sides
 
 __all__ = ["DrnetDecoder", "DrnetEncoder", "SceneDiscriminator", "initialise_drnet"]
 
@@ -48,7 +48,7 @@ class DrnetEncoder(nn.Module):
             nn.Sequential(nn.Conv2d(before, after, 4, 2, 1), nn.BatchNorm2d(after), nn.LeakyReLU(0.2))
             for before, after in pairwise((image[0], *channels))
         )
-        last = nn.Conv2d(channels[-1], dimensions, _smallest(image, len(channels)))
+        last = nn.Conv2d(channels[-1], dimensions, halved_sides(image, len(channels)))
         self.code = nn.Sequential(last, nn.BatchNorm2d(dimensions), nn.Tanh())
 
     def forward(self, images: Tensor) -> tuple[Tensor, list[Tensor]]:
@@ -77,14 +77,15 @@ class DrnetDecoder(nn.Module):
     def __init__(self, content: DrnetEncoder, pose: int, skips: bool = False) -> None:
         super().__init__()
         channels, self.skips = content.channels, skips
-        first = nn.ConvTranspose2d(content.dimensions + pose, channels[-1], _smallest(content.image, len(channels)))
+        smallest = halved_sides(content.image, len(channels))
+        first = nn.ConvTranspose2d(content.dimensions + pose, channels[-1], smallest)
         self.first = nn.Sequential(first, nn.BatchNorm2d(channels[-1]), nn.LeakyReLU(0.2))
-        stages: list[nn.Module] = []
-        for before, after in pairwise((*reversed(channels), content.image[0])):
-            layers: list[nn.Module] = [nn.ConvTranspose2d(before * (1 + skips), after, 4, 2, 1)]
-            stages.append(nn.Sequential(*layers, nn.BatchNorm2d(after), nn.LeakyReLU(0.2)))
-        stages[-1] = nn.Sequential(*layers, nn.Sigmoid())
-        self.stages = nn.ModuleList(stages)
+        *convolutions, last = (
+            nn.ConvTranspose2d(before * (1 + skips), after, 4, 2, 1)
+            for before, after in pairwise((*reversed(channels), content.image[0]))
+        )
+        stages = [nn.Sequential(one, nn.BatchNorm2d(one.out_channels), nn.LeakyReLU(0.2)) for one in convolutions]
+        self.stages = nn.ModuleList([*stages, nn.Sequential(last, nn.Sigmoid())])
 
     def forward(self, content: Tensor, maps: Sequence[Tensor], pose: Tensor) -> Tensor:
         """Images (n, C, H, W); `content` (n, …) and `maps` are what the encoder gave, `pose` is (n, …)."""
@@ -117,14 +118,3 @@ def initialise_drnet(network: nn.Module, generator: torch.Generator) -> None:
                 layer.weight.normal_(float(isinstance(layer, nn.BatchNorm2d)), 0.02, generator=generator)
                 if layer.bias is not None:
                     layer.bias.zero_()
-
-
-def _smallest(image: tuple[int, int, int], stages: int) -> tuple[int, int]:
-    """Sides of an image after stages that halve them."""
-    factor = 2**stages
-    if any(side % factor for side in image[1:]):
-        raise SetsupError(
-            f"{stages} convolutions with stride 2 need sides that are multiples of {factor}, not "
-            f"{image[1]} × {image[2]}: resize the images, or use fewer convolutions"
-        )
-    return image[1] // factor, image[2] // factor

@@ -16,15 +16,15 @@ from torch.nn import functional
 
 from setsup.errors import SetsupError
 
-__all__ = ["AdaINGenerator", "class_embedding"]
+__all__ = ["EMBEDDED", "AdaINGenerator", "class_embedding"]
 
 _LAYERS = 4
 """Each doubles the sides."""
 
 _EPSILON = 1e-5
 
-_EMBEDDED = 0.05
-"""Initial embeddings are uniform within ± this."""
+EMBEDDED = 0.05
+"""Initial codes are uniform within ± this."""
 
 
 class AdaINGenerator(nn.Module):
@@ -116,5 +116,5 @@ def _normalise(maps: Tensor, modulation: Tensor) -> Tensor:
 def class_embedding(classes: int, size: int = 256) -> nn.Embedding:
     """A learned code for each of some classes, such as domains; uniform within ±0.05 at first, as in [1]_."""
     embedding = nn.Embedding(classes, size)
-    nn.init.uniform_(embedding.weight, -_EMBEDDED, _EMBEDDED)
+    nn.init.uniform_(embedding.weight, -EMBEDDED, EMBEDDED)
     return embedding

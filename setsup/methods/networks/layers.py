@@ -8,7 +8,7 @@ from torch import nn
 
 from setsup.errors import SetsupError
 
-__all__ = ["convolution", "dense", "flat_size"]
+__all__ = ["convolution", "dense", "flat_size", "halved_sides"]
 
 
 def convolution(before: int, after: int, kernel: int | tuple[int, int], stride: int, padding: int) -> nn.Sequential:
@@ -40,6 +40,18 @@ def flat_size(stages: Mapping[str, nn.Module], image: Sequence[int]) -> int:
                 sides = found
                 channels = layer.out_channels if isinstance(layer, nn.Conv2d) else channels
     return channels * math.prod(sides)
+
+
+def halved_sides(image: Sequence[int], times: int) -> tuple[int, int]:
+    """Height and width of an image (channels, height, width) after convolutions that halve them exactly."""
+    _, height, width = image
+    factor = 2**times
+    if height % factor or width % factor:
+        raise SetsupError(
+            f"{times} convolutions with stride 2 need sides that are multiples of {factor}, not {height} × {width}: "
+            "resize the images, or use fewer convolutions"
+        )
+    return height // factor, width // factor
 
 
 def _side(layer: nn.Conv2d | nn.MaxPool2d, side: int, axis: int) -> int:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from setsup.errors import SetsupError
+from setsup.methods.networks.layers import halved_sides
 
 __all__ = ["Gaussian", "GroupedDecoder", "GroupedEncoder", "convolutional_vae", "dense_vae"]
 
@@ -124,19 +125,13 @@ def convolutional_vae(
 
     Kernels have 2 or 4 pixels, so that each convolution halves the sides. Weights are torch's own initial ones.
     """
-    factor = 2 ** len(channels)
     if len(kernels) != len(channels) or not channels or any(kernel not in (2, 4) for kernel in kernels):
         raise SetsupError(
             f"convolutions have a kernel of 2 or 4 pixels for each number of channels {tuple(channels)}, "
             f"not {tuple(kernels)}"
         )
-    if any(side % factor for side in image[1:]):
-        raise SetsupError(
-            f"{len(channels)} convolutions with stride 2 need sides that are multiples of {factor}, not "
-            f"{image[1]} × {image[2]}: resize the images, or use fewer convolutions"
-        )
-    height, rows = image[1] // factor, image[2] // factor
-    size = channels[-1] * height * rows
+    smallest = (channels[-1], *halved_sides(image, len(channels)))
+    size = math.prod(smallest)
     layers: list[nn.Module] = []
     for (before, after), kernel in zip(pairwise((image[0], *channels)), kernels, strict=True):
         layers += [nn.Conv2d(before, after, kernel, 2, kernel // 2 - 1), nn.ReLU()]
@@ -144,7 +139,7 @@ def convolutional_vae(
         nn.Sequential(*layers, nn.Flatten(), nn.Linear(size, width), nn.ReLU()), width, style, group
     )
     back: list[nn.Module] = [nn.Linear(style + group, width), nn.ReLU(), nn.Linear(width, size), nn.ReLU()]
-    back.append(nn.Unflatten(1, (channels[-1], height, rows)))
+    back.append(nn.Unflatten(1, smallest))
     for before, after in pairwise((*reversed(channels), parts * image[0])):
         back += [nn.ConvTranspose2d(before, after, 4, 2, 1), nn.ReLU()]
     return encoder, GroupedDecoder(nn.Sequential(*back[:-1]), image, parts)

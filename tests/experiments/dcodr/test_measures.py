@@ -21,7 +21,7 @@ from setsup.experiments.dcodr.measures import (  # noqa: E402
     Retrieval,
     attainable,
 )
-from setsup.experiments.dcodr.rows import classes_of, named, rows_of  # noqa: E402
+from setsup.experiments.dcodr.rows import classes_of, rows_of, split_attribute  # noqa: E402
 from setsup.experiments.parts import PartStore  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from tests.experiments.numbered import Held, Numbered, trained  # noqa: E402
@@ -127,6 +127,11 @@ def test_probes_of_another_dataset_and_of_a_part_of_the_training():
     shapes = other.factors.codes("shape")
     for level in range(4):
         assert abs((shapes[again.test.rows] == level).sum() - 0.3 * (shapes == level).sum()) <= 1
+    own = rows_of(some, None, None, resplit=["shape"])
+    assert (len(own.fit.rows), len(own.test.rows)) == (630, 270)
+    shapes = one.factors.codes("shape")
+    for level in range(4):
+        assert abs((shapes[own.test.rows] == level).sum() - 0.3 * (shapes == level).sum()) <= 1
 
 
 def test_factors_that_were_probed_are_not_probed_again(tmp_path, monkeypatch):
@@ -237,7 +242,7 @@ def test_attainable_with_several_tolerances_is_a_loop():
 def test_names_of_classes():
     table = Poses(50).factors
     rows = np.arange(50)
-    assert named("elevation+azimuth") == ("elevation", "azimuth")
+    assert split_attribute("elevation+azimuth") == ("elevation", "azimuth")
     found = classes_of(table, ("elevation", "azimuth"), rows)
     azimuth, elevation = (np.asarray(table.codes(name), int) for name in ("azimuth", "elevation"))
     np.testing.assert_array_equal(found, np.where(elevation < 0, -1, 3 * azimuth + elevation))

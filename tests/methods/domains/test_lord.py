@@ -1,6 +1,7 @@
 """LORD: both losses against loops over images, updates of codes against Adam, and what a second stage takes over."""
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.methods.domains.lord import LORD, AmortisedLORD
 from setsup.methods.groups import GroupCodes
+from setsup.methods.networks.domain_encoders import ResNetEncoder
 from setsup.methods.networks.generator import AdaINGenerator, class_embedding
 from setsup.methods.rows import UnseenRows
 
@@ -182,6 +184,26 @@ def test_rows_of_other_data_have_an_embedding_and_a_loss() -> None:
     batch["indices"][:] = -1
     assert torch.equal(after.embed(batch), inside)
     assert after.loss(batch).isfinite()
+
+
+def test_both_encoders_start_from_a_file_of_moco(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    few = transformers.ResNetConfig(embedding_size=4, hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1])
+    content, style, source = (ResNetEncoder(size, few) for size in (CONTENT, STYLE, CONTENT))
+    head = {f"fc.0.{name}": one for name, one in source.first.state_dict().items()}
+    torch.save({**source.backbone.state_dict(), **head}, tmp_path / "moco.pt")
+    generator, *others = parts()
+    after = AmortisedLORD(
+        *(content, style, generator, *others), rows=ROWS, dimensions=CONTENT, encoder_weights=tmp_path / "moco.pt"
+    )
+    assert not torch.equal(content.first.weight, source.first.weight), "the file is read with the first stage"
+    after.load_initial(first().state_dict())
+    for one in (content, style):
+        assert torch.equal(one.first.weight, source.first.weight)
+        for name, weights in source.backbone.state_dict().items():
+            assert torch.equal(one.backbone.state_dict()[name], weights)
+    with pytest.raises(SetsupError, match="only ResNet encoders start from MoCo-v2"):
+        second(encoder_weights=tmp_path / "moco.pt").load_initial(first().state_dict())
 
 
 def test_a_second_stage_without_a_first_is_an_error() -> None:

@@ -73,16 +73,16 @@ def _write_car(folder: Path, seed: int, number: int) -> None:
     from setsup.datasets.benchmarks.cars3d_procedural.traits import car_of
     from setsup.scenes.renderers import renderer
 
-    drawn = renderer("embree")
-    drawn.load(car_scene(car_of(seed, number)))
+    engine = renderer("embree")
+    engine.load(car_scene(car_of(seed, number)))
     images = np.empty((_SIDE, _SIDE, 3, len(AZIMUTHS), len(ELEVATIONS)), np.uint8)
     masks = np.empty((_SIDE, _SIDE, len(AZIMUTHS), len(ELEVATIONS)), np.uint8)
     for column, azimuth in enumerate(AZIMUTHS):
         for row, elevation in enumerate(ELEVATIONS):
-            frame = drawn.render(camera(azimuth, elevation))
+            frame = engine.render(camera(azimuth, elevation))
             images[..., column, row] = frame.rgb
             masks[..., column, row] = frame.triangle >= 0
-    drawn.close()
+    engine.close()
     content: Any = io.BytesIO()
     scipy.io.savemat(content, {"im": images, "mask": masks}, do_compression=True)
     # the label in place of the date, so that the same car has the same bytes

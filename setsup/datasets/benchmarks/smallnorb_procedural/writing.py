@@ -101,15 +101,15 @@ def _write_toy(folder: Path, seed: int, which: tuple[int, int, int, int]) -> Non
     from setsup.scenes.renderers import renderer
 
     split, place, category, instance = which
-    drawn = renderer("embree")
-    drawn.load(toy_scene(seed, category, instance))
+    engine = renderer("embree")
+    engine.load(toy_scene(seed, category, instance))
     images = np.empty((len(ELEVATIONS), len(AZIMUTHS), LIGHTS, 2, _SIDE, _SIDE), np.uint8)
     for row, elevation in enumerate(ELEVATIONS):
         for column, azimuth in enumerate(AZIMUTHS):
             for eye, shift in enumerate((-_BASELINE / 2, _BASELINE / 2)):
                 seen = camera(azimuth + shift, elevation)
-                images[row, column, :, eye] = lit(drawn.render(seen), seen, azimuth)
-    drawn.close()
+                images[row, column, :, eye] = lit(engine.render(seen), seen, azimuth)
+    engine.close()
     path = _part(folder, split)
     with disk_errors(path), path.open("r+b") as file:
         file.seek(24 + place * _VIEWS * _PAIR)
