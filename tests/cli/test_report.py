@@ -176,7 +176,9 @@ class TestAll:
     def test_nothing_measured(self, setsup: Run) -> None:
         assert "there is no ./runs: name folders of runs" in setsup("report", "--all").err
         Path("runs").mkdir()
-        assert setsup("report", "--all").out == "no report has a measured value in ./runs\n"
+        assert setsup("report", "--all").out == (
+            "no report has a measured value in ./runs; measure a run: setsup eval RUN\n"
+        )
         assert "must be a page with the suffix .html" in setsup("report", "--all", "--out", "a.png").err
 
 

@@ -135,7 +135,8 @@ def _run_all(options: Options) -> int:
             say()
         print_report(filled, None)
     if not found:
-        say(f"no report has a measured value in {', '.join(map(str, named or ('./runs',)))}")
+        where = ", ".join(map(str, named or ("./runs",)))
+        say(f"no report has a measured value in {where}; measure a run: setsup eval RUN")
     if out is not None:
         say()
         for line in (*moved(asked, out), str(out)):

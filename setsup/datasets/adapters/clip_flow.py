@@ -18,6 +18,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from hashlib import sha256
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.prepared import prepared_places
 from setsup.jobs import Unit, run
 
-__all__ = ["LIMIT", "STEPS", "FlowFiles", "compute_flow", "prepare_flow", "tvl1_flow"]
+__all__ = ["LIMIT", "STEPS", "FlowFiles", "compute_flow", "flow_preparer", "tvl1_flow"]
 
 LIMIT = 20.0
 """Pixels at which flow is clipped."""
@@ -154,15 +155,31 @@ def compute_flow(dataset: Any, rows: Sequence[int] | None = None, *, processes: 
     return len(wanted)
 
 
-def prepare_flow(
-    open_clips: Callable[..., Any], root: Path | str | None, flow: bool, processes: int, **options: Any
-) -> list[Path]:
-    """Compute the flow of all rows of a release, if it is asked for; the folder where it is kept."""
-    if not flow:
-        return []
-    dataset = open_clips(root, flow=True, **options)
-    compute_flow(dataset, processes=processes)
-    return [dataset.flow_folder]
+def flow_preparer(open_clips: Callable[..., Any]) -> Callable[..., list[Path]]:
+    """The ``prepare`` of a release of videos: it has the options of its ``open``, and the number of processes."""
+
+    def prepare(
+        root: Path | str | None = None, *, flow: bool = False, processes: int = 1, **options: Any
+    ) -> list[Path]:
+        """Compute the flow of all rows before it is asked for; an interrupted run resumes.
+
+        It takes .1 s for each field of 128 × 171 pixels on a core; without `flow` nothing is done. The other options
+        are those of ``open``.
+
+        `processes` int; returns list of Path, the folder with the files of flow.
+        """
+        if not flow:
+            return []
+        dataset = open_clips(root, flow=True, **options)
+        compute_flow(dataset, processes=processes)
+        return [dataset.flow_folder]
+
+    # for `setsup prepare`, which reads names and types of options there
+    root, *options = signature(open_clips).parameters.values()
+    named = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in options]
+    processes = Parameter("processes", Parameter.KEYWORD_ONLY, default=1, annotation=int)
+    vars(prepare)["__signature__"] = signature(prepare).replace(parameters=[root, *named, processes])
+    return prepare
 
 
 def _computed(data: tuple[Any, list[int]]) -> int:

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.arrays import Places
-from setsup.datasets.adapters.clip_flow import prepare_flow
+from setsup.datasets.adapters.clip_flow import flow_preparer
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.video_lists import lists_beside, split_factor
@@ -82,7 +82,6 @@ def open(
         Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and cut out the centre.
-
     flow : bool
         Whether there is ``flow`` as well, optical flow from each frame to the next; see
         :class:`~setsup.datasets.adapters.clips.Clips`.
@@ -111,23 +110,8 @@ def open(
     )
 
 
-def prepare(
-    root: Path | str | None = None,
-    length: int = 16,
-    stride: int = 1,
-    every: int | None = None,
-    size: tuple[int, int] | None = None,
-    flow: bool = False,
-    processes: int = 1,
-) -> list[Path]:
-    """Compute the flow of all rows before it is asked for; an interrupted run resumes.
-
-    It takes .1 s for each field of 128 × 171 pixels on a core; without `flow` nothing is done. The other options
-    are those of :func:`open`.
-
-    `processes` int; returns list of Path, the folder with the files of flow.
-    """
-    return prepare_flow(open, root, flow, processes, length=length, stride=stride, every=every, size=size)
+prepare = flow_preparer(open)
+"""Compute the flow of all rows, by the options of :func:`open` and the number of processes."""
 
 
 def _videos(members: MemberIndex) -> tuple[Places, list[str], list[str]]:

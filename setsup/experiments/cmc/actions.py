@@ -9,13 +9,13 @@ References
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from setsup.errors import SetsupError
-from setsup.experiments.cmc.frozen import check_views, derived_seed, seeded
+from setsup.experiments.cmc.frozen import batches_of, check_views, derived_seed, seeded, training_precision
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 from setsup.progress import progress
@@ -36,8 +36,8 @@ class Actions:
     """Accuracy of the classes of videos, by a fine-tuned encoder of frames and a linear classifier on top.
 
     A step trains on a random frame of each of some clips: a random box of it, half of them flipped. A video of the test
-    is told by the mean, over frames evenly spaced in all its clips, of the probabilities for the middle box. How the
-    encoder was fine-tuned is not published: layers, optimiser, schedule and frames are [unclear].
+    is classified by the mean, over frames evenly spaced in all its clips, of the probabilities for the middle box. How
+    the encoder was fine-tuned is not published: layers, optimiser, schedule and frames are [unclear].
 
     Attributes
     ----------
@@ -95,7 +95,10 @@ class Actions:
         fit, test = (trained.open(self.dataset, split=split) for split in (self.fit, self.split))
         for data in (fit, test):
             if "video" not in data.modalities or not {self.factor, self.video} <= set(data.factors.names):
-                raise SetsupError(f"{data.name} has not the modality 'video' and factors {self.factor}, {self.video}")
+                raise SetsupError(
+                    f"{data.name} has not the modality 'video' and factors {self.factor}, {self.video}: name a dataset "
+                    "of videos, such as ucf101, and its factors"
+                )
         levels = fit.factors[self.factor].levels
         if levels is None or levels != test.factors[self.factor].levels:
             raise SetsupError(f"{self.factor!r} must have the same levels in {self.fit} and {self.split}")
@@ -122,14 +125,11 @@ class Actions:
         import torch
         from torch.nn import functional
 
-        from setsup.experiments.embedding import precision_context
-
         encoder = deepcopy(method.encoders[self.view]).requires_grad_(not self.frozen)
-        kind = torch.device(trained.device).type
 
         def scores(batch: "Batch") -> "torch.Tensor":
             images = method.inputs(batch, [self.view])[self.view]
-            with precision_context(kind, trained.precision):
+            with training_precision(trained):
                 found: torch.Tensor = head(encoder.layers(images, [self.layer])[self.layer].flatten(1)).float()
             return found
 
@@ -146,7 +146,7 @@ class Actions:
             encoder.train(not self.frozen)
             losses: list[float] = []
             with progress(self.steps, "actions", "steps") as advance, torch.enable_grad():
-                for batch in _chained(first, islice(batches, self.steps - 1)):
+                for batch in chain([first], islice(batches, self.steps - 1)):
                     labels = batch["factors"][self.factor].flatten().long()
                     loss = functional.cross_entropy(scores(batch), labels)
                     optimizer.zero_grad()
@@ -161,8 +161,6 @@ class Actions:
     def _accuracy(self, trained: TrainedRun, test: "Dataset", scores: Any, classes: int) -> float:
         """Share of the videos whose class has the largest sum of probabilities over frames and clips."""
         import torch
-
-        from setsup.experiments.cmc.frozen import batches_of
 
         videos, owner = np.unique(test.factors.codes(self.video), return_inverse=True)
         sums, start = np.zeros((len(videos), classes)), 0
@@ -205,8 +203,3 @@ class Actions:
         kept = {name: value for name, value in batch.items() if name != "video"}
         kinds = {self.view: "color"}
         return Augment(operations, modalities=kinds, eight_bit=True, seed=seed or 0, stream="actions")(kept)
-
-
-def _chained(first: "Batch", rest: "Iterator[Batch]") -> "Iterator[Batch]":
-    yield first
-    yield from rest

@@ -17,10 +17,20 @@ from setsup.random import fold, stream_key
 from setsup.samplers import EpochSampler
 
 if TYPE_CHECKING:
+    import torch
+
     from setsup.datasets import Dataset
     from setsup.loading.batch import Batch
 
-__all__ = ["augmented_batches", "batches_of", "check_views", "derived_seed", "modalities_of", "seeded"]
+__all__ = [
+    "augmented_batches",
+    "batches_of",
+    "check_views",
+    "derived_seed",
+    "modalities_of",
+    "seeded",
+    "training_precision",
+]
 
 
 def derived_seed(trained: TrainedRun, name: str) -> int:
@@ -36,6 +46,15 @@ def seeded(trained: TrainedRun, name: str) -> "Iterator[None]":
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derived_seed(trained, name))
         yield
+
+
+def training_precision(trained: TrainedRun) -> "torch.autocast":
+    """The precision of the training, on the device of the run."""
+    import torch
+
+    from setsup.experiments.embedding import precision_context
+
+    return precision_context(torch.device(trained.device).type, trained.precision)
 
 
 def check_views(method: Any, views: Sequence[str]) -> tuple[str, ...]:

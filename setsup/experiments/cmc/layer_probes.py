@@ -9,13 +9,19 @@ References
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.cmc.frozen import augmented_batches, batches_of, check_views, modalities_of, seeded
+from setsup.experiments.cmc.frozen import (
+    augmented_batches,
+    batches_of,
+    check_views,
+    modalities_of,
+    seeded,
+    training_precision,
+)
 from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.loading.batch import Batch
 
-__all__ = ["LayerProbes", "patch_grid"]
+__all__ = ["LayerProbes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +184,7 @@ class LayerProbes:
         from setsup.experiments.embedding_batch import evaluation_mode
 
         method: Any = trained.untrained if source else trained.method
-        steps = max(1, len(fit) // min(self.batch, len(fit)))
+        steps = len(fit) // min(self.batch, len(fit))
         shared = [modalities_of(trained, one) for one in (fit, test)]
         heads: Any = None
         found: dict[str, list[float]] = {}
@@ -211,7 +217,7 @@ class LayerProbes:
     def _right(
         self, trained: TrainedRun, method: Any, heads: Any, batches: "Iterator[Batch]", views: Sequence[str]
     ) -> dict[str, int]:
-        """How many images each classifier tells."""
+        """How many images each classifier gets right."""
         import torch
 
         right: dict[str, int] = {}
@@ -230,9 +236,7 @@ class LayerProbes:
         import torch
         from torch.nn import functional
 
-        from setsup.experiments.embedding import precision_context
-
-        with torch.no_grad(), precision_context(torch.device(trained.device).type, trained.precision):
+        with torch.no_grad(), training_precision(trained):
             images = method.inputs(batch, views)
             if self.strided is None:
                 layers = [method.encoders[view].layers(images[view], self.layers) for view in views]
@@ -255,18 +259,17 @@ class LayerProbes:
 
 
 def _heads(features: Mapping[str, "torch.Tensor"], hidden: Sequence[int], classes: int) -> "torch.nn.ModuleDict":
-    """Classifiers by layer and hidden units; weights are drawn from N(0, 0.01²)."""
+    """Classifiers by layer and hidden units; weights of last layers are drawn from N(0, 0.01²)."""
     import torch
 
     found = torch.nn.ModuleDict()
     for name, vectors in features.items():
         for units in hidden:
-            sizes = (vectors.shape[1], units, classes) if units else (vectors.shape[1], classes)
-            dense = [torch.nn.Linear(one, other) for one, other in pairwise(sizes)]
-            for layer in dense[-1:]:
-                torch.nn.init.normal_(layer.weight, 0, 0.01)
-                torch.nn.init.zeros_(layer.bias)
-            found[f"{name}/{units}"] = torch.nn.Sequential(*([dense[0], torch.nn.ReLU(), dense[1]] if units else dense))
+            before = [torch.nn.Linear(vectors.shape[1], units), torch.nn.ReLU()] if units else []
+            last = torch.nn.Linear(units or vectors.shape[1], classes)
+            torch.nn.init.normal_(last.weight, 0, 0.01)
+            torch.nn.init.zeros_(last.bias)
+            found[f"{name}/{units}"] = torch.nn.Sequential(*before, last)
     return found
 
 
@@ -275,26 +278,16 @@ def _scores(heads: Any, features: Mapping[str, "torch.Tensor"]) -> dict[str, "to
     return {name: head(features[name.split("/")[0]]) for name, head in heads.items()}
 
 
-def patch_grid(images: "torch.Tensor", size: int, stride: int) -> "tuple[torch.Tensor, int]":
-    """Patches (n·k², C, size, size) of images (n, C, h, w), row after row, and k, the patches of a side."""
-    if min(images.shape[-2:]) < size or images.shape[-2] != images.shape[-1]:
-        raise SetsupError(
-            f"patches of {size} pixels are cut from larger square images, not from {images.shape[-2]} × "
-            f"{images.shape[-1]}: let the eval_transform crop them"
-        )
-    grid = images.unfold(-2, size, stride).unfold(-2, size, stride)  # (n, C, k, k, size, size)
-    return grid.permute(0, 2, 3, 1, 4, 5).flatten(0, 2), int(grid.shape[2])
-
-
 def _strided(
     encoder: Any, images: "torch.Tensor", layers: Sequence[str], size: int, stride: int
 ) -> dict[str, "torch.Tensor"]:
-    """Layers of all patches of images, as maps (n, d, k, k)."""
-    patches, side = patch_grid(images, size, stride)
-    found = encoder.layers(patches, layers)
-    return {
-        name: some.flatten(1).unflatten(0, (len(images), side, side)).movedim(-1, 1) for name, some in found.items()
-    }
+    """Layers of all patches of images, as maps (n, d, rows, columns) of patches."""
+    from setsup.loading.transforms import Patches
+
+    patches = Patches(size, stride)({"image": images[None]})["patches"]  # (1, n, rows·columns, C, size, size)
+    grid = (len(images), *((side - size) // stride + 1 for side in images.shape[-2:]))
+    found = encoder.layers(patches.flatten(0, 2), layers)
+    return {name: some.flatten(1).unflatten(0, grid).movedim(-1, 1) for name, some in found.items()}
 
 
 def _classes(fit: "Dataset", test: "Dataset", factor: str) -> int:

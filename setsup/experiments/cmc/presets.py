@@ -4,8 +4,9 @@ Epochs are steps here: as many as take the images of the data once. Where the pu
 text is followed, and ``cmc/imagenet-alexnet-code`` has the values of the code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from setsup.experiments.cmc.actions import Actions
@@ -13,27 +14,65 @@ from setsup.experiments.cmc.augmentations import Frames, PatchViews, ViewCrops
 from setsup.experiments.cmc.layer_probes import LayerProbes
 from setsup.experiments.cmc.segmentation import Segmentation
 from setsup.experiments.cmc.settings import CMCSettings, CrossViewPredictionSettings
-from setsup.experiments.cmc.small_presets import OFFSETS, SPACES, VIEWS
 from setsup.experiments.cmc.view_information import ViewsInformation
 from setsup.experiments.data import Data
 from setsup.experiments.optimisation import SGD, Adam, StepDecay
 from setsup.experiments.pixels.settings import Images
 from setsup.experiments.preset import Evaluation, Preset
 
-__all__ = ["FLOWS", "NEGATIVES", "PAPER", "PRESETS", "RESNETS"]
+__all__ = [
+    "ADAM",
+    "FLOWS",
+    "MOMENTUM",
+    "NEGATIVES",
+    "OFFSETS",
+    "PAPER",
+    "PRESETS",
+    "RESNETS",
+    "SPACES",
+    "VIEWS",
+    "arrays_of",
+    "contrast_patches",
+    "number_of_views",
+]
 
 PAPER = '"Contrastive multiview coding", arXiv 1906.05849'
 
 NEGATIVES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 """Numbers of negatives of figure 6."""
 
+VIEWS = ("L", "ab", "depth", "normals")
+"""Views of rooms, in the order in which they are added."""
+
+SPACES: Mapping[str, tuple[str, str]] = {
+    "lab": ("L", "ab"),
+    "ycbcr": ("Y", "CbCr"),
+    "hsv": ("H", "SV"),
+    "hed": ("H", "ED"),
+    "luv": ("L", "uv"),
+    "yuv": ("Y", "UV"),
+    "xyz": ("X", "YZ"),
+    "ydbdr": ("Y", "DbDr"),
+    "ypbpr": ("Y", "PbPr"),
+    "yiq": ("Y", "IQ"),
+    "rgbcie": ("R", "GB"),
+}
+"""Colour spaces of figure 5, with the views that they are split into."""
+
+OFFSETS = (64, 128, 192, 256, 320, 384)
+"""Distances of patches of figure 5, pixels in x and in y."""
+
+MOMENTUM = SGD(rate=0.03, momentum=0.9, weight_decay=1e-4)
+"""The optimiser of memory banks."""
+
+ADAM = Adam(rate=1e-3, betas=(0.5, 0.999))
+"""The optimiser of patches, and of predictions across views."""
+
 _IMAGENET, _IMAGENET_100, _STL10, _NYU, _UCF101 = 1_281_167, 126_689, 105_000, 795, 9_537
 """Images that are trained on."""
 
 _IMAGE = ("image",)
 _SIZE = (("size", (256, 256)),)
-_NESTEROV = SGD(rate=0.03, momentum=0.9, weight_decay=1e-4)
-_ADAM = Adam(rate=1e-3, betas=(0.5, 0.999))
 
 
 def _steps(epochs: int, images: int, batch: int) -> int:
@@ -92,7 +131,7 @@ RESNETS = {
 
 
 def _imagenet_presets() -> Iterator[Preset]:
-    base = CMCSettings(optimiser=_NESTEROV)
+    base = CMCSettings(optimiser=MOMENTUM)
     table = "table 1, ImageNet, AlexNet"
     yield _imagenet("imagenet-alexnet", table, base, 128, 400, (250, 300, 350), _probes())
     code = _probes(60, (30, 40, 50))
@@ -101,7 +140,7 @@ def _imagenet_presets() -> Iterator[Preset]:
         (120, 160, 200), code,
     )  # fmt: skip
     for name, (words, encoder, width, batch, rate) in RESNETS.items():
-        method = replace(base, encoder=encoder, width=width, optimiser=replace(_NESTEROV, rate=rate))  # type: ignore[arg-type]
+        method = replace(base, encoder=encoder, width=width, optimiser=replace(MOMENTUM, rate=rate))  # type: ignore[arg-type]
         probes = replace(
             _probes(100, (60, 80)), layers=("pool",), pooled=(), decay=0.1, rate=50.0 if width > 1 else 30.0
         )
@@ -146,8 +185,8 @@ def _stl10(name: str, shows: str, method: CMCSettings, epochs: int, **more: Any)
 def _stl10_methods() -> tuple[CMCSettings, CMCSettings]:
     """Of patches within batches, and of memory banks."""
     base = CMCSettings(encoder="stl10", features=64, temperature=0.1)
-    patch = replace(base, objective="patch", optimiser=_ADAM, schedule=_decays(0.2, (120, 160), _STL10, 128))
-    nce = replace(base, optimiser=_NESTEROV, schedule=_decays(0.1, (200, 240, 280), _STL10, 128))
+    patch = replace(base, objective="patch", optimiser=ADAM, schedule=_decays(0.2, (120, 160), _STL10, 128))
+    nce = replace(base, optimiser=MOMENTUM, schedule=_decays(0.1, (200, 240, 280), _STL10, 128))
     return patch, nce
 
 
@@ -196,34 +235,40 @@ _LABELS = "labels13"
 
 
 def _nyu(name: str, shows: str, method: CMCSettings | CrossViewPredictionSettings, **evaluations: Evaluation) -> Preset:
-    views = method.views if isinstance(method, CMCSettings) else (method.source, method.target)
-    arrays = ("image", *(view for view in views if view not in ("L", "ab")))
     photographs = any(isinstance(one, LayerProbes) for one in evaluations.values())
     stl10 = {f"stl10_{part}": Data("stl10", part, modalities=_IMAGE) for part in ("train", "test")}
     return Preset(
         name=f"cmc/nyu-{name}",
         shows=shows,
-        data=Data("nyu", "train", modalities=arrays),
+        data=Data("nyu", "train", modalities=arrays_of(method.views)),
         datasets=stl10 if photographs else {},
         sampler=Images(size=128),
         method=method,
         steps=_NYU_STEPS,
         checkpoint_every=500,
         evaluations=evaluations,
-        **_crops(128, "box", views=views),
+        **_crops(128, "box", views=method.views),
     )
 
 
-def _contrast(*views: str, pairs: str = "core") -> CMCSettings:
-    return CMCSettings(
-        views=views,
-        pairs=pairs,  # type: ignore[arg-type]
-        objective="patch",
-        encoder="nyu",
-        features=256,
-        optimiser=_ADAM,
-        schedule=_NYU_DECAY,
-    )
+def arrays_of(views: tuple[str, ...]) -> tuple[str, ...]:
+    """Modalities of rooms from which views are made."""
+    return ("image", *(view for view in views if view not in ("L", "ab")))
+
+
+def number_of_views(count: int) -> tuple[tuple[str, ...], str]:
+    """The first views of rooms, and what their preset shows of figure 4."""
+    views = VIEWS[:count]
+    return views, "L alone: local infomax" if count == 1 else f"{', '.join(views)}, core view L"
+
+
+def contrast_patches(*views: str, **more: Any) -> CMCSettings:
+    """Settings of the contrast of patches of rooms, with the first view in the core."""
+    settings: dict[str, Any] = {"pairs": "core", "objective": "patch", "encoder": "nyu", "features": 256}
+    return CMCSettings(views=views, optimiser=ADAM, **settings | more)
+
+
+_contrast = partial(contrast_patches, schedule=_NYU_DECAY)
 
 
 def _segmentation(*views: str, baselines: bool = False) -> Segmentation:
@@ -240,8 +285,7 @@ def _segmentation(*views: str, baselines: bool = False) -> Segmentation:
 def _nyu_presets() -> Iterator[Preset]:
     from_l = _segmentation("L")
     for count in range(1, len(VIEWS) + 1):
-        views = VIEWS[:count]
-        words = "L alone: local infomax" if count == 1 else f"{', '.join(views)}, core view L"
+        views, words = number_of_views(count)
         yield _nyu(f"{count}-views", f"figure 4, NYU: {words}", _contrast(*views), segmentation=from_l)
     yield _nyu(
         "full",
@@ -267,7 +311,7 @@ def _nyu_presets() -> Iterator[Preset]:
         prediction = CrossViewPredictionSettings(
             target=target,
             error="cross_entropy" if target == _LABELS else "l2",
-            optimiser=_ADAM,
+            optimiser=ADAM,
             schedule=_NYU_DECAY,
         )
         yield _nyu(f"predict-{what}", f"{shows}, predicted", prediction, layers=stl10)
@@ -323,7 +367,7 @@ _OWN = Preset(
     shows="views of your own: --data.name, --views image,depth, and --pairs core for the first with each other",
     data=Data("rooms-train"),
     sampler=Images(size=64),
-    method=CMCSettings(views=_OWN_VIEWS.views, encoder="small", negatives=1024, optimiser=_NESTEROV),
+    method=CMCSettings(views=_OWN_VIEWS.views, encoder="small", negatives=1024, optimiser=MOMENTUM),
     augmentation=_OWN_VIEWS,
     eval_transform=_OWN_VIEWS,
     steps=5_000,

@@ -10,32 +10,33 @@ from setsup.experiments.cmc.claims import (
     less_information_over_distance,
     rising,
 )
-from setsup.experiments.cmc.presets import FLOWS, NEGATIVES, PAPER, RESNETS
-from setsup.experiments.cmc.small_presets import OFFSETS, SPACES, VIEWS
-from setsup.experiments.report import Column, Report, Row
+from setsup.experiments.cmc.presets import FLOWS, NEGATIVES, OFFSETS, PAPER, RESNETS, SPACES, VIEWS
+from setsup.experiments.report import Claim, Column, Report, Row
 from setsup.experiments.report.report import Reference
 
-__all__ = ["REPORTS", "UNTRAINED", "accuracies", "percent"]
+__all__ = [
+    "REPORTS",
+    "SUPERVISED",
+    "UNTRAINED",
+    "contrast_above_prediction",
+    "more_views",
+    "view_above_random",
+    "views_words",
+]
 
 UNTRAINED, SUPERVISED = "untrained: ", "supervised: "
 
-Cited = Mapping[str, Mapping[str, Reference]]
 
-
-def percent(*values: float | None) -> tuple[float | None, ...]:
-    """Shares of published percentages."""
-    return tuple(None if value is None else round(value / 100, 6) for value in values)
-
-
-def accuracies(keys: tuple[str, ...], rows: Mapping[str, tuple[float | None, ...]]) -> dict[str, dict[str, Reference]]:
+def _accuracies(keys: tuple[str, ...], rows: Mapping[str, tuple[float | None, ...]]) -> dict[str, dict[str, Reference]]:
     """Published percentages by row and column, as shares; None for what a table leaves empty."""
     return {
-        label: {key: value for key, value in zip(keys, percent(*values), strict=True) if value is not None}
+        label: {key: round(value / 100, 6) for key, value in zip(keys, values, strict=True) if value is not None}
         for label, values in rows.items()
     }
 
 
-def _said(found: Cited) -> dict[str, dict[tuple[str, str], Reference]]:
+def _said(found: Mapping[str, Mapping[str, Reference]]) -> dict[str, dict[tuple[str, str], Reference]]:
+    """Published values as references of a report."""
     return {"the paper": {(label, key): value for label, values in found.items() for key, value in values.items()}}
 
 
@@ -77,8 +78,8 @@ _IMAGENET = [
             Row("cmc/imagenet-alexnet", "random", UNTRAINED),
         ),
         columns=tuple(Column(key, key.partition(":")[0]) for key in _CONV),
-        references=_said(accuracies(_CONV, _TABLE1)),
-        cited=accuracies(_CONV, _CITED1),
+        references=_said(_accuracies(_CONV, _TABLE1)),
+        cited=_accuracies(_CONV, _CITED1),
         claims=(
             above(
                 "Contrastive features are above random ones in the last layer (table 1).",
@@ -96,7 +97,7 @@ _IMAGENET = [
         ("layers",),
         rows=tuple(Row(f"cmc/imagenet-{name}", words) for name, (words, *_) in RESNETS.items()),
         columns=(Column("pool: accuracy", "accuracy"),),
-        references=_said(accuracies(("pool: accuracy",), _TABLE2)),
+        references=_said(_accuracies(("pool: accuracy",), _TABLE2)),
     ),
     _report(
         "fig6",
@@ -153,8 +154,8 @@ _STL10 = [
         ("layers", "strided"),
         rows=(Row("cmc/stl10-patch", "CMC, patches"), Row("cmc/stl10-nce", "CMC, NCE")),
         columns=tuple(map(Column, (*_LAYERS, *_STRIDED), _HEADS5)),
-        references=_said(accuracies((*_LAYERS, *_STRIDED), _TABLE5)),
-        cited=accuracies((*_LAYERS, *_STRIDED), _CITED5),
+        references=_said(_accuracies((*_LAYERS, *_STRIDED), _TABLE5)),
+        cited=_accuracies((*_LAYERS, *_STRIDED), _CITED5),
         claims=(
             above(
                 "Memory banks are better than patches within batches (table 5).",
@@ -193,7 +194,6 @@ _BOTH = ("L: pixel accuracy", "L: mIoU")
 _TABLE3 = {"random": (45.5, 21.4), "core view": (57.1, 34.1), "full graph": (57.0, 34.4), "supervised": (57.8, 35.9)}
 _TARGETS4 = {"depth": (55.5, 58.3), "normals": (58.4, 60.1), "labels": (57.7, 59.2)}
 _KEY4 = "conv5: accuracy"
-_NAMES7 = {"L": "L", "ab": "ab", "depth": "depth", "normals": "normals"}
 _MIOU7 = {"random": (21.4, 15.6, 30.1, 29.5), "CMC": (34.4, 26.1, 39.2, 37.8), "supervised": (35.9, 29.6, 41.0, 41.5)}
 _PIXELS7 = {"random": (45.5, 37.7, 51.1, 50.5), "CMC": (57.0, 49.6, 59.4, 57.8), "supervised": (57.8, 52.6, 59.1, 59.6)}
 _KEYS7 = tuple(f"{view}: {value}" for value in ("mIoU", "pixel accuracy") for view in VIEWS)
@@ -204,7 +204,7 @@ def views_words(count: int) -> str:
     return "1 view" if count == 1 else f"{count} views"
 
 
-def more_views(place: str) -> Any:
+def more_views(place: str) -> Claim:
     """The claim on the number of views."""
     return rising(
         f"Features of L are better the more views there are ({place}).",
@@ -215,7 +215,7 @@ def more_views(place: str) -> Any:
     )
 
 
-def contrast_above_prediction(key: str, what: str, place: str) -> Any:
+def contrast_above_prediction(key: str, what: str, place: str) -> Claim:
     """The claim on contrast and prediction."""
     return above(
         f"Contrasting views gives better features than predicting one from the other ({place}).",
@@ -226,7 +226,7 @@ def contrast_above_prediction(key: str, what: str, place: str) -> Any:
     )
 
 
-def view_above_random(place: str) -> tuple[Any, ...]:
+def view_above_random(place: str) -> tuple[Claim, ...]:
     """The claims on features of each view."""
     return tuple(
         above(
@@ -248,7 +248,7 @@ _ROOMS = [
         ("segmentation",),
         rows=tuple(Row(f"cmc/nyu-{count}-views", views_words(count)) for count in range(1, len(VIEWS) + 1)),
         columns=tuple(Column(key, key.partition(": ")[2]) for key in _BOTH),
-        references=_said({views_words(4): accuracies(_BOTH, _TABLE3)["core view"]}),
+        references=_said({views_words(4): _accuracies(_BOTH, _TABLE3)["core view"]}),
         claims=(more_views("figure 4"),),
     ),
     _report(
@@ -263,7 +263,7 @@ _ROOMS = [
             Row("cmc/nyu-full", "supervised", SUPERVISED),
         ),
         columns=tuple(Column(key, key.partition(": ")[2]) for key in _BOTH),
-        references=_said(accuracies(_BOTH, _TABLE3)),
+        references=_said(_accuracies(_BOTH, _TABLE3)),
         claims=(between_random_and_supervised("L: mIoU", "full graph", "random", "supervised", "table 3"),),
     ),
     _report(
@@ -278,7 +278,7 @@ _ROOMS = [
         ),
         columns=(Column(_KEY4, "accuracy"),),
         references=_said(
-            accuracies(
+            _accuracies(
                 (_KEY4,),
                 {
                     "random": (25.2,),
@@ -287,7 +287,7 @@ _ROOMS = [
                 },
             )
         ),
-        cited=accuracies((_KEY4,), {"supervised": (65.1,)}),
+        cited=_accuracies((_KEY4,), {"supervised": (65.1,)}),
         claims=(contrast_above_prediction(_KEY4, "accuracy", "table 4"),),
     ),
     _report(
@@ -301,7 +301,7 @@ _ROOMS = [
             Row("cmc/nyu-full", "supervised", SUPERVISED),
         ),
         columns=tuple(map(Column, _KEYS7)),
-        references=_said(accuracies(_KEYS7, {label: (*_MIOU7[label], *_PIXELS7[label]) for label in _MIOU7})),
+        references=_said(_accuracies(_KEYS7, {label: (*_MIOU7[label], *_PIXELS7[label]) for label in _MIOU7})),
         claims=view_above_random("table 7"),
     ),
 ]
@@ -334,8 +334,8 @@ _VIDEOS = [
         columns=tuple(
             map(Column, (*_VIDEO, *_FROM_RANDOM), ("UCF-101", "HMDB-51", "UCF-101, random", "HMDB-51, random"))
         ),
-        references=_said(accuracies((*_VIDEO, *_FROM_RANDOM), _TABLE6)),
-        cited=accuracies(_VIDEO, _CITED6),
+        references=_said(_accuracies((*_VIDEO, *_FROM_RANDOM), _TABLE6)),
+        cited=_accuracies(_VIDEO, _CITED6),
         claims=(
             above(
                 "A later frame and motion together are better than each alone (table 6).",

@@ -23,6 +23,7 @@ from setsup.experiments.cmc.frozen import (
     check_views,
     modalities_of,
     seeded,
+    training_precision,
 )
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
@@ -165,7 +166,6 @@ class Segmentation:
         """Losses, the confusion matrix, and some tiles."""
         import torch
 
-        from setsup.experiments.embedding import precision_context
         from setsup.methods.networks import ViewDecoder
 
         method: Any = trained.untrained if source else trained.method
@@ -177,7 +177,7 @@ class Segmentation:
 
         def logits(batch: "Batch") -> "torch.Tensor":
             images = method.inputs(batch, [view])[view]
-            with precision_context(torch.device(trained.device).type, trained.precision):
+            with training_precision(trained):
                 with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
                     layers = encoder.layers(images, decoder.reads)
                 found: torch.Tensor = decoder(layers).float()
@@ -281,7 +281,7 @@ def _names(dataset: "Dataset", labels: str) -> tuple[str, ...]:
 def _sheet(
     shown: npt.NDArray[np.uint8], labels: npt.NDArray[Any], told: npt.NDArray[Any], names: tuple[str, ...]
 ) -> "Image":
-    """Tiles above their true classes and those that are told."""
+    """Tiles, their true classes, and the predicted ones, a row each."""
     from setsup.reports import image_grid
 
     most = int(max(labels.max(), told.max(), len(names) - 1)) + 1

@@ -216,9 +216,14 @@ class CrossViewPredictionSettings:
     optimiser: Optimiser = _ADAM
     schedule: Schedule = _CONSTANT
 
+    @property
+    def views(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.source, self.target
+
     def fit_to(self, batch: "Batch") -> "CrossViewPredictionSettings":
         """Settings with the sizes of the views of a batch."""
-        return self if self.images is not None else replace(self, images=_sizes(batch, (self.source, self.target)))
+        return self if self.images is not None else replace(self, images=_sizes(batch, self.views))
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "CrossViewPrediction":
         """Build the method of a run."""

@@ -7,49 +7,38 @@ objects that are cut out of the rooms, and by the information between views of p
 scikit-learn bring. ``docs/experiments/cmc_data.py`` makes all of these but the digits.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Literal
 
 from setsup.experiments.cmc.augmentations import Halves, PatchViews, ViewCrops
 from setsup.experiments.cmc.layer_probes import LayerProbes
+from setsup.experiments.cmc.presets import (
+    ADAM,
+    MOMENTUM,
+    OFFSETS,
+    SPACES,
+    VIEWS,
+    arrays_of,
+    contrast_patches,
+    number_of_views,
+)
 from setsup.experiments.cmc.segmentation import Segmentation
 from setsup.experiments.cmc.settings import CMCSettings, CrossViewPredictionSettings
 from setsup.experiments.cmc.view_information import ViewsInformation
 from setsup.experiments.data import Data
-from setsup.experiments.optimisation import SGD, Adam, StepDecay
+from setsup.experiments.optimisation import StepDecay
 from setsup.experiments.pixels.settings import Images
 from setsup.experiments.preset import Preset
 
-__all__ = ["NEGATIVES", "OFFSETS", "PRESETS", "SPACES", "TARGETS", "VIEWS"]
-
-VIEWS = ("L", "ab", "depth", "normals")
-"""Views of rooms, in the order in which they are added."""
+__all__ = ["NEGATIVES", "PRESETS", "TARGETS"]
 
 TARGETS = ("depth", "normals", "labels")
 """What is predicted from L, or contrasted with it."""
 
-SPACES: Mapping[str, tuple[str, str]] = {
-    "lab": ("L", "ab"),
-    "ycbcr": ("Y", "CbCr"),
-    "hsv": ("H", "SV"),
-    "hed": ("H", "ED"),
-    "luv": ("L", "uv"),
-    "yuv": ("Y", "UV"),
-    "xyz": ("X", "YZ"),
-    "ydbdr": ("Y", "DbDr"),
-    "ypbpr": ("Y", "PbPr"),
-    "yiq": ("Y", "IQ"),
-    "rgbcie": ("R", "GB"),
-}
-"""Colour spaces of figure 5, with the views that they are split into."""
-
-OFFSETS = (64, 128, 192, 256, 320, 384)
-"""Distances of patches of figure 5, pixels in x and in y."""
-
 NEGATIVES = (16, 64, 256, 1024, 4096)
 """Numbers of negatives of halves of digits."""
-
-_ADAM = Adam(rate=1e-3, betas=(0.5, 0.999))
 
 
 def _decay(steps: int) -> StepDecay:
@@ -62,20 +51,24 @@ def _decay(steps: int) -> StepDecay:
 _ROOM_STEPS, _DECODER_STEPS = 800, 300
 
 
-def _rooms(name: str, shows: str, method: CMCSettings | CrossViewPredictionSettings, *read: str) -> Preset:
-    """Rooms with these views, segmented from L or other views of theirs; the baselines are measured by one of them."""
-    views = method.views if isinstance(method, CMCSettings) else (method.source, method.target)
-    arrays = ("image", *(view for view in views if view not in ("L", "ab")))
-    train, test = (Data(f"rooms-{part}", modalities=arrays) for part in ("train", "test"))
-    crops = ViewCrops(views=views, size=64, flip=True)
+def _rooms(
+    name: str,
+    shows: str,
+    method: CMCSettings | CrossViewPredictionSettings,
+    read: tuple[str, ...] = ("L",),
+    baselines: tuple[Literal["untrained", "supervised"], ...] = (),
+) -> Preset:
+    """Rooms with these views, segmented from some that are read; the baselines are measured by one of the presets."""
+    train, test = (Data(f"rooms-{part}", modalities=arrays_of(method.views)) for part in ("train", "test"))
+    crops = ViewCrops(views=method.views, size=64, flip=True)
     segmentation = Segmentation(
-        views=read or ("L",),
+        views=read,
         dataset="test",
         size=64,
         steps=_DECODER_STEPS,
         baseline_steps=2 * _DECODER_STEPS,
         batch=32,
-        baselines=(),
+        baselines=baselines,
     )
     return Preset(
         name=f"cmc/rooms-{name}-small",
@@ -93,18 +86,7 @@ def _rooms(name: str, shows: str, method: CMCSettings | CrossViewPredictionSetti
     )
 
 
-def _contrast(*views: str, pairs: str = "core") -> CMCSettings:
-    return CMCSettings(
-        views=views,
-        pairs=pairs,  # type: ignore[arg-type]
-        objective="patch",
-        encoder="nyu",
-        width=0.5,
-        features=256,
-        projection=256,
-        optimiser=_ADAM,
-        schedule=_decay(_ROOM_STEPS),
-    )
+_contrast = partial(contrast_patches, width=0.5, projection=256, schedule=_decay(_ROOM_STEPS))
 
 
 def _prediction(target: str) -> CrossViewPredictionSettings:
@@ -114,40 +96,26 @@ def _prediction(target: str) -> CrossViewPredictionSettings:
         width=0.5,
         error="cross_entropy" if target == "labels" else "l2",
         classes=15,
-        optimiser=_ADAM,
+        optimiser=ADAM,
         schedule=_decay(_ROOM_STEPS),
     )
 
 
 def _room_presets() -> Iterator[Preset]:
     for count in range(1, len(VIEWS) + 1):
-        views = VIEWS[:count]
-        words = "L alone: local infomax" if count == 1 else f"{', '.join(views)}, core view L"
+        views, words = number_of_views(count)
         yield _rooms(f"{count}-views", f"figure 4 on rooms: {words}", _contrast(*views))
-    yield _with_baselines(
-        _rooms(
-            "full",
-            "tables 3 and 7 on rooms: L, ab, depth, normals, full graph",
-            _contrast(*VIEWS, pairs="full"),
-            *VIEWS,
-        )
+    yield _rooms(
+        "full",
+        f"tables 3 and 7 on rooms: {', '.join(VIEWS)}, full graph",
+        _contrast(*VIEWS, pairs="full"),
+        read=VIEWS,
+        baselines=("untrained", "supervised"),
     )
     for target in TARGETS:
         shows = f"table 4 on rooms: L and {target}"
         yield _rooms(f"contrast-{target}", f"{shows}, contrasted", _contrast("L", target))
         yield _rooms(f"predict-{target}", f"{shows}, predicted", _prediction(target))
-
-
-def _with_baselines(preset: Preset) -> Preset:
-    """The same, whose evaluation also measures frozen initial weights and a supervised network."""
-    segmentation = preset.evaluations["segmentation"]
-    assert isinstance(segmentation, Segmentation)
-    return replace(
-        preset,
-        evaluations={
-            "segmentation": replace(segmentation, baselines=("untrained", "supervised")),
-        },
-    )
 
 
 # -- halves of digits --------------------------------------------------------------------------------------------------
@@ -188,7 +156,7 @@ def _digit_presets() -> Iterator[Preset]:
         encoder="small",
         width=0.5,
         features=64,
-        optimiser=SGD(rate=0.03, momentum=0.9, weight_decay=1e-4),
+        optimiser=MOMENTUM,
     )
     for objective, words in (("nce", "NCE"), ("softmax", "softmax")):
         for count in NEGATIVES:
@@ -221,7 +189,7 @@ def _colors(space: str) -> Preset:
             features=64,
             negatives=1024,
             temperature=0.1,
-            optimiser=SGD(rate=0.03, momentum=0.9, weight_decay=1e-4),
+            optimiser=MOMENTUM,
         ),
         augmentation=crops,
         eval_transform=replace(crops, crop="whole", flip=False),
@@ -260,7 +228,7 @@ def _patches(offset: int) -> Preset:
             width=0.25,
             features=64,
             temperature=0.1,
-            optimiser=SGD(rate=0.03, momentum=0.9, weight_decay=1e-4),
+            optimiser=MOMENTUM,
         ),
         augmentation=views,
         eval_transform=views,

@@ -9,7 +9,7 @@ from setsup.experiments.cmc.claims import (
     less_information_over_distance,
     rising,
 )
-from setsup.experiments.cmc.presets import PAPER
+from setsup.experiments.cmc.presets import OFFSETS, PAPER, SPACES, VIEWS
 from setsup.experiments.cmc.reports import (
     SUPERVISED,
     UNTRAINED,
@@ -18,7 +18,7 @@ from setsup.experiments.cmc.reports import (
     view_above_random,
     views_words,
 )
-from setsup.experiments.cmc.small_presets import NEGATIVES, OFFSETS, SPACES, TARGETS, VIEWS
+from setsup.experiments.cmc.small_presets import NEGATIVES, TARGETS
 from setsup.experiments.report import Column, Report, Row
 
 __all__ = ["REPORTS"]

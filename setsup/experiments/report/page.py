@@ -64,7 +64,7 @@ def report_page(filled: Sequence[FilledReport], title: str = "Measured results")
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>",
             '<p class="small">Means ± standard deviations over seeds. Runs on a substitute dataset, in another '
-            f"precision or with other settings have lines of their own. Made by setsup {escape(_version())}.</p>",
+            f"precision or with other settings have lines of their own. Made by {escape(_maker())}.</p>",
             f"<nav>\n{chr(10).join(contents)}\n</nav>",
             *(line for one in filled for line in _section(one)),
             "</body>\n</html>\n",
@@ -93,7 +93,8 @@ def _section(filled: FilledReport) -> Iterator[str]:
             yield f"<dt>{says}</dt>\n<dd>{'<br>'.join(rest)}</dd>"
         yield "</dl>"
     for compared in filled.compared:
-        yield f"<p>{'<br>'.join(map(escape, compared.lines))}</p>" if compared.lines else ""
+        if compared.lines:
+            yield f"<p>{'<br>'.join(map(escape, compared.lines))}</p>"
     for note in filled.notes:
         yield f'<p class="small">{escape(note)}</p>'
     yield "</section>"
@@ -103,8 +104,8 @@ def _anchor(filled: FilledReport) -> str:
     return escape(filled.report.name.replace("/", "-"))
 
 
-def _version() -> str:
+def _maker() -> str:
     try:
-        return version("setsup")
-    except PackageNotFoundError:
-        return ""
+        return f"setsup {version('setsup')}"
+    except PackageNotFoundError:  # a checkout on the path of Python
+        return "setsup"

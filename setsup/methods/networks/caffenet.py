@@ -34,10 +34,10 @@ def caffenet_view(
     """
     sizes = [image[0], *(2 * scaled(size // 2, width) for size in (96, 256, 384, 384, 256))]
     shapes = [(11, 4, 0, 1), (5, 1, 2, 2), (3, 1, 1, 1), (3, 1, 1, 2), (3, 1, 1, 2)]  # kernel, stride, padding, groups
+    batch = norm == "batch"
     stages: dict[str, nn.Module] = {}
     for at, (kernel, stride, padding, groups) in enumerate(shapes):
         before, after = sizes[at], sizes[at + 1]
-        batch = norm == "batch"
         layers: list[nn.Module] = [nn.Conv2d(before, after, kernel, stride, padding, groups=groups, bias=not batch)]
         layers += [nn.BatchNorm2d(after)] if batch else []
         layers += [nn.ReLU(inplace=True)]
@@ -46,6 +46,6 @@ def caffenet_view(
         stages[f"conv{at + 1}"] = nn.Sequential(*layers)
     hidden = scaled(4096, width)
     last: list[nn.Module] = [nn.Flatten(), nn.Linear(flat_size(stages, image), hidden)]
-    last += [nn.BatchNorm1d(hidden)] if norm == "batch" else []
+    last += [nn.BatchNorm1d(hidden)] if batch else []
     stages["fc6"] = nn.Sequential(*last, nn.ReLU(inplace=True), nn.Dropout(dropout))
     return ViewEncoder(stages, nn.Linear(hidden, features))

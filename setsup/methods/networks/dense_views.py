@@ -51,7 +51,10 @@ def nyu_view(image: tuple[int, int, int], features: int = 256, width: float = 1.
     """
     channels, height, width_of_image = image
     if height % _STRIDE or width_of_image % _STRIDE or not height or not width_of_image:
-        raise SetsupError(f"sides of crops are multiples of {_STRIDE} pixels, not {height} × {width_of_image}")
+        raise SetsupError(
+            f"sides of crops are multiples of {_STRIDE} pixels, not {height} × {width_of_image}: crop images, such as "
+            "by --crop-size 128"
+        )
     a, b, c, d, e, f = (scaled(size, width) for size in _WIDTHS)
     stages = {
         "conv1": convolution(channels, a, 8, 2, 3),

@@ -9,7 +9,7 @@ References
 
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from torch import Tensor, nn
 
@@ -125,16 +125,7 @@ def alexnet_view(image: tuple[int, int, int], features: int = 128, width: float 
     `image` (channels, height, width), 224 × 224 in the paper and at least 63 × 63; `width` multiplies all channels;
     returns `ViewEncoder` with ``conv1`` … ``conv5``, ``fc6`` and ``fc7``.
     """
-    channels, *_ = image
-    a, b, c, d = (scaled(size, width) for size in (48, 128, 192, 2048))
-    stages = {
-        "conv1": nn.Sequential(*convolution(channels, a, 11, 4, 2), nn.MaxPool2d(3, 2)),
-        "conv2": nn.Sequential(*convolution(a, b, 5, 1, 2), nn.MaxPool2d(3, 2)),
-        "conv3": convolution(b, c, 3, 1, 1),
-        "conv4": convolution(c, c, 3, 1, 1),
-        "conv5": nn.Sequential(*convolution(c, b, 3, 1, 1), nn.MaxPool2d(3, 2)),
-    }
-    return _with_dense(stages, image, d, features)
+    return _half_alexnet(image, (48, 128, 192), ((11, 4, 2), (5, 1, 2)), features, width)
 
 
 def stl10_view(image: tuple[int, int, int], features: int = 64, width: float = 1.0) -> ViewEncoder:
@@ -143,16 +134,28 @@ def stl10_view(image: tuple[int, int, int], features: int = 64, width: float = 1
     `image` (channels, height, width), 64 × 64 in the paper and at least 15 × 15; `width` multiplies all channels;
     returns `ViewEncoder` with ``conv1`` … ``conv5``, ``fc6`` and ``fc7``.
     """
-    channels, *_ = image
-    a, b, c, d = (scaled(size, width) for size in (48, 96, 192, 2048))
-    stages = {
-        "conv1": nn.Sequential(*convolution(channels, a, 3, 1, 1), nn.MaxPool2d(3, 2)),
-        "conv2": nn.Sequential(*convolution(a, b, 3, 1, 1), nn.MaxPool2d(3, 2)),
+    return _half_alexnet(image, (48, 96, 192), ((3, 1, 1), (3, 1, 1)), features, width)
+
+
+def _half_alexnet(
+    image: tuple[int, int, int],
+    sizes: tuple[int, int, int],
+    first: tuple[tuple[int, int, int], tuple[int, int, int]],
+    features: int,
+    width: float,
+) -> ViewEncoder:
+    """Half an AlexNet of these channels, whose first two convolutions have these kernels, strides and paddings."""
+    a, b, c, hidden = (scaled(size, width) for size in (*sizes, 2048))
+    stages: dict[str, nn.Module] = {
+        "conv1": nn.Sequential(*convolution(image[0], a, *first[0]), nn.MaxPool2d(3, 2)),
+        "conv2": nn.Sequential(*convolution(a, b, *first[1]), nn.MaxPool2d(3, 2)),
         "conv3": convolution(b, c, 3, 1, 1),
         "conv4": convolution(c, c, 3, 1, 1),
         "conv5": nn.Sequential(*convolution(c, b, 3, 1, 1), nn.MaxPool2d(3, 2)),
     }
-    return _with_dense(stages, image, d, features)
+    stages["fc6"] = nn.Sequential(nn.Flatten(), *dense(flat_size(stages, image), hidden))
+    stages["fc7"] = dense(hidden, hidden)
+    return ViewEncoder(stages, nn.Linear(hidden, features))
 
 
 def small_view(image: tuple[int, int, int], features: int = 64, width: float = 1.0) -> ViewEncoder:
@@ -182,11 +185,11 @@ def resnet_view(name: str, image: tuple[int, int, int], features: int = 128, wid
     `width` 0.5, 1 or 2 for v1, v2 and v3 of the published code; returns `ViewEncoder` with ``stem``, ``stage1`` …
     ``stage4`` and ``pool``.
     """
+    if name not in RESNETS:
+        raise SetsupError(f"there is no ResNet {name!r}{near(name, RESNETS)}")
     need(f"{name} needs", "transformers")
     from transformers import ResNetConfig, ResNetModel
 
-    if name not in RESNETS:
-        raise SetsupError(f"there is no ResNet {name!r}{near(name, RESNETS)}")
     kind, depths = RESNETS[name]
     sizes = [(4 if kind == "bottleneck" else 1) * scaled(size, width) for size in (64, 128, 256, 512)]
     # the first stage of basic blocks has no stride, and a shortcut only where its width differs from the stem's
@@ -203,11 +206,3 @@ def resnet_view(name: str, image: tuple[int, int, int], features: int = 128, wid
 def scaled(size: int, width: float) -> int:
     """Channels of a layer of a network of another width: even, and 2 at least."""
     return max(2, 2 * round(size * width / 2))
-
-
-def _with_dense(stages: Mapping[str, nn.Module], image: Sequence[int], hidden: int, features: int) -> ViewEncoder:
-    """Two dense layers and the features, after convolutions."""
-    found = dict(stages)
-    found["fc6"] = nn.Sequential(nn.Flatten(), *dense(flat_size(stages, image), hidden))
-    found["fc7"] = dense(hidden, hidden)
-    return ViewEncoder(found, nn.Linear(hidden, features))

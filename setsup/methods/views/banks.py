@@ -14,10 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from setsup.checks import check_choice
 from setsup.errors import SetsupError
 from setsup.methods.embeddings import check_temperature
 from setsup.methods.rows import RowState
 from setsup.methods.rows.exchange import add_up
+from setsup.methods.views.inputs import both_directions, check_different
 from setsup.methods.views.losses import nce_loss, softmax_loss
 from setsup.methods.views.negatives import draw_features, draw_negatives
 from setsup.random import stream_key
@@ -93,19 +95,15 @@ class BankContrast(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        _check_choice("objective", objective, get_args(BankObjective))
-        _check_choice("normaliser", normaliser, get_args(Normaliser))
+        check_choice(objective, get_args(BankObjective), "the objective", SetsupError)
+        check_choice(normaliser, get_args(Normaliser), "the normaliser", SetsupError)
         check_temperature(temperature)
         if negatives < 1 or not 0 <= momentum < 1:
             raise SetsupError(
                 f"a bank takes 1 negative or more, and a momentum from 0 to below 1, not {negatives} and {momentum}"
             )
-        if any(one == other for one, other in pairs):
-            raise SetsupError(
-                f"a bank compares different views, and {pairs[0][0]!r} is the only one: add another to --views, or "
-                "compare its places by --method.objective patch"
-            )
-        self.directions = tuple(way for one, other in pairs for way in ((one, other), (other, one)))
+        check_different(pairs)
+        self.directions = both_directions(pairs)
         self.images, self.negatives, self.temperature, self.momentum = images, negatives, temperature, momentum
         self.objective: BankObjective = objective
         self.normaliser: Normaliser = normaliser
@@ -172,8 +170,3 @@ def _with_own(scores: Tensor, features: Mapping[str, Tensor], way: tuple[str, st
     """Scores (n, 1 + m) whose positives are the products of two views where images are new."""
     own = (features[way[0]] * features[way[1]]).sum(1, keepdim=True)
     return torch.cat([torch.where(new[:, None], own, scores[:, :1]), scores[:, 1:]], 1)
-
-
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise SetsupError(f"the {name} is {' or '.join(choices)}, not {value!r}")

@@ -9,7 +9,7 @@ from torch import Tensor
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 
-__all__ = ["Pairs", "group_numbers", "pair_views", "view_images"]
+__all__ = ["Pairs", "both_directions", "check_different", "group_numbers", "pair_views", "view_images"]
 
 Pairs = Literal["full", "core"]
 """Full graph: all pairs of views; core view: the first with each other one."""
@@ -96,6 +96,20 @@ def pair_views(views: Sequence[str], pairs: Pairs = "full") -> tuple[tuple[str, 
         return ((views[0], views[0]),)
     heads = views[:1] if pairs == "core" else views
     return tuple((one, other) for at, one in enumerate(heads) for other in views[at + 1 :])
+
+
+def both_directions(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Each pair of views as (anchor, candidates), in both directions; that of a view with itself once."""
+    return tuple(dict.fromkeys(way for one, other in pairs for way in ((one, other), (other, one))))
+
+
+def check_different(pairs: Sequence[tuple[str, str]]) -> None:
+    """Refuse a view that is paired with itself: its features of an image are not alike, they are the same."""
+    if (single := next((one for one, other in pairs if one == other), None)) is not None:
+        raise SetsupError(
+            f"features of images are compared with those of another view, and {single!r} is the only one: add another "
+            "to --views, or compare its places by --method.objective patch"
+        )
 
 
 def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:

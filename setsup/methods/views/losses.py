@@ -92,6 +92,8 @@ def softmax_loss(scores: Tensor, temperature: float = 0.07) -> Tensor:
     ------
     DataError
         When scores are no (n, 1 + m) floating tensor.
+    SetsupError
+        When τ is not positive.
 
     Examples
     --------
@@ -129,6 +131,8 @@ def in_batch_loss(
     ------
     DataError
         When the shapes do not fit.
+    SetsupError
+        When τ is not positive.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 from torch.nn import functional
 
+from setsup.checks import check_choice
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.networks.dense_views import ViewDecoder
@@ -77,8 +78,7 @@ class CrossViewPrediction(LightningModule):
         unlabelled: int = 0,
     ) -> None:
         super().__init__()
-        if error not in get_args(Error):
-            raise SetsupError(f"the error is {', '.join(get_args(Error))}, not {error!r}")
+        check_choice(error, get_args(Error), "the error", SetsupError)
         self.source, self.target, self.error, self.unlabelled = source, target, error, unlabelled
         encoder.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
         self.encoders = nn.ModuleDict({source: encoder})

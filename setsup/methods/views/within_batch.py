@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
-from setsup.errors import SetsupError
 from setsup.methods.embeddings import check_temperature
+from setsup.methods.views.inputs import both_directions, check_different
 from setsup.methods.views.losses import in_batch_loss, patch_loss
 
 __all__ = ["BatchContrast", "PatchContrast", "Projection"]
@@ -48,12 +48,8 @@ class BatchContrast(nn.Module):
     def __init__(self, pairs: Sequence[tuple[str, str]], temperature: float = 0.07) -> None:
         super().__init__()
         check_temperature(temperature)
-        if any(one == other for one, other in pairs):
-            raise SetsupError(
-                f"images are found by another view, and {pairs[0][0]!r} is the only one: add another to --views, or "
-                "compare its places by --method.objective patch"
-            )
-        self.directions = tuple(way for one, other in pairs for way in ((one, other), (other, one)))
+        check_different(pairs)
+        self.directions = both_directions(pairs)
         self.temperature = temperature
 
     def forward(self, features: Mapping[str, Tensor], groups: Tensor | None) -> dict[tuple[str, str], Tensor]:
@@ -96,8 +92,7 @@ class PatchContrast(nn.Module):
         self, pairs: Sequence[tuple[str, str]], features: int, channels: Mapping[str, int], size: int = 2048
     ) -> None:
         super().__init__()
-        ways = (way for one, other in pairs for way in ((one, other), (other, one)))
-        self.directions = tuple(dict.fromkeys(ways))
+        self.directions = both_directions(pairs)
         views = dict.fromkeys(view for pair in pairs for view in pair)
         self.images = nn.ModuleDict({view: Projection(features, size) for view in views})
         self.places = nn.ModuleDict({view: Projection(channels[view], size) for view in views})

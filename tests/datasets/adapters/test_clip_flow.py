@@ -14,6 +14,7 @@ import setsup
 from setsup.datasets.adapters import clip_flow
 from setsup.datasets.adapters.clip_flow import compute_flow, tvl1_flow
 from setsup.datasets.benchmarks import hmdb51, ucf101
+from setsup.datasets.registry import opener_options
 from setsup.errors import DataError
 from tests.true_files import hmdb51 as hmdb51_files
 from tests.true_files import ucf101 as ucf101_files
@@ -116,6 +117,9 @@ def test_preparing_resumes(release: Path, tmp_path: Path, counted: list[int], mo
     (folder,) = ucf101.prepare(tmp_path / "ucf", length=3, size=SIZE, flow=True)
     assert folder == tmp_path / "ucf" / "ucf101_flow"
     assert len(counted) == len(clips) == len(list(folder.iterdir()))
+    options = {name: (one.annotation, one.default) for name, one in opener_options(ucf101.prepare).items()}
+    known = {name: (one.annotation, one.default) for name, one in opener_options(ucf101.open).items()}
+    assert options == {**known, "processes": (int, 1)}
 
 
 def test_hmdb51_has_flow_too_and_a_selection_keeps_it(tmp_path: Path, counted: list[int]) -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
 from setsup.experiments import Preset, RunConfig, evaluate, find_preset, presets, smoke, train
-from setsup.experiments.cmc.small_presets import SPACES
+from setsup.experiments.cmc.presets import SPACES
 from setsup.experiments.settings import put
 from setsup.loading.transforms.colors import SPACES as KNOWN
 from tests.true_files import div2k, imagenet, imagenet_100, nyu, stl10, ucf101
