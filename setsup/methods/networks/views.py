@@ -64,6 +64,8 @@ class ViewEncoder(nn.Module):
 
     def channels(self, name: str) -> int:
         """Channels of a stage's map, which are those of its last convolution, or of one before it."""
+        if name == OUT:
+            raise SetsupError(f"{OUT!r} is the features, which have no places; name a stage, {', '.join(self.names)}")
         found = 0
         for stage, layers in self.stages.items():
             found = next(
@@ -75,7 +77,7 @@ class ViewEncoder(nn.Module):
 
     def _unknown(self, name: str) -> SetsupError:
         known = (*self.names, OUT)
-        return SetsupError(f"there is no layer {name!r}{near(name, known)}; there are {', '.join(known)}")
+        return SetsupError(f"there is no layer {name!r}{near(name, known)}")
 
     def forward(self, images: Tensor) -> Tensor:
         """Features (n, d) of images (n, C, H, W) float; their length is not normalised."""
