@@ -153,6 +153,13 @@ class BankContrast(nn.Module):
             same = torch.tensor([[one == other for other in anchors] for one in anchors], device=sums.device)
             sums = same.to(sums.dtype) @ sums
         found = self.images * sums[:, 0] / sums[:, 1]
+        if not bool(found.isfinite().all()):
+            anchor, other = self.directions[int((~found.isfinite()).nonzero()[0])]
+            raise SetsupError(
+                f"Z of {anchor!r} and {other!r} is {float(found[~found.isfinite()][0])} on the first batch: features "
+                f"are not finite, or exp(1/τ) is too large at τ = {self.temperature}; check the range of the values of "
+                "these views, or raise --method.temperature"
+            )
         if self.training:
             self.normalisers.copy_(found)
         return found.tolist()
