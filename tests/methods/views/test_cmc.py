@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_a_step_of_one_image_is_refused_where_it_needs_others() -> None:
     for contrast in (BankContrast(pair_views(VIEWS), 20, 8, negatives=5), BatchContrast(pair_views(VIEWS))):
         method = method_of(contrast)
-        with pytest.raises(SetsupError, match="a step has one image, .*; draw 2 or more, by --sampler.size"):
+        with pytest.raises(SetsupError, match=r"a step has one image, .*; draw 2 or more, by --sampler.size"):
             method.loss(batch_of(1))
         assert method.eval().loss(batch_of(1)).isfinite()
     padded = batch_of(2)
@@ -165,7 +165,7 @@ def test_a_step_of_one_image_is_refused_where_it_needs_others() -> None:
 def test_patches_need_a_stage_with_places() -> None:
     ways = pair_views(["L", "ab"])
     method = method_of(PatchContrast(ways, 8, {"L": 64, "ab": 64}, 8), ("L", "ab"), patch_layer="fc4")
-    with pytest.raises(SetsupError, match="the stage 'fc4' gives 'L' vectors; name a convolution, by --method.patch"):
+    with pytest.raises(SetsupError, match=r"the stage 'fc4' gives 'L' vectors; name a convolution, by --method.patch"):
         method.loss(batch_of())
 
 
