@@ -155,8 +155,8 @@ class CMCSettings:
             if len({sizes[view] for view in self.shared}) > 1:
                 several = ", ".join(f"{view} {' × '.join(map(str, sizes[view]))}" for view in self.shared)
                 raise SetsupError(
-                    f"views of one encoder have one size, and {several} (channels × height × width) have several; leave "
-                    "one out of --method.shared"
+                    f"views of one encoder have one size, and {several} (channels × height × width) have several; "
+                    "leave one out of --method.shared"
                 )
             common = self._encoder(sizes[self.shared[0]])
         return {view: (common if view in self.shared else None) or self._encoder(sizes[view]) for view in self.views}
