@@ -49,4 +49,4 @@ def caffenet_view(
     last: list[nn.Module] = [nn.Flatten(), nn.Linear(flat_size(stages, image), hidden)]
     last += [nn.BatchNorm1d(hidden)] if norm == "batch" else []
     stages["fc6"] = nn.Sequential(*last, nn.ReLU(inplace=True), nn.Dropout(dropout))
-    return ViewEncoder(stages, nn.Linear(hidden, features))
+    return ViewEncoder(stages, nn.Linear(hidden, features), image)

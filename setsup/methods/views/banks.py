@@ -18,6 +18,7 @@ from setsup.errors import SetsupError
 from setsup.methods.embeddings import check_temperature
 from setsup.methods.rows import RowState
 from setsup.methods.rows.exchange import add_up
+from setsup.methods.views.inputs import check_names
 from setsup.methods.views.losses import nce_loss, softmax_loss
 from setsup.methods.views.negatives import draw_features, draw_negatives
 from setsup.random import stream_key
@@ -105,6 +106,7 @@ class BankContrast(nn.Module):
                 f"a bank compares different views, and {pairs[0][0]!r} is the only one: add another to --views, or "
                 "compare its places by --method.objective patch"
             )
+        check_names(view for pair in pairs for view in pair)
         self.directions = tuple(way for one, other in pairs for way in ((one, other), (other, one)))
         self.images, self.negatives, self.temperature, self.momentum = images, negatives, temperature, momentum
         self.objective: BankObjective = objective

@@ -18,7 +18,7 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.networks.views import OUT, ViewEncoder
 from setsup.methods.views.banks import BankContrast
-from setsup.methods.views.inputs import group_numbers, view_images
+from setsup.methods.views.inputs import check_names, group_numbers, view_images
 from setsup.methods.views.within_batch import BatchContrast, PatchContrast
 
 __all__ = ["ALL", "CMC", "Contrast", "Optimise"]
@@ -74,8 +74,9 @@ class CMC(LightningModule):
         apart: Sequence[str] = (),
     ) -> None:
         super().__init__()
-        for view in encoders:
-            _check_name(view)
+        if ALL in encoders:
+            raise SetsupError(f"no view can be named {ALL!r}: that is the embedding that concatenates all views")
+        check_names(encoders)
         if isinstance(contrast, PatchContrast) and patch_layer is None:
             raise SetsupError("a PatchContrast compares places of a stage: name it by patch_layer")
         # the memory layout in which convolutions and pools are fastest on a CPU
@@ -194,17 +195,6 @@ class CMC(LightningModule):
 
     def _encoder(self, view: str) -> Any:
         return self.encoders[view]
-
-
-def _check_name(view: str) -> None:
-    """Refuse names under which nothing can be kept: encoders, banks and projections are modules by name of a view."""
-    if view == ALL:
-        raise SetsupError(f"no view can be named {ALL!r}: that is the embedding that concatenates all views")
-    if not view or "." in view or hasattr(nn.ModuleDict(), view):
-        raise SetsupError(
-            f"no view can be named {view!r}: its encoder is kept under that name, which has no dot, and is no name "
-            "that torch gives its modules, such as 'training'; rename the modality"
-        )
 
 
 def _unit(features: Tensor) -> Tensor:

@@ -1,15 +1,15 @@
 """Views of a batch as networks read them, and pairs of views."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 
-__all__ = ["Pairs", "group_numbers", "pair_views", "view_images"]
+__all__ = ["Pairs", "check_names", "group_numbers", "pair_views", "view_images"]
 
 Pairs = Literal["full", "core"]
 """Full graph: all pairs of views; core view: the first with each other one."""
@@ -98,6 +98,16 @@ def pair_views(views: Sequence[str], pairs: Pairs = "full") -> tuple[tuple[str, 
         return ((views[0], views[0]),)
     heads = views[:1] if pairs == "core" else views
     return tuple((one, other) for at, one in enumerate(heads) for other in views[at + 1 :])
+
+
+def check_names(views: Iterable[str]) -> None:
+    """Refuse names under which nothing can be kept: encoders, banks and projections are modules by name of a view."""
+    for view in views:
+        if not view or "." in view or hasattr(nn.ModuleDict(), view):
+            raise SetsupError(
+                f"no view can be named {view!r}: its encoder is kept under that name, which has no dot, and is no name "
+                "that torch gives its modules, such as 'training'; rename the modality"
+            )
 
 
 def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from setsup.errors import SetsupError
 from setsup.methods.embeddings import check_temperature
+from setsup.methods.views.inputs import check_names
 from setsup.methods.views.losses import in_batch_loss, patch_loss
 
 __all__ = ["BatchContrast", "PatchContrast", "Projection"]
@@ -96,6 +97,7 @@ class PatchContrast(nn.Module):
         self, pairs: Sequence[tuple[str, str]], features: int, channels: Mapping[str, int], size: int = 2048
     ) -> None:
         super().__init__()
+        check_names(view for pair in pairs for view in pair)
         ways = (way for one, other in pairs for way in ((one, other), (other, one)))
         self.directions = tuple(dict.fromkeys(ways))
         views = dict.fromkeys(view for pair in pairs for view in pair)

@@ -236,3 +236,16 @@ def test_features_have_no_channels_of_a_map() -> None:
         encoder.channels("out")
     with pytest.raises(SetsupError, match=r"^there is no layer 'stem'; known: conv1, conv2, conv3, fc4, out$"):
         encoder.channels("stem")
+
+
+@pytest.mark.parametrize("build", [small_view, stl10_view, nyu_view])
+def test_images_of_another_size_than_the_encoders_end_in_a_sentence(build: Callable[..., ViewEncoder]) -> None:
+    encoder = build((2, 32, 32), width=0.125).eval()
+    sentence = r"images came as {}, channels × height × width, and this encoder was built for 2 × 32 × 32; crop or"
+    with pytest.raises(SetsupError, match=sentence.format("3 × 32 × 32")):
+        encoder(torch.zeros(2, 3, 32, 32))
+    if build is not nyu_view:  # whose features are averaged over larger images
+        with pytest.raises(SetsupError, match=sentence.format("2 × 64 × 40")):
+            encoder(torch.zeros(2, 2, 64, 40))
+    first = next(name for name in encoder.names if name.startswith("conv"))
+    assert encoder.layers(torch.zeros(2, 2, 64, 48), [first])[first].shape[0] == 2  # maps of any size

@@ -174,6 +174,10 @@ def test_views_that_torch_cannot_name_are_refused(name: str) -> None:
     encoders = {"L": small_view((1, 16, 16), width=0.25), name: small_view((1, 16, 16), width=0.25)}
     with pytest.raises(SetsupError, match=f"no view can be named '{name}': .*; rename the modality"):
         CMC(encoders, BatchContrast([("L", name)]), lambda some, steps: torch.optim.Adam(some))
+    with pytest.raises(SetsupError, match=f"no view can be named '{name}'"):
+        BankContrast([("L", name)], 20, 8)
+    with pytest.raises(SetsupError, match=f"no view can be named '{name}'"):
+        PatchContrast([("L", name)], 8, {"L": 4, name: 4}, 8)
 
 
 def test_errors_on_views_list_what_there_is_once() -> None:
