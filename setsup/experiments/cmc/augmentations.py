@@ -3,6 +3,7 @@
 Each serves as the augmentation and, without what is random, as the ``eval_transform`` of a preset.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from setsup.loading.batch import Batch, Transform
 
 __all__ = ["Frames", "Halves", "PatchViews", "ViewCrops", "kind_of"]
+
+_log = logging.getLogger("setsup")
 
 _CLASSES = ("label", "labels", "classes", "segmentation")
 """Names of maps of classes, which are no images."""
@@ -81,6 +84,16 @@ class ViewCrops:
         operations: list[Any] = []
         if self.size is not None:
             box = min((self.size, *sides))
+            if box < self.size and self.crop in ("box", "center"):
+                height, width = shape
+                _log.warning(
+                    "images of %s are %s × %s: crops have %d pixels, not %d",
+                    dataset.name,
+                    height,
+                    width,
+                    box,
+                    self.size,
+                )
             crops = {"box": Crop(box), "center": CenterCrop(box), "whole": Resize(self.size)}
             operations.append(crops[self.crop] if self.crop in crops else ResizedCrop(self.size, self.area))
         elif self.crop in ("resized", "whole"):

@@ -106,3 +106,14 @@ def test_views_that_the_data_lack_are_listed_with_the_channels_of_the_space(tmp_
 def test_views_of_ones_own_are_embedded_from_the_middle() -> None:
     preset: Any = find_preset("cmc")
     assert (preset.augmentation.crop, preset.eval_transform.crop) == ("box", "center")
+
+
+def test_crops_of_smaller_images_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    dataset = opened(tmp_path)
+    with caplog.at_level("WARNING", "setsup"):
+        ViewCrops(views=("image",), size=HEIGHT).build(dataset, 0)
+        assert not caplog.text
+        transform = ViewCrops(views=("image",), size=64).build(dataset, 0)
+    assert "images of mine are 20 × 28: crops have 20 pixels, not 64" in caplog.text
+    batch = next(iter(setsup.loader(dataset, EpochSampler(dataset.factors, 2), transform=transform, workers=0)))
+    assert batch["image"].shape == (1, 2, 3, HEIGHT, HEIGHT)
