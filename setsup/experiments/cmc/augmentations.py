@@ -6,6 +6,7 @@ Each serves as the augmentation and, without what is random, as the ``eval_trans
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from setsup.errors import SetsupError
@@ -85,15 +86,7 @@ class ViewCrops:
         if self.size is not None:
             box = min((self.size, *sides))
             if box < self.size and self.crop in ("box", "center"):
-                height, width = shape
-                _log.warning(
-                    "images of %s are %s × %s: crops have %d pixels, not %d",
-                    dataset.name,
-                    height,
-                    width,
-                    box,
-                    self.size,
-                )
+                _tell_smaller(dataset.name, shape, box, self.size)
             crops = {"box": Crop(box), "center": CenterCrop(box), "whole": Resize(self.size)}
             operations.append(crops[self.crop] if self.crop in crops else ResizedCrop(self.size, self.area))
         elif self.crop in ("resized", "whole"):
@@ -120,6 +113,13 @@ class ViewCrops:
 
         channels = color_space(self.space).views if self.image in dataset.modalities else ()
         return any(view in channels and view not in dataset.modalities for view in self.views)
+
+
+@cache
+def _tell_smaller(name: str, shape: tuple[int | None, ...], box: int, size: int) -> None:
+    """Warn of crops that are smaller than asked for, once: a run builds its transforms several times."""
+    height, width = shape
+    _log.warning("images of %s are %s × %s: crops have %d pixels, not %d", name, height, width, box, size)
 
 
 def _check_kinds(dataset: "Dataset", wanted: list[str], colored: str | None, space: str) -> None:

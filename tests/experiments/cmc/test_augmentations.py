@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 import setsup
 from setsup.errors import SetsupError
 from setsup.experiments import find_preset
-from setsup.experiments.cmc.augmentations import ViewCrops
+from setsup.experiments.cmc.augmentations import ViewCrops, _tell_smaller
 from setsup.samplers import EpochSampler
 
 COUNT, HEIGHT, WIDTH = 8, 20, 28
@@ -109,11 +109,13 @@ def test_views_of_ones_own_are_embedded_from_the_middle() -> None:
 
 
 def test_crops_of_smaller_images_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    _tell_smaller.cache_clear()
     dataset = opened(tmp_path)
     with caplog.at_level("WARNING", "setsup"):
         ViewCrops(views=("image",), size=HEIGHT).build(dataset, 0)
         assert not caplog.text
         transform = ViewCrops(views=("image",), size=64).build(dataset, 0)
-    assert "images of mine are 20 × 28: crops have 20 pixels, not 64" in caplog.text
+        ViewCrops(views=("image",), size=64).build(dataset, 1)
+    assert caplog.text.count("images of mine are 20 × 28: crops have 20 pixels, not 64") == 1
     batch = next(iter(setsup.loader(dataset, EpochSampler(dataset.factors, 2), transform=transform, workers=0)))
     assert batch["image"].shape == (1, 2, 3, HEIGHT, HEIGHT)
