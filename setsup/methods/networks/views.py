@@ -62,7 +62,7 @@ class ViewEncoder(nn.Module):
         self.stages = nn.ModuleDict(stages)
         self.head = head
         dense = [name for name, stage in stages.items() if any(isinstance(one, nn.Linear) for one in stage.modules())]
-        self._dense = {*dense, OUT} if dense else set()
+        self._dense: set[str] = {*dense, OUT} if dense else set()
 
     @property
     def names(self) -> tuple[str, ...]:
