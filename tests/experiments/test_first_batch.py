@@ -138,3 +138,12 @@ def test_a_picture_that_cannot_be_made_stops_no_training(
     assert (run.folder / "metrics.jsonl").read_bytes() == (plain.folder / "metrics.jsonl").read_bytes()
     (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert said.endswith("first-batch.png was not written: such a batch was never seen")
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32])
+def test_unsigned_integers_such_as_depth_of_sensors_are_shown_as_other_integers_are(dtype: Any) -> None:
+    values = torch.arange(2 * 3 * 20 * 20).reshape(2, 3, 20, 20) * 5
+    sheets = [np.asarray(batch_sheet(batch(depth=values.to(kind)))) for kind in (dtype, torch.int64)]
+    assert sheets[0].shape == sheets[1].shape
+    rows = np.flatnonzero((sheets[0] != sheets[1]).any((1, 2)))
+    assert len(rows) < 40  # of the line with the type

@@ -3,8 +3,10 @@
 Each serves as the augmentation and, without what is random, as the ``eval_transform`` of a preset.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from setsup.errors import SetsupError
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from setsup.loading.batch import Batch, Transform
 
 __all__ = ["Frames", "Halves", "PatchViews", "ViewCrops", "kind_of"]
+
+_log = logging.getLogger("setsup")
+
+_CLASSES = ("label", "labels", "classes", "segmentation")
+"""Names of maps of classes, which are no images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +56,7 @@ class ViewCrops:
     crop: Literal["box", "resized", "center", "whole"] = "box"
     area: tuple[float, float] = (0.2, 1.0)
     flip: bool = False
-    space: str = "lab"
+    space: str = field(default="lab", metadata={"option": "space"})
     image: str = "image"
 
     def __post_init__(self) -> None:
@@ -59,27 +66,40 @@ class ViewCrops:
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
         from setsup.loading.transforms import CenterCrop, ColorViews, Crop, Flip, Resize, ResizedCrop
+        from setsup.loading.transforms.colors import color_space
 
         colors = self._colors(dataset)
         wanted = [self.image] if colors else []
         wanted += [view for view in self.views if view in dataset.modalities]
+        if not self.views:
+            raise SetsupError("no view is named; name modalities of the data, such as --views image,depth")
         if not wanted:
-            known = ", ".join(dataset.modalities)
+            known, channels = ", ".join(dataset.modalities), " and ".join(color_space(self.space).views)
             raise SetsupError(
-                f"{dataset.name} has none of the views {', '.join(self.views)}: --views names some of {known}, or "
-                f"channels of a colour space where there is {self.image!r}"
+                f"{dataset.name} has none of the views {', '.join(self.views)}; name some of {known} by --views, or "
+                f"{channels} of the colour space {self.space} (--space) where there is {self.image!r}"
             )
+        _check_kinds(dataset, wanted, self.image if colors else None, self.space)
         shape = dataset.modalities[wanted[0]].shape[:2]
         sides = tuple(side for side in shape if side is not None)
         operations: list[Any] = []
         if self.size is not None:
             box = min((self.size, *sides))
+            if box < self.size and self.crop in ("box", "center"):
+                _tell_smaller(dataset.name, shape, box, self.size)
             crops = {"box": Crop(box), "center": CenterCrop(box), "whole": Resize(self.size)}
             operations.append(crops[self.crop] if self.crop in crops else ResizedCrop(self.size, self.area))
         elif self.crop in ("resized", "whole"):
             raise SetsupError("images are resized to a size: give --augmentation.size, or another crop")
         if self.flip:
             operations.append(Flip())
+        shapes = {name: dataset.modalities[name].shape[:2] for name in wanted}
+        if operations and len(set(shapes.values())) > 1:
+            sizes = ", ".join(f"{name} {' × '.join(map(str, size))}" for name, size in shapes.items())
+            raise SetsupError(
+                f"views of {dataset.name} are cropped and flipped alike, and have several sizes: {sizes}; resize them "
+                "to one, or leave out --crop-size and flips"
+            )
         kinds = {
             name: kind
             for name, modality in dataset.modalities.items()
@@ -93,6 +113,31 @@ class ViewCrops:
 
         channels = color_space(self.space).views if self.image in dataset.modalities else ()
         return any(view in channels and view not in dataset.modalities for view in self.views)
+
+
+@cache
+def _tell_smaller(name: str, shape: tuple[int | None, ...], box: int, size: int) -> None:
+    """Warn of crops that are smaller than asked for, once: a run builds its transforms several times."""
+    height, width = shape
+    _log.warning("images of %s are %s × %s: crops have %d pixels, not %d", name, height, width, box, size)
+
+
+def _check_kinds(dataset: "Dataset", wanted: list[str], colored: str | None, space: str) -> None:
+    """Refuse an image without colours where its colours are views, and classes that look like a grey image."""
+    for name in wanted:
+        modality = dataset.modalities[name]
+        if name == colored and (not modality.color or modality.shape[-1] != 3):
+            shape = " × ".join(map(str, modality.shape))
+            raise SetsupError(
+                f"channels of {space} are views of colour images, height × width × 3 of uint8, and {name!r} of "
+                f"{dataset.name} is {shape} {modality.dtype}; name other views by --views, or another image by "
+                "--augmentation.image"
+            )
+        if modality.color == "grey" and name in _CLASSES:
+            raise SetsupError(
+                f"{name!r} of {dataset.name} is a grey image, since it is uint8, and would be scaled and interpolated; "
+                "store classes as int16 (n, height, width), or rename it if it is an image"
+            )
 
 
 def kind_of(name: str, modality: "Modality") -> str:
@@ -121,7 +166,13 @@ class _Views:
 
     def __call__(self, batch: "Batch") -> "Batch":
         from setsup.loading.transforms import Augment
+        from setsup.loading.transforms.colors import color_space
 
+        if self.colors is not None and (taken := [one for one in color_space(self.colors.space).views if one in batch]):
+            raise SetsupError(
+                f"the data have a modality {taken[0]!r}, which is also a view of the colour space {self.colors.space}, "
+                "whose two views are made together; leave it out by --data.modalities, which lists the others"
+            )
         kinds = {name: kind for name, kind in self.kinds.items() if name in batch}
         if self.operations and kinds:
             eight_bit = any(kind == "color" for kind in kinds.values())

@@ -68,7 +68,7 @@ def check_views(method: Any, views: Sequence[str]) -> tuple[str, ...]:
     for view in views:
         if view not in known:
             raise SetsupError(
-                f"{type(method).__name__} has no view {view!r}{near(view, known)}; it has {', '.join(known)}"
+                f"{type(method).__name__} has no view {view!r}{near(view, known)}; name views that were trained"
             )
     return tuple(views) or known
 
@@ -77,8 +77,7 @@ def modalities_of(trained: TrainedRun, dataset: "Dataset", more: Sequence[str] =
     """Modalities of the training and further ones; None for all of the dataset."""
     for name in more:
         if name not in dataset.modalities:
-            hint = near(name, dataset.modalities)
-            raise SetsupError(f"{dataset.name} has no modality {name!r}{hint}; it has {', '.join(dataset.modalities)}")
+            raise SetsupError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
     shared = shared_modalities(trained.data, dataset)
     return None if shared is None else tuple(dict.fromkeys([*shared, *more]))
 

@@ -62,8 +62,6 @@ class LayerProbes:
         Split of the training data's dataset to fit to; by default what was trained on. Images of unknown class are left
         out.
     fit_dataset : str, optional
-        One of the preset's ``datasets`` to fit to, which may be other images than the training's.
-    fit_dataset : str, optional
         One of the preset's ``datasets`` to fit to, in place of the training data.
     split : str, optional
         Split to test on, of the dataset that is fitted to.

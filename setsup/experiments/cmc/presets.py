@@ -369,7 +369,7 @@ _OWN = Preset(
     sampler=Images(size=64),
     method=CMCSettings(views=_OWN_VIEWS.views, encoder="small", negatives=1024, optimiser=MOMENTUM),
     augmentation=_OWN_VIEWS,
-    eval_transform=_OWN_VIEWS,
+    eval_transform=replace(_OWN_VIEWS, crop="center"),
     steps=5_000,
 )
 

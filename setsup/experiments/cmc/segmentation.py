@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 from setsup.evaluation.segmentation import confusion_matrix, segmentation_scores
 from setsup.experiments.cmc.frozen import (
     augmented_batches,
@@ -53,7 +53,7 @@ class Segmentation:
     trained on batches of the preset's augmentation by cross-entropy, with Adam and the decays of the training, ×0.2
     after 2/3, 4/5 and 14/15 of the steps [unclear]. Images of the test are divided into tiles of the size that the
     encoder reads, as many whole ones as there is room for in the middle of the image [unclear]. Class 0, unlabelled,
-    counts for nothing, neither in the training nor in the test.
+    counts for nothing, neither in the training nor in the test, and is never predicted.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Segmentation:
 
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # never tells a pixel to be unlabelled
 
     views: tuple[str, ...] = ()
     labels: str = "labels"
@@ -151,7 +151,10 @@ class Segmentation:
             raise SetsupError(f"classes of {train.name} and {test.name} have different names: test on data of one kind")
         if self.classes is None and not names:
             raise SetsupError(f"{train.name} does not name its classes: give classes=, the number of them")
-        return len(names) if self.classes is None else self.classes
+        classes = len(names) if self.classes is None else self.classes
+        if classes < 2:
+            raise SetsupError(f"class {_UNLABELLED} counts for nothing, and there are {classes} in all; give classes=")
+        return classes
 
     def _measured(
         self,
@@ -194,7 +197,8 @@ class Segmentation:
         kept: list[list[Any]] = []
         with torch.inference_mode():
             for batch in self._tiles(trained, test):
-                told = logits(batch).argmax(1).cpu().numpy()
+                # of the known classes: one pixel told to be unlabelled would add a class without any intersection
+                told = 1 + logits(batch)[:, 1:].argmax(1).cpu().numpy()
                 labels = batch[self.labels].flatten(0, 1).cpu().numpy()
                 known = batch["mask"].flatten().cpu().numpy()
                 confusion += confusion_matrix(labels[known], told[known], classes, ignored=_UNLABELLED)
@@ -223,6 +227,12 @@ class Segmentation:
                 if not bool((labels != _UNLABELLED).any()):
                     raise SetsupError(
                         f"a batch has no pixel of a known class in {self.labels!r}: are these the labels?"
+                    )
+                low, high = int(labels.min()), int(labels.max())
+                if low < 0 or high >= scores.shape[1]:
+                    raise DataError(
+                        f"{self.labels!r} has the class {low if low < 0 else high}, and there are {scores.shape[1]}, "
+                        "from 0 on; give the number of them by classes="
                     )
                 loss = functional.cross_entropy(scores, labels, ignore_index=_UNLABELLED)
                 optimizer.zero_grad()

@@ -1,5 +1,6 @@
 """Settings of contrastive multiview coding, and of prediction across views."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from setsup.methods.views.cmc import Contrast
 
 __all__ = ["CMCSettings", "CrossViewPredictionSettings", "names_of"]
+
+_log = logging.getLogger("setsup")
 
 Encoder = Literal["alexnet", "stl10", "resnet18", "resnet50", "resnet101", "nyu", "caffenet", "small"]
 Image = tuple[int, int, int]
@@ -112,9 +115,12 @@ class CMCSettings:
     schedule: Schedule = _CONSTANT
 
     def __post_init__(self) -> None:
-        """Split names at commas, and check that shared views are views."""
+        """Split names at commas, and check sizes, and that shared views are views."""
         for name in ("views", "shared", "apart"):
             object.__setattr__(self, name, names_of(getattr(self, name)))
+        for name in ("features", "projection", "width"):
+            if not getattr(self, name) > 0:
+                raise SetsupError(f"{name} is a size of networks, above 0, not {getattr(self, name)}")
         if other := [view for view in self.shared if view not in self.views]:
             raise SetsupError(f"{other[0]!r} of shared is none of the views {self.views}{near(other[0], self.views)}")
 
@@ -147,7 +153,11 @@ class CMCSettings:
         common = None
         if self.shared:
             if len({sizes[view] for view in self.shared}) > 1:
-                raise SetsupError(f"views of one encoder have one size, and {', '.join(self.shared)} have several")
+                several = ", ".join(f"{view} {' × '.join(map(str, sizes[view]))}" for view in self.shared)
+                raise SetsupError(
+                    f"views of one encoder have one size, and {several} (channels × height × width) have several; "
+                    "leave one out of --method.shared"
+                )
             common = self._encoder(sizes[self.shared[0]])
         return {view: (common if view in self.shared else None) or self._encoder(sizes[view]) for view in self.views}
 
@@ -272,8 +282,18 @@ def _sizes(batch: "Batch", views: tuple[str, ...]) -> tuple[Image, ...]:
     """Channels, height and width of views of a batch."""
     from setsup.methods.views import view_images
 
-    shapes = [view_images(batch, view).shape[1:] for view in views]
-    return tuple((shape[0], shape[1], shape[2]) for shape in shapes)
+    found: list[Image] = []
+    for view in views:
+        channels, height, width = view_images(batch, view).shape[1:]
+        values = batch[view]
+        if values.is_floating_point() and not bool(values.isfinite().any()):
+            _log.warning(
+                "the view %r has no finite value in the first %d images, and is 0 there: is this the right one?",
+                view,
+                len(values.flatten(0, 1)),
+            )
+        found.append((channels, height, width))
+    return tuple(found)
 
 
 def _optimise(optimiser: Optimiser, schedule: Schedule, parameters: "Iterable[Parameter]", steps: int) -> Any:

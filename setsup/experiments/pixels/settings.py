@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from setsup.errors import SetsupError
 from setsup.samplers import EpochSampler
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class Images:
 
     def build(self, dataset: "Dataset", seed: int) -> EpochSampler:
         """Build the sampler of a run."""
+        if len(dataset) < self.size:
+            raise SetsupError(
+                f"{dataset.name} has {len(dataset):,} rows, and a step takes {self.size:,} images; lower "
+                f"--sampler.size to {len(dataset):,} or less"
+            )
         return EpochSampler(dataset.factors, self.size, seed=seed)
 
     def shrunk(self) -> "Images":

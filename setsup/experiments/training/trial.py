@@ -84,8 +84,9 @@ def _try(
             except Exception:  # no loss of a batch; or left to the training, which may be on another device
                 continue
             break
+        # built without evaluations, too: embeddings of the run will need it
+        transform = build_eval_transform(preset.eval_transform, preset.augmentation, dataset, seed)
         if preset.evaluations:
-            transform = build_eval_transform(preset.eval_transform, preset.augmentation, dataset, seed)
             modalities = None if preset.data is None else preset.data.modalities
             options: Any = {"modalities": modalities, "transform": transform, "workers": 0}
             _try_embedding(method, Loader(dataset, config.build(dataset, seed), **options))

@@ -65,7 +65,7 @@ def nyu_view(image: tuple[int, int, int], features: int = 256, width: float = 1.
         "conv5": convolution(d, e, 4, 2, 1),
         "conv6": convolution(e, f, (height // _STRIDE, width_of_image // _STRIDE), 1, 0),
     }
-    return ViewEncoder(stages, _Features(f, features))
+    return ViewEncoder(stages, _Features(f, features), image)
 
 
 class ViewDecoder(nn.Module):

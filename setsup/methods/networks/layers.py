@@ -56,7 +56,12 @@ def halved_sides(image: Sequence[int], times: int) -> tuple[int, int]:
 
 def _side(layer: nn.Conv2d | nn.MaxPool2d, side: int, axis: int) -> int:
     kernel, stride, padding = (_at(value, axis) for value in (layer.kernel_size, layer.stride, layer.padding))
-    return (side + 2 * padding - kernel) // stride + 1
+    room = side + 2 * padding - kernel
+    if isinstance(layer, nn.MaxPool2d) and layer.ceil_mode and room >= 0:
+        steps = -(-room // stride)
+        # a window that would begin beyond the map is left out, as torch does
+        return steps + 1 if steps * stride < side + padding else steps
+    return room // stride + 1
 
 
 def _at(value: Any, axis: int) -> int:

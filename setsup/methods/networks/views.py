@@ -38,6 +38,8 @@ class ViewEncoder(nn.Module):
         In their order; the last gives (n, …).
     head : nn.Module
         From the last stage to features (n, d).
+    image : (channels, height, width), optional
+        What the stages were built for: other channels are an error, and other sides for dense stages.
 
     Examples
     --------
@@ -52,10 +54,15 @@ class ViewEncoder(nn.Module):
 
     """
 
-    def __init__(self, stages: Mapping[str, nn.Module], head: nn.Module) -> None:
+    def __init__(
+        self, stages: Mapping[str, nn.Module], head: nn.Module, image: tuple[int, int, int] | None = None
+    ) -> None:
         super().__init__()
+        self.image = image
         self.stages = nn.ModuleDict(stages)
         self.head = head
+        dense = [name for name, stage in stages.items() if any(isinstance(one, nn.Linear) for one in stage.modules())]
+        self._dense: set[str] = {*dense, OUT} if dense else set()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,6 +71,8 @@ class ViewEncoder(nn.Module):
 
     def channels(self, name: str) -> int:
         """Channels of a stage's map, which are those of its last convolution, or of one before it."""
+        if name == OUT:
+            raise SetsupError(f"{OUT!r} is the features, which have no places; name a stage, {', '.join(self.names)}")
         found = 0
         for stage, layers in self.stages.items():
             found = next(
@@ -75,7 +84,18 @@ class ViewEncoder(nn.Module):
 
     def _unknown(self, name: str) -> SetsupError:
         known = (*self.names, OUT)
-        return SetsupError(f"there is no layer {name!r}{near(name, known)}; there are {', '.join(known)}")
+        return SetsupError(f"there is no layer {name!r}{near(name, known)}")
+
+    def _check(self, sizes: tuple[int, ...], wanted: set[str]) -> None:
+        """Refuse other channels than the encoder was built for, and other sides where a dense layer is wanted."""
+        if self.image is None or sizes == self.image:
+            return
+        if sizes[0] != self.image[0] or wanted & self._dense:
+            came, reads = (" × ".join(map(str, size)) for size in (sizes, self.image))
+            raise SetsupError(
+                f"images came as {came}, channels × height × width, and this encoder was built for {reads}; crop or "
+                "resize them to that"
+            )
 
     def forward(self, images: Tensor) -> Tensor:
         """Features (n, d) of images (n, C, H, W) float; their length is not normalised."""
@@ -98,12 +118,13 @@ class ViewEncoder(nn.Module):
         Raises
         ------
         SetsupError
-            When there is no stage of a name.
+            When there is no stage of a name, or images have another size than those the encoder was built for.
 
         """
         wanted = {*self.names, OUT} if names is None else set(names)
         if unknown := sorted(wanted - {*self.names, OUT}):
             raise self._unknown(unknown[0])
+        self._check(tuple(images.shape[1:]), wanted)
         found: dict[str, Tensor] = {}
         value = images
         for name, stage in self.stages.items():
@@ -173,7 +194,7 @@ def small_view(image: tuple[int, int, int], features: int = 64, width: float = 1
     }
     hidden = scaled(256, width)
     stages["fc4"] = nn.Sequential(nn.Flatten(), *dense(flat_size(stages, image), hidden))
-    return ViewEncoder(stages, nn.Linear(hidden, features))
+    return ViewEncoder(stages, nn.Linear(hidden, features), image)
 
 
 def resnet_view(name: str, image: tuple[int, int, int], features: int = 128, width: float = 1.0) -> ViewEncoder:
@@ -200,7 +221,7 @@ def resnet_view(name: str, image: tuple[int, int, int], features: int = 128, wid
     stages: dict[str, nn.Module] = {"stem": model.embedder}
     stages |= {f"stage{at}": stage for at, stage in enumerate(model.encoder.stages, start=1)}
     stages["pool"] = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    return ViewEncoder(stages, nn.Linear(sizes[-1], features))
+    return ViewEncoder(stages, nn.Linear(sizes[-1], features), image)
 
 
 def scaled(size: int, width: float) -> int:

@@ -19,7 +19,7 @@ from setsup.errors import SetsupError
 from setsup.methods.embeddings import check_temperature
 from setsup.methods.rows import RowState
 from setsup.methods.rows.exchange import add_up
-from setsup.methods.views.inputs import both_directions, check_different
+from setsup.methods.views.inputs import both_directions, check_different, check_names
 from setsup.methods.views.losses import nce_loss, softmax_loss
 from setsup.methods.views.negatives import draw_features, draw_negatives
 from setsup.random import stream_key
@@ -103,6 +103,7 @@ class BankContrast(nn.Module):
                 f"a bank takes 1 negative or more, and a momentum from 0 to below 1, not {negatives} and {momentum}"
             )
         check_different(pairs)
+        check_names(view for pair in pairs for view in pair)
         self.directions = both_directions(pairs)
         self.images, self.negatives, self.temperature, self.momentum = images, negatives, temperature, momentum
         self.objective: BankObjective = objective
@@ -151,6 +152,13 @@ class BankContrast(nn.Module):
             same = torch.tensor([[one == other for other in anchors] for one in anchors], device=sums.device)
             sums = same.to(sums.dtype) @ sums
         found = self.images * sums[:, 0] / sums[:, 1]
+        if not bool(found.isfinite().all()):
+            anchor, other = self.directions[int((~found.isfinite()).nonzero()[0])]
+            raise SetsupError(
+                f"Z of {anchor!r} and {other!r} is {float(found[~found.isfinite()][0])} on the first batch: features "
+                f"are not finite, or exp(1/τ) is too large at τ = {self.temperature}; check the range of the values of "
+                "these views, or raise --method.temperature"
+            )
         if self.training:
             self.normalisers.copy_(found)
         return found.tolist()

@@ -18,7 +18,7 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.networks.views import OUT, ViewEncoder
 from setsup.methods.views.banks import BankContrast
-from setsup.methods.views.inputs import group_numbers, view_images
+from setsup.methods.views.inputs import check_names, group_numbers, view_images
 from setsup.methods.views.within_batch import BatchContrast, PatchContrast
 
 __all__ = ["ALL", "CMC", "Contrast", "Optimise"]
@@ -50,7 +50,7 @@ class CMC(LightningModule):
     Raises
     ------
     SetsupError
-        When a PatchContrast comes without a layer, or a view is named ``all``.
+        When a PatchContrast comes without a layer, or a view is named ``all``, or as torch cannot name a module.
 
     Examples
     --------
@@ -76,6 +76,7 @@ class CMC(LightningModule):
         super().__init__()
         if ALL in encoders:
             raise SetsupError(f"no view can be named {ALL!r}: that is the embedding that concatenates all views")
+        check_names(encoders)
         if isinstance(contrast, PatchContrast) and patch_layer is None:
             raise SetsupError("a PatchContrast compares places of a stage: name it by patch_layer")
         # the memory layout in which convolutions and pools are fastest on a CPU
@@ -136,6 +137,11 @@ class CMC(LightningModule):
         -------
         () float32
 
+        Raises
+        ------
+        SetsupError
+            When the batch lacks a view, or has one image in training; or `patch_layer` has no places.
+
         """
         counts = batch["mask"].flatten()
         rows, groups = batch["indices"].flatten(), group_numbers(batch, self.apart)
@@ -143,6 +149,11 @@ class CMC(LightningModule):
         if not bool(counts.all()):  # padding is no image: neither a negative, nor part of statistics
             rows, groups = rows[counts], None if groups is None else groups[counts]
             views = {view: images[counts] for view, images in views.items()}
+        if len(rows) < 2 and self.training and self._needs_others():
+            raise SetsupError(
+                "a step has one image, and there is no other one to compare it with, or to normalise its features by; "
+                "draw 2 or more, by --sampler.size"
+            )
         wanted = [OUT] if self.patch_layer is None else [OUT, self.patch_layer]
         layers = {view: self._encoder(view).layers(images, wanted) for view, images in views.items()}
         losses = self._compare(layers, rows, groups)
@@ -166,11 +177,21 @@ class CMC(LightningModule):
         contrast: Any = self.contrast
         if isinstance(contrast, PatchContrast):
             maps = {view: found[self.patch_layer or ""].float() for view, found in layers.items()}
+            if flat := [view for view, some in maps.items() if some.ndim != 4]:
+                raise SetsupError(
+                    f"patches are places of a map, and the stage {self.patch_layer!r} gives {flat[0]!r} vectors; name "
+                    "a convolution, by --method.patch-layer"
+                )
             found = contrast({view: some[OUT].float() for view, some in layers.items()}, maps, groups)
         else:
             features = {view: _unit(some[OUT]) for view, some in layers.items()}
             found = contrast(features, rows if isinstance(contrast, BankContrast) else groups)
         return found  # type: ignore[no-any-return]
+
+    def _needs_others(self) -> bool:
+        """Whether a step needs several images: for negatives of its own, or for statistics of batch normalisation."""
+        normalised = any(isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d) for layer in self.encoders.modules())
+        return normalised or not isinstance(self.contrast, BankContrast)
 
     def _encoder(self, view: str) -> Any:
         return self.encoders[view]

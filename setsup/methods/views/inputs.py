@@ -1,15 +1,15 @@
 """Views of a batch as networks read them, and pairs of views."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 
-__all__ = ["Pairs", "both_directions", "check_different", "group_numbers", "pair_views", "view_images"]
+__all__ = ["Pairs", "both_directions", "check_different", "check_names", "group_numbers", "pair_views", "view_images"]
 
 Pairs = Literal["full", "core"]
 """Full graph: all pairs of views; core view: the first with each other one."""
@@ -53,8 +53,8 @@ def view_images(batch: Batch, name: str) -> Tensor:
     if name not in batch:
         known = [key for key, value in batch.items() if isinstance(value, Tensor) and value.ndim >= _FEW]
         raise SetsupError(
-            f"the batch has no view {name!r}{near(name, known)}; it has {', '.join(known) or 'none'}: name modalities "
-            "of the data, such as --views image,depth, or add views by the augmentation, as ColorViews adds L and ab"
+            f"the batch has no view {name!r}{near(name, known)}; name modalities of the data, such as --views "
+            "image,depth, or add views by the augmentation, as ColorViews adds L and ab"
         )
     found, lead = batch[name], tuple(batch["mask"].shape)
     if not isinstance(found, Tensor) or tuple(found.shape[:2]) != lead or found.ndim not in (4, 5):
@@ -88,8 +88,10 @@ def pair_views(views: Sequence[str], pairs: Pairs = "full") -> tuple[tuple[str, 
     6
 
     """
-    if not views or len(set(views)) != len(views):
-        raise SetsupError(f"views are different names, at least one, not {tuple(views)}")
+    if not views:
+        raise SetsupError("no view is named; name modalities of the data, such as --views image,depth")
+    if twice := [view for view in views if list(views).count(view) > 1]:
+        raise SetsupError(f"the view {twice[0]!r} is named twice; name each view once, as in --views image,depth")
     if pairs not in get_args(Pairs):
         raise SetsupError(f"pairs are {' or '.join(get_args(Pairs))}, not {pairs!r}")
     if len(views) == 1:
@@ -112,6 +114,16 @@ def check_different(pairs: Sequence[tuple[str, str]]) -> None:
         )
 
 
+def check_names(views: Iterable[str]) -> None:
+    """Refuse names under which nothing can be kept: encoders, banks and projections are modules by name of a view."""
+    for view in views:
+        if not view or "." in view or hasattr(nn.ModuleDict(), view):
+            raise SetsupError(
+                f"no view can be named {view!r}: its encoder is kept under that name, which has no dot, and is no name "
+                "that torch gives its modules, such as 'training'; rename the modality"
+            )
+
+
 def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:
     """A number for each image of a batch, (n,), equal where all of some factors are; None without factors.
 
@@ -122,7 +134,10 @@ def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:
     missing = [name for name in factors if name not in batch["factors"]]
     if missing:
         known = tuple(batch["factors"])
-        raise SetsupError(f"the data have no factor {missing[0]!r}{near(missing[0], known)}: {', '.join(known)}")
+        raise SetsupError(
+            f"the data have no factor {missing[0]!r} to keep images apart by{near(missing[0], known)}; name factors by "
+            "--method.apart"
+        )
     codes = torch.stack([batch["factors"][name].flatten().to(torch.int64) for name in factors], 1)
     numbers = torch.unique(codes, dim=0, return_inverse=True)[1]
     unknown = (codes < 0).any(1)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor, nn
 
 from setsup.methods.embeddings import check_temperature
-from setsup.methods.views.inputs import both_directions, check_different
+from setsup.methods.views.inputs import both_directions, check_different, check_names
 from setsup.methods.views.losses import in_batch_loss, patch_loss
 
 __all__ = ["BatchContrast", "PatchContrast", "Projection"]
@@ -92,6 +92,7 @@ class PatchContrast(nn.Module):
         self, pairs: Sequence[tuple[str, str]], features: int, channels: Mapping[str, int], size: int = 2048
     ) -> None:
         super().__init__()
+        check_names(view for pair in pairs for view in pair)
         self.directions = both_directions(pairs)
         views = dict.fromkeys(view for pair in pairs for view in pair)
         self.images = nn.ModuleDict({view: Projection(features, size) for view in views})

@@ -92,3 +92,41 @@ def test_what_cannot_be_measured_is_refused(scenes: Path, tmp_path: Path) -> Non
     other = replace(CONFIG, encoder="small", objective="patch", patch_layer="conv2")
     with pytest.raises(SetsupError, match="mirrors the encoder for rooms"):
         Segmentation(classes=4, size=32, steps=1).measure(run_of(scenes, other, 32, tmp_path))
+
+
+def measured(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, classes: int, logits: list[float]) -> float:
+    """mIoU of a decoder that gives every pixel the same scores."""
+    from setsup.methods import networks
+
+    class Same(torch.nn.Module):
+        reads = ("conv6",)
+
+        def __init__(self, encoder: object, classes: int) -> None:
+            super().__init__()
+            self.scores = torch.nn.Parameter(torch.tensor(logits[:classes]))
+
+        def forward(self, layers: dict[str, torch.Tensor]) -> torch.Tensor:
+            return self.scores[:, None, None].expand(len(layers["conv6"]), -1, 32, 32)
+
+    monkeypatch.setattr(networks, "ViewDecoder", Same)
+    measure = Segmentation(classes=classes, size=32, steps=1, batch=24, rate=1e-9, baselines=())
+    return measure.measure(run_of(path, CONFIG, 32, folder)).values["grey: mIoU"]
+
+
+def test_no_pixel_is_told_to_be_unlabelled(scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest score is that of class 0, the next that of 2: a third of the pixels is right, of three classes."""
+    found = measured(scenes, tmp_path, monkeypatch, 4, [9.0, 0.0, 5.0, 1.0])
+    with np.load(scenes) as arrays:
+        labels = arrays["labels"]
+    tested = [labels[:, y : y + 32, x : x + 32] for y in (3, 35) for x in (8, 40)]
+    pixels = np.concatenate([tile.ravel() for tile in tested])
+    assert found == pytest.approx((pixels == 2).sum() / (pixels > 0).sum() / 3)
+
+
+def test_classes_beyond_those_there_are_end_in_a_sentence(
+    scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SetsupError, match="'labels' has the class 3, and there are 3, from 0 on; give the number"):
+        measured(scenes, tmp_path, monkeypatch, 3, [0.0, 0.0, 0.0])
+    with pytest.raises(SetsupError, match="class 0 counts for nothing, and there are 1 in all; give classes="):
+        measured(scenes, tmp_path, monkeypatch, 1, [0.0])

@@ -247,3 +247,34 @@ def test_two_processes_equal_one_with_the_draws_of_both_as_one_batch(tmp_path: P
         torch.testing.assert_close(found[name], value, rtol=1e-4, atol=1e-5)
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     np.testing.assert_allclose([json.loads(line)["loss"] for line in lines], losses, rtol=1e-4)
+
+
+@pytest.mark.parametrize("wrong", [{"features": 0}, {"width": 0.0}, {"width": -1.0}, {"projection": -3}])
+def test_networks_have_a_positive_size(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SetsupError, match=f"{next(iter(wrong))} is a size of networks, above 0, not"):
+        CMCSettings(**wrong)
+
+
+def test_a_view_without_any_value_in_the_first_batch_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    unknown = torch.full((1, 4, 16, 16), torch.nan)
+    settings = CMCSettings(views=("L", "depth"), encoder="small")
+    with caplog.at_level("WARNING", "setsup"):
+        settings.fit_to(batch_of(L=torch.rand(1, 4, 1, 16, 16), depth=unknown))
+    assert "the view 'depth' has no finite value in the first 4 images" in caplog.text
+    caplog.clear()
+    unknown[0, 2, 3, 4] = 1.0
+    settings.fit_to(batch_of(L=torch.rand(1, 4, 1, 16, 16), depth=unknown))
+    assert not caplog.text
+
+
+def test_a_batch_larger_than_the_data_names_both_numbers() -> None:
+    from setsup.experiments.pixels.settings import Images
+
+    class Few:
+        name, factors = "few", None
+
+        def __len__(self) -> int:
+            return 40
+
+    with pytest.raises(SetsupError, match=r"^few has 40 rows, and a step takes 64 images; lower --sampler.size to 40"):
+        Images(size=64).build(Few(), 0)  # type: ignore[arg-type]

@@ -207,3 +207,45 @@ def test_what_does_not_fit_is_refused() -> None:
         nyu_view((1, 100, 128))
     with pytest.raises(SetsupError, match="mirrors"):
         ViewDecoder(small_view((1, 16, 16)), channels=3)
+
+
+def test_caffenet_rounds_sizes_up_as_caffe_does() -> None:
+    """Of 224 pixels as of 227, fc6 reads 6 × 6 places: 54 → 27 → 13 → 6."""
+    encoder = on_meta(lambda: caffenet_view((3, 224, 224)))
+    found = shapes(encoder, 3, 224, 224)
+    assert [found[f"conv{at}"][1:] for at in (1, 2, 5)] == [(27, 27), (13, 13), (6, 6)]
+    assert encoder.stages["fc6"][1].in_features == 9216  # type: ignore[index]
+    assert on_meta(lambda: caffenet_view((1, 55, 59))).stages["fc6"][1].in_features == 256  # type: ignore[index]
+    with pytest.raises(SetsupError, match="54 × 55 pixels are too small: conv5 would see 2 × 3"):
+        on_meta(lambda: caffenet_view((1, 54, 55)))
+
+
+@pytest.mark.parametrize("side", range(3, 12))
+@pytest.mark.parametrize("options", [(2, 2, 0), (3, 2, 0), (3, 2, 1), (2, 3, 1), (3, 4, 1)])
+def test_sizes_of_pools_that_round_up_are_those_of_torch(side: int, options: tuple[int, int, int]) -> None:
+    from setsup.methods.networks.layers import flat_size
+
+    pool = torch.nn.MaxPool2d(*options, ceil_mode=True)
+    shape = pool(torch.zeros(1, 2, side, side + 1)).shape
+    assert flat_size({"pool": pool}, (2, side, side + 1)) == shape[1] * shape[2] * shape[3]
+
+
+def test_features_have_no_channels_of_a_map() -> None:
+    encoder = on_meta(lambda: small_view((1, 16, 16)))
+    with pytest.raises(SetsupError, match="'out' is the features, which have no places; name a stage, conv1"):
+        encoder.channels("out")
+    with pytest.raises(SetsupError, match=r"^there is no layer 'stem'; known: conv1, conv2, conv3, fc4, out$"):
+        encoder.channels("stem")
+
+
+@pytest.mark.parametrize("build", [small_view, stl10_view, nyu_view])
+def test_images_of_another_size_than_the_encoders_end_in_a_sentence(build: Callable[..., ViewEncoder]) -> None:
+    encoder = build((2, 32, 32), width=0.125).eval()
+    sentence = r"images came as {}, channels × height × width, and this encoder was built for 2 × 32 × 32; crop or"
+    with pytest.raises(SetsupError, match=sentence.format("3 × 32 × 32")):
+        encoder(torch.zeros(2, 3, 32, 32))
+    if build is not nyu_view:  # whose features are averaged over larger images
+        with pytest.raises(SetsupError, match=sentence.format("2 × 64 × 40")):
+            encoder(torch.zeros(2, 2, 64, 40))
+    first = next(name for name in encoder.names if name.startswith("conv"))
+    assert encoder.layers(torch.zeros(2, 2, 64, 48), [first])[first].shape[0] == 2  # maps of any size

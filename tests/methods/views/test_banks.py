@@ -261,3 +261,15 @@ def test_what_does_not_fit_is_refused() -> None:
             BankContrast(PAIR, 8, 4, **arguments)  # type: ignore[arg-type]
     with pytest.raises(SetsupError, match="only one"):
         BankContrast(pair_views(["L"]), 8, 4)
+
+
+def test_a_normaliser_that_is_not_finite_names_the_views_and_what_to_change() -> None:
+    hot = BankContrast(PAIR, 20, 5, negatives=3, temperature=1e-3)
+    with pytest.raises(SetsupError, match=r"Z of 'L' and 'ab' is inf on the first batch: .* τ = 0.001; .*temperature"):
+        hot({"L": 10 * unit(torch.ones(20, 5)), "ab": unit(torch.ones(20, 5))}, torch.arange(20))
+    contrast = BankContrast(PAIR, 20, 5, negatives=3)
+    broken = features(0, 4)
+    broken["ab"][0, 0] = math.nan
+    with pytest.raises(SetsupError, match="Z of 'ab' and 'L' is nan on the first batch: features are not finite"):
+        contrast(broken, torch.arange(4))
+    assert contrast.normalisers.tolist() == [0, 0]

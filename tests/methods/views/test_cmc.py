@@ -148,3 +148,44 @@ def test_what_does_not_fit_is_refused() -> None:
         method_of(PatchContrast(pair_views(VIEWS), 8, dict.fromkeys(VIEWS, 32), 8))
     with pytest.raises(SetsupError, match="'all'"):
         CMC({"all": small_view((1, 16, 16))}, BatchContrast([("all", "b")]), lambda some, steps: None)
+
+
+def test_a_step_of_one_image_is_refused_where_it_needs_others() -> None:
+    for contrast in (BankContrast(pair_views(VIEWS), 20, 8, negatives=5), BatchContrast(pair_views(VIEWS))):
+        method = method_of(contrast)
+        with pytest.raises(SetsupError, match=r"a step has one image, .*; draw 2 or more, by --sampler.size"):
+            method.loss(batch_of(1))
+        assert method.eval().loss(batch_of(1)).isfinite()
+    padded = batch_of(2)
+    padded["mask"][0, 1] = False
+    with pytest.raises(SetsupError, match="a step has one image"):
+        method.train().loss(padded)
+
+
+def test_patches_need_a_stage_with_places() -> None:
+    ways = pair_views(["L", "ab"])
+    method = method_of(PatchContrast(ways, 8, {"L": 64, "ab": 64}, 8), ("L", "ab"), patch_layer="fc4")
+    with pytest.raises(SetsupError, match=r"the stage 'fc4' gives 'L' vectors; name a convolution, by --method.patch"):
+        method.loss(batch_of())
+
+
+@pytest.mark.parametrize("name", ["rgb.left", "training", "values", ""])
+def test_views_that_torch_cannot_name_are_refused(name: str) -> None:
+    encoders = {"L": small_view((1, 16, 16), width=0.25), name: small_view((1, 16, 16), width=0.25)}
+    with pytest.raises(SetsupError, match=f"no view can be named '{name}': .*; rename the modality"):
+        CMC(encoders, BatchContrast([("L", name)]), lambda some, steps: torch.optim.Adam(some))
+    with pytest.raises(SetsupError, match=f"no view can be named '{name}'"):
+        BankContrast([("L", name)], 20, 8)
+    with pytest.raises(SetsupError, match=f"no view can be named '{name}'"):
+        PatchContrast([("L", name)], 8, {"L": 4, name: 4}, 8)
+
+
+def test_errors_on_views_list_what_there_is_once() -> None:
+    with pytest.raises(SetsupError) as missing:
+        view_images({name: batch_of()[name] for name in ("L", "depth", "mask")}, "infrared")
+    assert str(missing.value).startswith("the batch has no view 'infrared'; known: L, depth; name modalities of the")
+    assert str(missing.value).count("depth") == 2  # among them, and in the example of --views
+    with pytest.raises(SetsupError, match="the view 'ab' is named twice; name each view once"):
+        pair_views(["L", "ab", "ab"])
+    with pytest.raises(SetsupError, match="no view is named; name modalities"):
+        pair_views([])

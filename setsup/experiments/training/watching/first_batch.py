@@ -90,9 +90,11 @@ class _Shown(NamedTuple):
 
 def _block(name: str, images: torch.Tensor, shape: tuple[int, ...], mask: npt.NDArray[np.bool_]) -> Image.Image:
     """The images of one modality or view."""
-    axes = tuple(images.shape[2:-3])
+    axes, kind = tuple(images.shape[2:-3]), str(images.dtype).removeprefix("torch.")
     if images.shape[-3] > 3:  # no colours: each channel by itself
         axes, images = (*axes, images.shape[-3]), images.unsqueeze(-3)
+    if images.dtype in (torch.uint16, torch.uint32, torch.uint64):  # with which torch does little
+        images = images.to(torch.int64)
     shown = _range(images)
     inner = list(islice(product(*map(range, axes)), _PER_SET))
     rows = list(islice(((number, *index) for number in range(len(images)) for index in inner), _ROWS))
@@ -102,7 +104,7 @@ def _block(name: str, images: torch.Tensor, shape: tuple[int, ...], mask: npt.ND
         for number, *index in rows
     ]
     labels = [f"[{', '.join(map(str, (number, ':', *index)))}]" if axes else f"set {number}" for number, *index in rows]
-    parts = [f"{str(images.dtype).removeprefix('torch.')} {shape}", shown.words]
+    parts = [f"{kind} {shape}", shown.words]
     if images.shape[-3] == 2:
         parts.append("channels as red and green")
     if len(rows) < len(images) * int(np.prod(axes)):
