@@ -71,7 +71,7 @@ class DCoDR(LightningModule):
     Raises
     ------
     SetsupError
-        When a generator has no distance or λ is 0, or a number is out of range.
+        When a generator has no distance or λ is 0, a number is out of range, or no domain has two images to contrast.
 
     Examples
     --------
@@ -117,6 +117,11 @@ class DCoDR(LightningModule):
                 "a generator is trained by a distance of images, with a weight above 0: pass distance=, such as "
                 f"PerceptualDistance(), and reconstruction= other than {reconstruction}, or no generator"
             )
+        if negatives == "domain" and domains.largest < 2:
+            raise SetsupError(
+                f"an image is contrasted with others of its domain, and each domain ({', '.join(domains.factors)}) has "
+                "one image or none: name a coarser --domain, or contrast whole batches with --method.negatives batch"
+            )
         check_rates(rate=rate, generator_rate=generator_rate, style_rate=style_rate)
         check_number(decay, "decay, a factor of rates,", SetsupError, 0)
         if decay_every is not None and decay_every < 1:
@@ -155,8 +160,9 @@ class DCoDR(LightningModule):
         ----------
         batch : dict
             ``image`` and ``positive_image`` (sets, size, C, H, W), uint8 or float in [0, 1]; ``mask`` (sets, size)
-            bool; ``factors`` with those of domains. With two copies, ``positive_image`` (sets, size, 2, C, H, W), the
-            first of them is the anchor and a negative, as the text of the paper can be read, and no longer the image.
+            bool; ``factors`` with those of domains. Images of unknown domain are not reconstructed. With two copies,
+            ``positive_image`` (sets, size, 2, C, H, W), the first of them is the anchor and a negative, as the text of
+            the paper can be read, and no longer the image.
 
         Returns
         -------
@@ -165,11 +171,17 @@ class DCoDR(LightningModule):
         Raises
         ------
         SetsupError
-            When the batch has no augmented copies, or a domain that was not trained on and there is a generator.
+            When the batch has no augmented copies, or one image of each domain, whose contrast would always be 0; or,
+            with a generator, a domain that was not trained on, or none that is known.
 
         """
         keep = batch["mask"].flatten()
         whole = bool(keep.all())
+        if self.negatives == "domain" and batch["mask"].shape[1] == 1:
+            raise SetsupError(
+                "an image is contrasted with others of its domain, and a step has one of each: draw more of them, as "
+                "--sampler.size 32"
+            )
 
         def kept(some: Tensor) -> Tensor:
             some = some.flatten(0, 1)
@@ -196,8 +208,11 @@ class DCoDR(LightningModule):
         self.log("contrast", contrast)
         if self.generator is None:
             return contrast
-        generated = self._generated(codes, kept(self.domains.classes(batch)))
-        distance: Tensor = self.distance(generated, unit_range(images)).mean()  # type: ignore[misc]
+        used, _ = self.domains.used(batch)
+        known = used[keep]
+        domains = self.domains.classes({**batch, "mask": used.reshape(batch["mask"].shape)}).flatten()[used]
+        generated = self._generated(codes[known], domains)
+        distance: Tensor = self.distance(generated, unit_range(images[known])).mean()  # type: ignore[misc]
         self.log("reconstruction", distance)
         return contrast + self.reconstruction * distance
 

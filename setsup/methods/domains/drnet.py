@@ -164,9 +164,8 @@ class DRNET(LightningModule):
 
     def _encode(self, batch: Batch) -> "_Encoded":
         """Codes of the images that take part, and pairs of them."""
-        codes = self.domains.codes(batch)
-        used = (batch["mask"] & (codes >= 0)).flatten()
-        images, domains = unit_range(batch["image"].flatten(0, 1)[used]), codes.flatten()[used]
+        used, domains = self.domains.used(batch)
+        images = unit_range(batch["image"].flatten(0, 1)[used])
         content, maps = self.content(images)
         poses, _ = self.pose(images)
         partners, paired = draw_partners(domains)

@@ -182,3 +182,10 @@ def test_other_sides_are_an_error() -> None:
 
 def count(network: torch.nn.Module) -> int:
     return sum(one.numel() for one in network.parameters())
+
+
+def test_a_batch_without_a_known_domain_is_named() -> None:
+    batch = drawn()
+    batch["factors"]["toy"] = torch.full((4, 4), -1)
+    with pytest.raises(SetsupError, match=r"no image of a batch has a known domain \(toy\)"):
+        made().loss(batch)
