@@ -39,7 +39,7 @@ class StudiedInvariance:
     Attributes
     ----------
     names : tuple of str
-        ``"domain"``, then the other factors that were read.
+        ``"domain"``, then the other factors that were read; one that is called so is ``"factor domain"``.
     accuracy : dict of str to float
         Share of tested rows with the right level; R² of a continuous factor.
     ideal : dict of str to float
@@ -118,14 +118,14 @@ def study_invariance(
     numbers: dict[str, Array] = {}
     left_out: dict[str, str] = {}
     for name in factors or _others(table, domain):
-        found = _column(table, name, rows)
+        found, label = _column(table, name, rows), f"factor {name}" if name == _DOMAIN else name
         reason = _unfit(found, test, asked=bool(factors))
         if reason:
-            left_out[name] = reason
+            left_out[label] = reason
         elif found.dtype.kind == "f":
-            numbers[name] = found
+            numbers[label] = found
         else:
-            columns[name] = found
+            columns[label] = found
     if reason := _unfit(columns[_DOMAIN], test, asked=True):
         raise SetsupError(f"the domain ({', '.join(domain)}) cannot be read: {reason}")
     embedded = _embed(trained, rows, embedding, untrained)
@@ -182,7 +182,7 @@ def _others(table: FactorTable, domain: Sequence[str]) -> list[str]:
 
 def _column(table: FactorTable, name: str, rows: Array) -> Array:
     """Classes, or the numbers of a continuous factor."""
-    parts = named(name)
+    parts = named(name, table)
     if len(parts) == 1 and table[name].continuous:
         return np.asarray(table.codes(name, rows), np.float64)
     return classes_of(table, parts, rows)

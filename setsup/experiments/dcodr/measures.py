@@ -76,6 +76,7 @@ class InvarianceProbes:
             raise SetsupError("the domain is one factor or more: name them as --domain")
         if self.resplit and self.dataset is None and self.split is None:
             raise SetsupError("resplit divides the rows of a test: name its dataset or split")
+        _check_labels(self.attributes, (_DOMAIN, "ideal", "informativeness"))
 
     def shrunk(self) -> "InvarianceProbes":
         """The same on few rows, for two epochs."""
@@ -122,6 +123,14 @@ def probe_rows(
         "deep-probes", about, list(keys.values()), lambda some: _renamed(compute([back[key] for key in some]), keys)
     )
     return {name: found[key] for name, key in keys.items()}
+
+
+def _check_labels(attributes: Sequence[str], taken: Sequence[str]) -> None:
+    """Refuse attributes whose names are those of other results."""
+    if same := next((one for one in attributes if one in taken), None):
+        raise SetsupError(
+            f"an attribute cannot be called {same!r}, as one of the results is: rename the factor, or leave it out"
+        )
 
 
 def _renamed(found: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
@@ -242,6 +251,7 @@ class Retrieval:
         known = {name for one in self.attributes for name in named(one)}
         if not known:
             raise SetsupError("nothing can be retrieved by no attribute: name one or more")
+        _check_labels(self.attributes, ("all", "attainable"))
         for name, levels in self.tolerances:
             if name not in known or levels < 0:
                 raise SetsupError(
@@ -275,7 +285,8 @@ class Retrieval:
         nested = [name for name, _ in self.tolerances if table.outer(name)]
         if nested:  # its classes are combinations with the other, so that equal instances of two categories differ
             raise SetsupError(f"{nested[0]!r} counts within another factor, so its levels have no distance")
-        periods = {at: len(table[name]) for at, name in enumerate(names) if table[name].kind is Kind.CYCLIC}
+        cyclic = {at: len(table[name]) for at, name in enumerate(names) if table[name].kind is Kind.CYCLIC}
+        periods = {at: levels for at, levels in cyclic.items() if levels > 1}  # one level is no circle
         tolerances = dict(self.tolerances)
         levels = {at: tolerances[name] for at, name in enumerate(names) if tolerances.get(name)}
         codes, queries = np.concatenate([fit, test]), test[:count]
