@@ -72,9 +72,8 @@ def test_a_domain_that_is_there_is_read_from_few_rows(setsup: Run) -> None:
 
 @pytest.mark.long("probes")
 def test_a_factor_called_domain_and_one_with_a_plus_are_read_apart(setsup: Run, tmp_path: Path) -> None:
-    pixels = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
-    rows = np.arange(60)
-    pixels[:, :4] = (80 * (rows % 3))[:, None, None, None]
+    pixels, rows = np.random.default_rng(0).integers(0, 60, (60, 8, 8, 3), dtype=np.uint8), np.arange(60)
+    pixels[rows, :, :, rows % 3] += 180  # a colour for each level
     factors = {"scanner": rows % 2, "domain": rows % 3, "a+b": rows % 3}
     np.savez(tmp_path / "own.npz", image=pixels, **factors)
     report = ("report", "invariance", tmp_path / "own.npz", "--domain", "scanner", "--encoder", "pixels:2", "--json")

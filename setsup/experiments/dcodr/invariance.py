@@ -28,6 +28,7 @@ _DOMAIN = "domain"
 _TEST = 0.2  # share of the rows that is tested
 _PER_LEVEL = 5  # rows of each level, on average, without which a factor is left out by default
 _FEWEST = 40
+_SEEN = 0.5  # share of the tested rows whose level is one of the fit, without which nothing is read, of any code
 _BATCH, _EPOCHS, _PATIENCE = 128, 100, 7  # of the published probes
 _STEPS = 32  # per epoch, on average, below which probes get more epochs: two hundred rows are two steps
 
@@ -200,6 +201,9 @@ def _unfit(column: Array, test: Array, *, asked: bool) -> str:
         return ""
     if len(np.unique(column[known & ~test])) < 2:
         return "it has one level among the rows of the fit"
+    seen = np.isin(column[known & test], column[known & ~test])
+    if asked and seen.mean() < _SEEN:
+        return f"{np.count_nonzero(~seen):,} of {len(seen):,} tested rows have a level that no row of the fit has"
     if not asked and known.sum() < _PER_LEVEL * len(levels):
         return f"it has {len(levels):,} levels in {known.sum():,} rows, fewer than {_PER_LEVEL} for each"
     return ""

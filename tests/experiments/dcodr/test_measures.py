@@ -325,3 +325,12 @@ def test_continuous_factors_and_those_left_out():
         study_invariance(of(data), ["alone"])
     with pytest.raises(SetsupError, match="39 rows, and 40 are needed"):
         study_invariance(of(Numbered(39)), ["shape"])
+
+
+def test_a_domain_that_is_never_fitted_is_not_called_invariant():
+    data = Numbered(100)
+    codes = {name: data.factors.codes(name) for name in data.factors.names}
+    single = Factor("patient", Kind.NOMINAL, tuple(range(100)))
+    data.factors = FactorTable([*data.factors.factors, single], codes | {"patient": np.arange(100)})
+    with pytest.raises(SetsupError, match=r"domain \(patient\) cannot be read: 20 of 20 tested rows have a level that"):
+        study_invariance(of(data), ["patient"])
