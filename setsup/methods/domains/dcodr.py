@@ -258,8 +258,8 @@ class DCoDR(LightningModule):
             self.encoder.load_moco(weights, "the initial weights")
         else:
             raise SetsupError(
-                f"a {type(self.encoder).__name__} cannot start from the weights of a ResNet: train with "
-                "--method.encoder resnet50, or without --initial-run"
+                f"the initial weights are not those of a DCoDR, and a {type(self.encoder).__name__} cannot start from "
+                "the weights of a ResNet: train with --method.encoder resnet50, or without --initial-run"
             )
 
     def _copies(self, batch: Batch) -> Tensor:

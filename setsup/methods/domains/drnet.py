@@ -171,9 +171,11 @@ class DRNET(LightningModule):
         partners, paired = draw_partners(domains)
         strangers, apart = draw_partners(domains, other=True)
         if not bool(apart.any()):
+            several = len(self.domains) > 1
+            advice = "draw two or more per step, as --sampler.sets 4" if several else "name another --domain"
             raise SetsupError(
-                f"all images of a batch are of one domain ({', '.join(self.domains.factors)}), and the discriminator "
-                "compares domains: draw two or more per step, as --sampler.sets 4"
+                f"all images of {'a batch' if several else 'the data'} are of one domain "
+                f"({', '.join(self.domains.factors)}), and the discriminator compares domains: {advice}"
             )
         return _Encoded(images, content, maps, poses, partners, paired, strangers, apart)
 
