@@ -49,7 +49,8 @@ def start_from(method: LightningModule, initial: InitialWeights) -> None:
         except SetsupError:
             raise
         except (KeyError, RuntimeError) as error:
-            reason = str(error).partition("\n")[0]
+            # torch says which weights do not fit below a first line without them
+            reason = " ".join(str(error).split("\n", 2)[:2]).replace("\t", "").strip()
             raise _unfit(method, initial, f"{type(error).__name__}: {reason}") from None
         return
     try:

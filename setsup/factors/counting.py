@@ -21,6 +21,8 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
     wanted: set[str] = set()
     for name in [names] if isinstance(names, str) else check_strings(names, "the factors to group by", FactorError):
         if table[name].continuous:
+            if np.isnan(np.asarray(table.codes(name), np.float64)).all():
+                raise FactorError(f"factor {name!r} is unknown in every row, and groups none: fill it, or name another")
             raise FactorError(
                 f"factor {name!r} is continuous, so it has no levels to group by: fix it with "
                 f"tolerance={{{name!r}: …}} (--tolerance), declare it as ordinal where its values are few (kinds= or "

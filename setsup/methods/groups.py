@@ -33,6 +33,8 @@ class GroupCodes(nn.Module):
     ----------
     largest : int
         Rows of the largest group.
+    table : str
+        Fingerprint of the table.
 
     Raises
     ------
@@ -54,7 +56,7 @@ class GroupCodes(nn.Module):
     def __init__(self, table: FactorTable, factors: Sequence[str], kind: str = "orbit") -> None:
         super().__init__()
         endless = [name for name in factors if not table[name].levels]
-        self.kind = kind
+        self.kind, self.table = kind, table.fingerprint
         self.factors = () if endless else with_outer(table, factors)
         self.sizes = [len(table[name]) for name in self.factors]
         if not self.factors or math.prod(self.sizes) >= 2**62:
@@ -87,6 +89,20 @@ class GroupCodes(nn.Module):
                 "--validation.draws 0 --validation.knn FACTOR"
             )
         return found
+
+    def used(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Which images of a batch take part, those of known group, (sets · size,) bool, and their codes (n,).
+
+        SetsupError when there is none.
+        """
+        codes = self.codes(batch)
+        found = (batch["mask"] & (codes >= 0)).flatten()
+        if not found.any():
+            raise SetsupError(
+                f"no image of a batch has a known {self.kind} ({', '.join(self.factors)}), and nothing can be learned "
+                f"from it: leave images of unknown {self.kind} out of the data, or draw more per step"
+            )
+        return found, codes.flatten()[found]
 
     def _number(self, codes: "dict[str, Tensor]") -> Tensor:
         """Number of a combination, mixed radix; -1 where a code is."""

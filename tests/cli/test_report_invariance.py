@@ -70,6 +70,24 @@ def test_a_domain_that_is_there_is_read_from_few_rows(setsup: Run) -> None:
     assert any(line.startswith("domain: wall_hue ") for line in lines)
 
 
+@pytest.mark.long("probes")
+def test_a_factor_called_domain_and_one_with_a_plus_are_read_apart(setsup: Run, tmp_path: Path) -> None:
+    pixels, rows = np.random.default_rng(0).integers(0, 60, (60, 8, 8, 3), dtype=np.uint8), np.arange(60)
+    pixels[rows, :, :, rows % 3] += 180  # a colour for each level
+    factors = {"scanner": rows % 2, "domain": rows % 3, "a+b": rows % 3}
+    np.savez(tmp_path / "own.npz", image=pixels, **factors)
+    report = ("report", "invariance", tmp_path / "own.npz", "--domain", "scanner", "--encoder", "pixels:2", "--json")
+    found = setsup(*report)
+    assert found.code == 0, found.err
+    (values,) = found.json["encoders"].values()
+    assert set(values["accuracy"]) == {"domain", "factor domain", "a+b"}
+    assert values["accuracy"]["factor domain"] == values["accuracy"]["a+b"] == 1 > values["accuracy"]["domain"]
+    both = setsup(*report, "--factors", "scanner+domain", "a+b").json
+    assert list(both["ideal"]) == ["domain", "scanner+domain", "a+b"]
+    wrong = setsup(*report, "--factors", "scanner+domino")
+    assert (wrong.code, "did you mean 'domain'" in wrong.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -13,6 +13,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Data, Measured, RunConfig, TrainedRun, evaluate, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
+from setsup.experiments.initial import InitialWeights, start_from  # noqa: E402
 from setsup.experiments.runs.run_folder import default_folder  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
 from tests.experiments.small import FEW, PLAIN, PRESETS, Tiny  # noqa: E402
@@ -122,6 +123,20 @@ def test_a_method_takes_what_it_needs_of_other_networks(tmp_path: Path) -> None:
     torch.save({"body": torch.zeros(1)}, tmp_path / "head.pt")
     with pytest.raises(SetsupError, match=r"^ABC cannot start from .*head.pt \(KeyError: 'head'\): name a run"):
         train(preset, tmp_path / "other", config=HERE)
+
+
+def test_weights_that_a_method_cannot_load_are_named() -> None:
+    class Own(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 3)
+
+        def load_initial(self, given: dict[str, torch.Tensor]) -> None:
+            self.load_state_dict(given)
+
+    initial = InitialWeights(Path("some.pt"), {"layer.weight": torch.zeros(3, 2)}, "")
+    with pytest.raises(SetsupError, match=r"start from some.pt \(RuntimeError: .* Missing key.* \"layer.bias"):
+        start_from(Own(), initial)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -425,3 +425,12 @@ def test_of_several_processes_one_builds(tmp_path, table):
     assert sum(count for count, _ in found) == 1
     expected = list(brute(table, ("a", "b")).values())
     assert all(members == expected for _, members in found)
+
+
+def test_a_column_without_a_value_is_named_as_such(tmp_path):
+    (tmp_path / "own.csv").write_text("path,scanner,yaw\na.png,,1.5\nb.png,,\n")
+    table = FactorTable.from_csv(tmp_path / "own.csv")
+    with pytest.raises(FactorError, match="'scanner' is unknown in every row, and groups none"):
+        table.group_by(["scanner"])
+    with pytest.raises(FactorError, match="'yaw' is continuous"):
+        table.group_by(["yaw"])

@@ -49,7 +49,11 @@ class Options(Common):
     kinds: Kinds = None
     factors: Annotated[
         tuple[str, ...] | None,
-        declared("NAME ...", "Other factors to read.", "all that vary, with 5 rows per level or more"),
+        declared(
+            "NAME ...",
+            "Other factors to read; elevation+azimuth is the combinations of both.",
+            "all that vary, with 5 rows per level or more",
+        ),
     ] = None
     rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.", alias="-n")] = 10_000
     preset: OwnPreset = None
@@ -66,6 +70,7 @@ def run(options: Options) -> int:
     need("this report needs", "torch", "lightning")
     from setsup.experiments.data import image_modality
     from setsup.experiments.dcodr.invariance import study_invariance
+    from setsup.experiments.dcodr.rows import named
 
     if not (options.encoder or options.runs):
         raise SetsupError(
@@ -81,7 +86,8 @@ def run(options: Options) -> int:
     )
     check_device(options.device)
     dataset, data = open_data(source)
-    check_named([*options.domain, *(options.factors or ())], dataset, source)
+    factors = [one for name in options.factors or () for one in named(name, dataset.factors)]
+    check_named([*options.domain, *factors], dataset, source)
     image_modality(dataset)  # raises what is wrong, before anything is embedded
     runs = {str(folder) for folder in options.runs or ()}
     found: dict[str, StudiedInvariance] = {}

@@ -28,6 +28,7 @@ _DOMAIN = "domain"
 _TEST = 0.2  # share of the rows that is tested
 _PER_LEVEL = 5  # rows of each level, on average, without which a factor is left out by default
 _FEWEST = 40
+_SEEN = 0.5  # share of the tested rows whose level is one of the fit, without which nothing is read, of any code
 _BATCH, _EPOCHS, _PATIENCE = 128, 100, 7  # of the published probes
 _STEPS = 32  # per epoch, on average, below which probes get more epochs: two hundred rows are two steps
 
@@ -39,7 +40,7 @@ class StudiedInvariance:
     Attributes
     ----------
     names : tuple of str
-        ``"domain"``, then the other factors that were read.
+        ``"domain"``, then the other factors that were read; one that is called so is ``"factor domain"``.
     accuracy : dict of str to float
         Share of tested rows with the right level; R² of a continuous factor.
     ideal : dict of str to float
@@ -118,14 +119,14 @@ def study_invariance(
     numbers: dict[str, Array] = {}
     left_out: dict[str, str] = {}
     for name in factors or _others(table, domain):
-        found = _column(table, name, rows)
+        found, label = _column(table, name, rows), f"factor {name}" if name == _DOMAIN else name
         reason = _unfit(found, test, asked=bool(factors))
         if reason:
-            left_out[name] = reason
+            left_out[label] = reason
         elif found.dtype.kind == "f":
-            numbers[name] = found
+            numbers[label] = found
         else:
-            columns[name] = found
+            columns[label] = found
     if reason := _unfit(columns[_DOMAIN], test, asked=True):
         raise SetsupError(f"the domain ({', '.join(domain)}) cannot be read: {reason}")
     embedded = _embed(trained, rows, embedding, untrained)
@@ -182,7 +183,7 @@ def _others(table: FactorTable, domain: Sequence[str]) -> list[str]:
 
 def _column(table: FactorTable, name: str, rows: Array) -> Array:
     """Classes, or the numbers of a continuous factor."""
-    parts = split_attribute(name)
+    parts = split_attribute(name, table)
     if len(parts) == 1 and table[name].continuous:
         return np.asarray(table.codes(name, rows), np.float64)
     return classes_of(table, parts, rows)
@@ -201,6 +202,9 @@ def _unfit(column: Array, test: Array, *, asked: bool) -> str:
         return ""
     if len(np.unique(column[known & ~test])) < 2:
         return "it has one level among the rows of the fit"
+    seen = np.isin(column[known & test], column[known & ~test])
+    if asked and seen.mean() < _SEEN:
+        return f"{np.count_nonzero(~seen):,} of {len(seen):,} tested rows have a level that no row of the fit has"
     if not asked and known.sum() < _PER_LEVEL * len(levels):
         return f"it has {len(levels):,} levels in {known.sum():,} rows, fewer than {_PER_LEVEL} for each"
     return ""

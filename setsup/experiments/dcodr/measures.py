@@ -78,6 +78,7 @@ class InvarianceProbes:
             raise SetsupError("the domain is one factor or more: name them as --domain")
         if self.resplit and self.dataset is None and self.split is None:
             raise SetsupError("resplit divides the rows of a test: name its dataset or split")
+        _check_labels(self.attributes, (_DOMAIN, "ideal", "informativeness"))
 
     def shrunk(self) -> "InvarianceProbes":
         """The same on few rows, for two epochs."""
@@ -124,6 +125,14 @@ def _probe(
 
     found = trained.parts("deep-probes", {**rows.about, **how}, list(combinations), compute)
     return {name: found[" ".join(names)] for name, names in factors.items()}
+
+
+def _check_labels(attributes: Sequence[str], taken: Sequence[str]) -> None:
+    """Refuse attributes whose names are those of other results."""
+    if same := next((one for one in attributes if one in taken), None):
+        raise SetsupError(
+            f"an attribute cannot be called {same!r}, as one of the results is: rename the factor, or leave it out"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +251,7 @@ class Retrieval:
         known = self._factors
         if not known:
             raise SetsupError("nothing can be retrieved by no attribute: name one or more")
+        _check_labels(self.attributes, ("all", "attainable"))
         for name, levels in self.tolerances:
             if name not in known or levels < 0:
                 raise SetsupError(
@@ -279,7 +289,8 @@ class Retrieval:
         nested = [name for name, _ in self.tolerances if table.outer(name)]
         if nested:  # its classes are combinations with the other, so that equal instances of two categories differ
             raise SetsupError(f"{nested[0]!r} counts within another factor, so its levels have no distance")
-        periods = {at: len(table[name]) for at, name in enumerate(names) if table[name].kind is Kind.CYCLIC}
+        cyclic = {at: len(table[name]) for at, name in enumerate(names) if table[name].kind is Kind.CYCLIC}
+        periods = {at: levels for at, levels in cyclic.items() if levels > 1}  # one level is no circle
         tolerances = dict(self.tolerances)
         levels = {at: tolerances[name] for at, name in enumerate(names) if tolerances.get(name)}
         codes, queries = np.concatenate([fit, test]), test[:count]

@@ -1,5 +1,6 @@
 """Rows that probes are fitted to and tested on, with classes that may be combinations of factors."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,13 @@ Array = npt.NDArray[Any]
 _JOINT = "+"
 
 
-def split_attribute(attribute: str) -> tuple[str, ...]:
-    """Factors of an attribute, of which several are joined by ``+``: ``"elevation+azimuth"`` is a pose."""
+def split_attribute(attribute: str, table: FactorTable | None = None) -> tuple[str, ...]:
+    """Factors of an attribute, of which several are joined by ``+``: ``"elevation+azimuth"`` is a pose.
+
+    A factor of a given table whose own name has a ``+`` is one.
+    """
+    if table is not None and attribute in table.names:
+        return (attribute,)
     return tuple(attribute.split(_JOINT))
 
 
@@ -35,6 +41,10 @@ def classes_of(table: FactorTable, names: Sequence[str], rows: Array) -> npt.NDA
         raise SetsupError(f"classes need levels, and the factor {endless[0]!r} has none: bin it, or leave it out")
     found = np.zeros(len(rows), np.int64)
     known = np.ones(len(rows), np.bool_)
+    if math.prod(len(table[name]) for name in names) >= 2**62:
+        raise SetsupError(
+            f"classes are numbered below 2⁶², and {', '.join(names)} have more combinations: name fewer factors"
+        )
     for name in names:
         codes = np.asarray(table.codes(name, rows), np.int64)
         known &= codes >= 0

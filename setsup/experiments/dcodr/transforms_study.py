@@ -18,7 +18,8 @@ References
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from setsup.experiments.dcodr.tables import AUTOENCODERS
 from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
+
+if TYPE_CHECKING:
+    from setsup.loading.batch import Batch
 
 __all__ = ["TRANSFORMS", "AutoencoderInvariance"]
 
@@ -123,6 +127,14 @@ class AutoencoderInvariance:
         return own
 
 
+def _change(transform: str, seed: int, batch: "Batch") -> "Batch":
+    """A batch with transformed copies, of the size of its images."""
+    from setsup.loading.transforms import recipe
+
+    height, width = batch["image"].shape[-2:]
+    return recipe(f"dcodr-a/{transform}", seed=seed, size=(height, width))(batch)
+
+
 def _measure(trained: TrainedRun, dataset: Any, rows: Any, transform: str, distance: Any) -> dict[str, float]:
     """Both means of one transform."""
     import torch
@@ -130,13 +142,13 @@ def _measure(trained: TrainedRun, dataset: Any, rows: Any, transform: str, dista
     from setsup.experiments.embedding import GivenRows
     from setsup.experiments.embedding_batch import evaluation_mode
     from setsup.loading import Loader
-    from setsup.loading.transforms import Compose, recipe
+    from setsup.loading.transforms import Compose
     from setsup.methods.networks.images import unit_range
     from setsup.progress import progress
 
     method: Any = trained.method
     before = trained.transform(dataset)
-    change = recipe(f"dcodr-a/{transform}", seed=trained.seed)
+    change = partial(_change, transform, trained.seed)
     steps = [change] if before is None else [before, change]
     to = "torch" if trained.device == "cpu" else trained.device
     loader = Loader(dataset, GivenRows(dataset, rows, _BATCH), transform=Compose(steps), to=to)

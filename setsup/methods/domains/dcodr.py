@@ -71,7 +71,8 @@ class DCoDR(LightningModule):
     Raises
     ------
     SetsupError
-        When a generator has no distance, or a number is out of range: with a generator λ is above 0.
+        When a generator has no distance, a number is out of range, with a generator also λ = 0, or no domain has two
+        images to contrast.
 
     Examples
     --------
@@ -119,6 +120,11 @@ class DCoDR(LightningModule):
                     "no generator"
                 )
             check_number(reconstruction, "reconstruction, the weight of the distance,", SetsupError, positive=True)
+        if negatives == "domain" and domains.largest < 2:
+            raise SetsupError(
+                f"an image is contrasted with others of its domain, and each domain ({', '.join(domains.factors)}) has "
+                "one image or none: name a coarser --domain, or contrast whole batches with --method.negatives batch"
+            )
         check_rates(rate=rate, generator_rate=generator_rate, style_rate=style_rate)
         check_number(decay, "decay, a factor of rates,", SetsupError, 0)
         if decay_every is not None and decay_every < 1:
@@ -157,8 +163,9 @@ class DCoDR(LightningModule):
         ----------
         batch : dict
             ``image`` and ``positive_image`` (sets, size, C, H, W), uint8 or float in [0, 1]; ``mask`` (sets, size)
-            bool; ``factors`` with those of domains. With two copies, ``positive_image`` (sets, size, 2, C, H, W), the
-            first of them is the anchor and a negative, as the text of the paper can be read, and no longer the image.
+            bool; ``factors`` with those of domains. Images of unknown domain are not reconstructed. With two copies,
+            ``positive_image`` (sets, size, 2, C, H, W), the first of them is the anchor and a negative, as the text of
+            the paper can be read, and no longer the image.
 
         Returns
         -------
@@ -167,8 +174,8 @@ class DCoDR(LightningModule):
         Raises
         ------
         SetsupError
-            When the batch has no augmented copies, a domain that was not trained on and there is a generator, or sets
-            of one image, no more than there are domains, and negatives are of the domain.
+            When the batch has no augmented copies; sets of one image, no more than there are domains, and negatives are
+            of the domain; or, with a generator, a domain that was not trained on, or none that is known.
 
         """
         if self.negatives == "domain":
@@ -203,8 +210,11 @@ class DCoDR(LightningModule):
         self.log("contrast", contrast)
         if self.generator is None:
             return contrast
-        generated = self._generated(codes, kept(self.domains.classes(batch)))
-        distance: Tensor = self.distance(generated, unit_range(images)).mean()  # type: ignore[misc]
+        used, _ = self.domains.used(batch)
+        known = used[keep]
+        domains = self.domains.classes({**batch, "mask": used.reshape(batch["mask"].shape)}).flatten()[used]
+        generated = self._generated(codes[known], domains)
+        distance: Tensor = self.distance(generated, unit_range(images[known])).mean()  # type: ignore[misc]
         self.log("reconstruction", distance)
         return contrast + self.reconstruction * distance
 
@@ -251,8 +261,8 @@ class DCoDR(LightningModule):
             self.encoder.load_moco(weights, "the initial weights")
         else:
             raise SetsupError(
-                f"a {type(self.encoder).__name__} cannot start from the weights of a ResNet: train with "
-                "--method.encoder resnet50, or without --initial-run"
+                f"the initial weights are not those of a DCoDR, and a {type(self.encoder).__name__} cannot start from "
+                "the weights of a ResNet: train with --method.encoder resnet50, or without --initial-run"
             )
 
     def _copies(self, batch: Batch) -> Tensor:

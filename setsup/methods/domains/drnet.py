@@ -169,17 +169,18 @@ class DRNET(LightningModule):
         need_members(
             batch, self.domains, "an image is decoded from another of its domain, and sets of one image hold none"
         )
-        codes = self.domains.codes(batch)
-        used = (batch["mask"] & (codes >= 0)).flatten()
-        images, domains = unit_range(batch["image"].flatten(0, 1)[used]), codes.flatten()[used]
+        used, domains = self.domains.used(batch)
+        images = unit_range(batch["image"].flatten(0, 1)[used])
         content, maps = self.content(images)
         poses, _ = self.pose(images)
         partners, paired = draw_partners(domains)
         strangers, apart = draw_partners(domains, other=True)
         if not bool(apart.any()):
+            several = len(self.domains) > 1
+            advice = "draw two or more per step, as --sampler.sets 4" if several else "name another --domain"
             raise SetsupError(
-                f"all images of a batch are of one domain ({', '.join(self.domains.factors)}), and the discriminator "
-                "compares domains: draw two or more per step, as --sampler.sets 4"
+                f"all images of {'a batch' if several else 'the data'} are of one domain "
+                f"({', '.join(self.domains.factors)}), and the discriminator compares domains: {advice}"
             )
         return _Encoded(images, content, maps, poses, partners, paired, strangers, apart)
 

@@ -96,6 +96,9 @@ class LORD(LightningModule):
         _check_rates(last_rate, rate=rate, latent_rate=latent_rate)
         self.generator, self.classes, self.domains, self.distance = generator, classes, domains, distance
         self.codes = RowCodes(rows, content, rate=latent_rate, betas=_BETAS, initial=_uniform(content))
+        # which rows and domains the codes are of, for the second stage
+        self.register_buffer("table", _described(domains))
+        self.register_load_state_dict_pre_hook(_keep_table)
         self.noise, self.penalty = noise, penalty
         self.rate, self.latent_rate, self.last_rate = rate, latent_rate, last_rate
 
@@ -227,11 +230,23 @@ class AmortisedLORD(LightningModule):
         Raises
         ------
         SetsupError
-            When an encoder is no ResNet, and cannot start from MoCo-v2.
+            When they are not those of a LORD, its codes are of other data or domains, or an encoder is no ResNet, and
+            cannot start from MoCo-v2.
         DataError
-            When the file cannot be read, or holds other weights.
+            When the file of the encoders cannot be read, or holds other weights.
 
         """
+        if not all(_below(weights, prefix) for prefix in ("generator.", "classes.", "codes.codes.")):
+            raise SetsupError(
+                "the initial weights are not those of a first stage of LORD, which has codes of images and of domains: "
+                "name a run of LORD, such as one of dcodr/…-lord-latent"
+            )
+        table = weights.get("table")
+        if table is not None and not torch.equal(table.cpu(), _described(self.domains)):
+            raise SetsupError(
+                "the first stage of LORD has codes of the rows of other data, or of other domains: train both stages "
+                "on the same data and domains, with the same --data.split, --data.where and --domain"
+            )
         self.generator.load_state_dict(_below(weights, "generator."))
         self.classes.load_state_dict(_below(weights, "classes."))
         self.targets.load_state_dict(_below(weights, "codes.codes."))
@@ -303,6 +318,16 @@ class AmortisedLORD(LightningModule):
         return torch.where(seen, errors, 0).sum() / seen.sum().clamp(min=1)
 
 
+def _described(domains: GroupCodes) -> Tensor:
+    """Table and factors of domains as bytes, which a checkpoint keeps."""
+    return torch.tensor(list(" ".join([domains.table, *domains.factors]).encode()), dtype=torch.uint8)
+
+
+def _keep_table(method: nn.Module, weights: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Let weights be loaded that do not say which rows and domains their codes are of."""
+    weights.setdefault(f"{prefix}table", method.table)
+
+
 def _check_rates(last: float, **rates: float) -> None:
     """Check first learning rates, and that at the end, which may be 0."""
     check_rates(**rates)
@@ -311,8 +336,9 @@ def _check_rates(last: float, **rates: float) -> None:
 
 def _classes(domains: GroupCodes, batch: Batch) -> tuple[Tensor, Tensor]:
     """Which images take part (sets · size,) bool, and the domains of these as classes (n,)."""
-    used = batch["mask"] & (domains.codes(batch) >= 0)
-    return used.flatten(), domains.classes({**batch, "mask": used}).flatten()[used.flatten()]
+    used, _ = domains.used(batch)
+    known = {**batch, "mask": used.reshape(batch["mask"].shape)}
+    return used, domains.classes(known).flatten()[used]
 
 
 def _uniform(size: int) -> Callable[[Tensor], Tensor]:

@@ -102,11 +102,11 @@ def domain_contrast_loss(
         candidates = candidates & (domains[:, None] == domains)
     candidates = candidates.fill_diagonal_(False)
     with without_autocast(embeddings):
-        z = _unit(embeddings)
+        z = _unit(embeddings, here)
         similarities = z @ z.T / temperature
         near = torch.full_like(z[:, 0], 1 / temperature)
         if positives is not None:
-            near = (z * _unit(positives)).sum(1) / temperature
+            near = (z * _unit(positives, here)).sum(1) / temperature
     if short == "replace" and negatives == "domain":
         similarities, candidates = _drawn(similarities, candidates, domains, here)
     if decoupled:
@@ -118,10 +118,10 @@ def domain_contrast_loss(
     return torch.where(here, terms, 0).sum() / here.sum().clamp(min=1)
 
 
-def _unit(embeddings: Tensor) -> Tensor:
-    """Of length 1, in float32 or float64."""
+def _unit(embeddings: Tensor, here: Tensor) -> Tensor:
+    """Of length 1, in float32 or float64; those in no term are 0, as gradients would take up their NaN otherwise."""
     exact = embeddings if embeddings.dtype == torch.float64 else embeddings.float()
-    return functional.normalize(exact, dim=1)
+    return functional.normalize(exact.masked_fill(~here[:, None], 0), dim=1)
 
 
 def _drawn(similarities: Tensor, candidates: Tensor, domains: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:

@@ -176,10 +176,9 @@ class MLVAE(LightningModule):
         () float32, nats
 
         """
-        codes = self.domains.codes(batch)
-        used = (batch["mask"] & (codes >= 0)).flatten()
+        used, codes = self.domains.used(batch)
         images = unit_range(batch["image"].flatten(0, 1)[used])
-        known, groups = torch.unique(codes.flatten()[used], return_inverse=True)
+        known, groups = torch.unique(codes, return_inverse=True)
         style, member = self.encoder(images)
         group = Gaussian(*gaussian_product(member.mean, member.log_variance, groups, len(known)))
         maps = self.decoder(_sample(style), self._sample_groups(group, groups))

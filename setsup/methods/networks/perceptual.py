@@ -32,6 +32,9 @@ _COMPARED = (3, 8, 13, 22, 30)
 
 _PREFIX = "features."
 
+_SMALLEST = 32
+"""Pixels of a side that five poolings leave one of."""
+
 
 def vgg16_features(weights: Mapping[str, Any] | None = None, source: Path | str = "the file") -> nn.Sequential:
     """The convolutional part of VGG16, numbered as torchvision's ``features`` [2]_.
@@ -128,9 +131,23 @@ class PerceptualDistance(nn.Module):
         images, targets : (n, 1 or 3, H, W) float in [0, 1]
             Sides of 32 or more.
 
+        Raises
+        ------
+        DataError
+            When shapes disagree.
+        SetsupError
+            When images are too small, or have another number of channels.
+
         """
         if images.shape != targets.shape:
             raise _unlike(images, targets)
+        channels, *sides = images.shape[-3:]
+        if min(sides) < _SMALLEST or channels not in (1, 3):
+            raise SetsupError(
+                f"VGG16 compares images of {_SMALLEST} × {_SMALLEST} pixels or more with 1 or 3 channels, not of "
+                f"{sides[0]} × {sides[1]} with {channels}: convert them, or compare pyramids, as --method.perceptual "
+                "pyramid"
+            )
         images, targets = (one.expand(-1, 3, -1, -1) if one.shape[1] == 1 else one for one in (images, targets))
         network = self._network(images.device)
         found = _mean_difference(images, targets.detach())

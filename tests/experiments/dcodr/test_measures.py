@@ -248,6 +248,25 @@ def test_names_of_classes():
     np.testing.assert_array_equal(found, np.where(elevation < 0, -1, 3 * azimuth + elevation))
 
 
+def test_classes_beyond_64_bits_are_refused_and_not_mixed_up():
+    factors = [Factor(f"f{at}", Kind.NOMINAL, tuple(range(2_000))) for at in range(6)]
+    table = FactorTable(factors, {one.name: np.arange(2_000) for one in factors})
+    names, rows = [one.name for one in factors], np.arange(2_000)
+    np.testing.assert_array_equal(np.unique(classes_of(table, names[:5], rows)).size, 2_000)
+    with pytest.raises(SetsupError, match=r"numbered below 2⁶², and f0, .* f5 have more combinations"):
+        classes_of(table, names, rows)
+
+
+def test_a_circle_of_one_level_has_a_tolerance():
+    data = Poses(60)
+    every = [data.factors[name] for name in data.factors.names]
+    factors = [Factor("azimuth", Kind.CYCLIC, (0,), period=360.0), *every[1:]]
+    columns = {one.name: data.factors.codes(one.name) for one in every} | {"azimuth": np.zeros(60, int)}
+    data.factors = FactorTable(factors, columns)
+    asked = Retrieval(attributes=("azimuth",), tolerances=(("azimuth", 2),), split="test")
+    assert asked.measure(of(data)).values == {"azimuth": 1.0, "all": 1.0, "attainable": 1.0}
+
+
 def test_refusals():
     some = of(Poses(60))
     with pytest.raises(SetsupError, match="domain is one factor or more"):
@@ -256,6 +275,10 @@ def test_refusals():
         InvarianceProbes(domain=("shape",), attributes=(), resplit=True)
     with pytest.raises(SetsupError, match="no attribute"):
         Retrieval(attributes=())
+    with pytest.raises(SetsupError, match="cannot be called 'ideal'"):
+        InvarianceProbes(domain=("shape",), attributes=("size", "ideal"))
+    with pytest.raises(SetsupError, match="cannot be called 'all'"):
+        Retrieval(attributes=("all",))
     with pytest.raises(SetsupError, match="a tolerance is of one of azimuth"):
         Retrieval(attributes=("azimuth",), tolerances=(("shape", 1),))
     elsewhere = of(Poses(60), datasets={"test": Held(Numbered(60, name="other"))})
@@ -307,3 +330,12 @@ def test_continuous_factors_and_those_left_out():
         study_invariance(of(data), ["alone"])
     with pytest.raises(SetsupError, match="39 rows, and 40 are needed"):
         study_invariance(of(Numbered(39)), ["shape"])
+
+
+def test_a_domain_that_is_never_fitted_is_not_called_invariant():
+    data = Numbered(100)
+    codes = {name: data.factors.codes(name) for name in data.factors.names}
+    single = Factor("patient", Kind.NOMINAL, tuple(range(100)))
+    data.factors = FactorTable([*data.factors.factors, single], codes | {"patient": np.arange(100)})
+    with pytest.raises(SetsupError, match=r"domain \(patient\) cannot be read: 20 of 20 tested rows have a level that"):
+        study_invariance(of(data), ["patient"])

@@ -11,11 +11,12 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from lightning.pytorch import LightningModule  # noqa: E402
 
 import setsup  # noqa: E402
+from setsup.datasets import Modality  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments.dcodr.transforms_study import TRANSFORMS, AutoencoderInvariance  # noqa: E402
 from setsup.loading.transforms import recipe  # noqa: E402
 from setsup.loading.transforms.papers import APPENDIX_A  # noqa: E402
-from tests.experiments.numbered import trained  # noqa: E402
+from tests.experiments.numbered import Numbered, trained  # noqa: E402
 
 
 class Half(LightningModule):
@@ -82,3 +83,20 @@ def test_the_distance_may_be_another(shapes):
     own = AutoencoderInvariance(**options).measure(some).values
     other = AutoencoderInvariance(distance="pyramid", **options).measure(some).values
     assert own != other
+
+
+class Wide(Numbered):
+    """Numbered images of noise, 16 × 24 pixels."""
+
+    def __init__(self) -> None:
+        super().__init__(8)
+        self.modalities = {"image": Modality((16, 24, 3), "uint8", color="srgb")}
+
+    def fetch(self, indices: Any, modalities: Any = None) -> dict[str, np.ndarray]:
+        noise = np.random.default_rng(0).integers(0, 256, (8, 16, 24, 3), dtype=np.uint8)
+        return {"image": noise[np.asarray(indices)]}
+
+
+def test_transformed_images_keep_their_size():
+    found = AutoencoderInvariance(samples=8, transforms=("crop", "affine")).measure(trained(Half(), Wide())).values
+    assert min(found.values()) > 0

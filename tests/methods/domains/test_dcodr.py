@@ -207,3 +207,34 @@ def test_initial_weights_are_those_of_another_dcodr_and_not_of_a_resnet() -> Non
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
     with pytest.raises(SetsupError, match="cannot start from the weights of a ResNet"):
         second.load_initial({"module.encoder_q.conv1.weight": torch.zeros(1)})
+
+
+@pytest.mark.parametrize("negatives", ["domain", "batch"])
+def test_images_of_unknown_domain_are_not_reconstructed(negatives: Any) -> None:
+    method = made(reconstruct=True, negatives=negatives).eval()
+    batch = drawn()
+    batch["factors"] = {"toy": batch["factors"]["toy"].clone()}
+    batch["factors"]["toy"][0, 1] = batch["factors"]["toy"][2, 3] = -1
+    known = torch.ones(10, dtype=torch.bool)
+    known[[1, 9]] = False
+    domains = torch.where(known, DOMAINS, -1)
+    images = kept(batch, "image")
+    codes, near = (functional.normalize(method.encoder(kept(batch, f"{kind}image"))) for kind in ("", "positive_"))
+    assert method.styles is not None
+    generated = method.generator(codes[known], method.styles(DOMAINS[known]))
+    distance = PyramidDistance()(generated, images[known]).mean()
+    contrast = domain_contrast_loss(codes, near, domains, negatives=negatives)
+    assert method.loss(batch).item() == pytest.approx((contrast + 0.3 * distance).item(), rel=1e-5)
+
+
+def test_what_has_no_negative_is_refused() -> None:
+    alone = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b", "c"))], {"toy": [0, 1, 2, -1]})
+    domains, encoder = GroupCodes(alone, ["toy"], "domain"), small_encoder((3, SIDE, SIDE), CODE, (4, 4))
+    with pytest.raises(SetsupError, match=r"each domain \(toy\) has one image or none"):
+        DCoDR(encoder, domains)
+    whole = DCoDR(encoder, domains, negatives="batch")
+    batch = {name: value[:, :1] for name, value in drawn().items() if name != "factors"}
+    batch["factors"] = {"toy": torch.tensor([[0], [2], [1]])}
+    assert whole.loss(batch) > 0
+    with pytest.raises(SetsupError, match=r"a step has one of each: draw more of them, as --sampler\.size"):
+        made().loss(batch)

@@ -190,3 +190,20 @@ def test_sets_of_one_image_are_refused() -> None:
     single["factors"] = {"toy": batch["factors"]["toy"][1:, :1]}
     with pytest.raises(SetsupError, match=r"sets of one image hold none: draw two images or more of each domain"):
         made().loss(single)
+
+
+def test_a_batch_without_a_known_domain_is_named() -> None:
+    batch = drawn()
+    batch["factors"]["toy"] = torch.full((4, 4), -1)
+    with pytest.raises(SetsupError, match=r"no image of a batch has a known domain \(toy\)"):
+        made().loss(batch)
+
+
+def test_data_of_one_domain_have_no_step_with_two() -> None:
+    method = made()
+    alone = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b"))], {"toy": [0, 0, -1]})
+    method.domains = GroupCodes(alone, ["toy"], "domain")
+    batch = drawn()
+    batch["factors"]["toy"] = torch.zeros(4, 4, dtype=torch.int64)
+    with pytest.raises(SetsupError, match=r"images of the data are of one domain \(toy\), .*: name another --domain"):
+        method.loss(batch)

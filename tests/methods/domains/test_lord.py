@@ -215,3 +215,48 @@ def test_a_first_stage_of_other_sizes_does_not_fit() -> None:
     other = LORD(*parts(), rows=ROWS, content=CONTENT + 1)
     with pytest.raises(RuntimeError):
         second().load_initial(other.state_dict())
+
+
+def of_other_data(toys: list[int], factors: tuple[str, ...] = ("toy",)) -> AmortisedLORD:
+    """A second stage for other data of as many rows and domains."""
+    nominal = [Factor(name, Kind.NOMINAL, ("a", "b", "c", "d")) for name in ("toy", "hue")]
+    table = FactorTable(nominal, {"toy": toys, "hue": TOYS})
+    generator, classes, _, distance = parts()
+    domains = GroupCodes(table, factors, "domain")
+    encoders = encoder(CONTENT), encoder(STYLE)
+    return AmortisedLORD(*encoders, generator, classes, domains, distance, rows=ROWS, dimensions=CONTENT)
+
+
+def test_a_first_stage_of_other_rows_or_domains_is_refused() -> None:
+    of_toys = of_other_data(TOYS[1:] + TOYS[:1])
+    before = LORD(*parts()[:2], of_toys.domains, Errors(), rows=ROWS, content=CONTENT)
+    of_toys.load_initial(before.state_dict())
+    of_hue = of_other_data(TOYS[1:] + TOYS[:1], ("hue",))
+    for after in (second(), of_other_data(TOYS), of_hue):
+        with pytest.raises(SetsupError, match="codes of the rows of other data, or of other domains"):
+            after.load_initial(before.state_dict())
+        assert not after.started
+
+
+def test_weights_that_do_not_name_their_rows_are_taken() -> None:
+    before = first()
+    weights = {name: one for name, one in before.state_dict().items() if name != "table"}
+    second().load_initial(weights)
+    again = first()
+    again.load_state_dict(weights)
+    assert torch.equal(again.table, before.table)
+
+
+def test_weights_of_another_method_are_no_first_stage() -> None:
+    for weights in ({}, {"encoder.weight": torch.zeros(3)}, second().state_dict()):
+        with pytest.raises(SetsupError, match="not those of a first stage of LORD"):
+            second().load_initial(weights)
+
+
+def test_a_batch_without_a_known_domain_is_named() -> None:
+    _, after = started()
+    for method in (first(), after):
+        batch = drawn(2, 5)
+        batch["factors"]["toy"][:] = -1
+        with pytest.raises(SetsupError, match=r"no image of a batch has a known domain \(toy\)"):
+            method.loss(batch)

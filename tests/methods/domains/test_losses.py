@@ -166,3 +166,24 @@ def test_wrong_arguments_are_named() -> None:
         domain_contrast_loss(z, copies, domains, short="drop")  # type: ignore[arg-type]
     with pytest.raises(SetsupError, match="temperature"):
         domain_contrast_loss(z, copies, domains, temperature=0)
+
+
+@pytest.mark.parametrize("hole", [math.nan, math.inf])
+@pytest.mark.parametrize("decoupled", [False, True])
+@pytest.mark.parametrize("negatives", ["domain", "batch"])
+def test_gradients_of_other_images_are_finite_whatever_padding_holds(
+    negatives: Any, decoupled: bool, hole: float
+) -> None:
+    case = drawn(4)
+    out = ~case["mask"] | (case["domains"] < 0) if negatives == "domain" else ~case["mask"]
+    slopes = []
+    for value in (hole, 1.0):
+        given = [case.pop(name) if value == 1.0 else case[name] for name in ("embeddings", "positives")]
+        leaves = [one.masked_fill(out[:, None], value).requires_grad_() for one in given]
+        options = {name: one for name, one in case.items() if name not in ("embeddings", "positives")}
+        domain_contrast_loss(*leaves, **options, negatives=negatives, decoupled=decoupled).backward()
+        slopes.append([leaf.grad for leaf in leaves])
+    for with_hole, without in zip(*slopes, strict=True):
+        assert with_hole is not None
+        assert torch.equal(with_hole, without)
+        assert not with_hole[out].any()

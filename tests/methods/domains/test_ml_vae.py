@@ -204,3 +204,10 @@ def test_the_bound_is_below_the_evidence() -> None:
     gap = gaussian_divergence(*style) + gaussian_divergence(*group)
     assert (evidence + loss).item() == pytest.approx(gap.item(), rel=1e-3)
     assert math.isfinite(loss.item())
+
+
+def test_a_batch_without_a_known_domain_is_named() -> None:
+    batch = drawn()
+    batch["factors"]["toy"] = torch.full((3, 4), -1)
+    with pytest.raises(SetsupError, match=r"no image of a batch has a known domain \(toy\)"):
+        made().loss(batch)

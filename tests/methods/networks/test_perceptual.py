@@ -171,3 +171,9 @@ def test_wrong_images_are_named(file: Path) -> None:
         PyramidDistance()(images[..., :6, :6], targets[..., :6, :6])
     with pytest.raises(SetsupError, match="1 level or more"):
         PyramidDistance(0)
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 31, 64), (1, 3, 64, 16), (1, 2, 32, 32), (1, 4, 32, 32)])
+def test_images_that_vgg_does_not_take_are_named(shape: tuple[int, ...]) -> None:
+    with pytest.raises(SetsupError, match="32 × 32 pixels or more with 1 or 3 channels, not of"):
+        PerceptualDistance("random")(torch.zeros(shape), torch.zeros(shape))
