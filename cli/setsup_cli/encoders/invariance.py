@@ -70,7 +70,7 @@ def run(options: Options) -> int:
     need("this report needs", "torch", "lightning")
     from setsup.experiments.data import image_modality
     from setsup.experiments.dcodr.invariance import study_invariance
-    from setsup.experiments.dcodr.rows import named
+    from setsup.experiments.dcodr.rows import split_attribute
 
     if not (options.encoder or options.runs):
         raise SetsupError(
@@ -86,7 +86,7 @@ def run(options: Options) -> int:
     )
     check_device(options.device)
     dataset, data = open_data(source)
-    factors = [one for name in options.factors or () for one in named(name, dataset.factors)]
+    factors = [one for name in options.factors or () for one in split_attribute(name, dataset.factors)]
     check_named([*options.domain, *factors], dataset, source)
     image_modality(dataset)  # raises what is wrong, before anything is embedded
     runs = {str(folder) for folder in options.runs or ()}

@@ -75,7 +75,7 @@ def _as_asked(one: Training, begun: Sequence[object] = ()) -> Iterator[None]:
         yield
     except SamplerError as error:
         sampler = one.preset.sampler
-        names = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
+        names: list[str] = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
         if not names:
             raise
         raise SamplerError(name_options(str(error), names, "sampler.")) from error

@@ -176,7 +176,7 @@ def _half_alexnet(
     }
     stages["fc6"] = nn.Sequential(nn.Flatten(), *dense(flat_size(stages, image), hidden))
     stages["fc7"] = dense(hidden, hidden)
-    return ViewEncoder(stages, nn.Linear(hidden, features))
+    return ViewEncoder(stages, nn.Linear(hidden, features), image)
 
 
 def small_view(image: tuple[int, int, int], features: int = 64, width: float = 1.0) -> ViewEncoder:

@@ -236,5 +236,5 @@ def test_what_has_no_negative_is_refused() -> None:
     batch = {name: value[:, :1] for name, value in drawn().items() if name != "factors"}
     batch["factors"] = {"toy": torch.tensor([[0], [2], [1]])}
     assert whole.loss(batch) > 0
-    with pytest.raises(SetsupError, match=r"a step has one of each: draw more of them, as --sampler\.size"):
+    with pytest.raises(SetsupError, match=r"sets of one image hold none: draw two .*, as --sampler\.size 2"):
         made().loss(batch)
