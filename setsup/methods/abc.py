@@ -7,6 +7,7 @@ References
 
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -18,6 +19,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.correspondence_loss import augmentation_loss, correspondence_loss, double_augmentation_loss
 from setsup.methods.embeddings import check_temperature
+from setsup.methods.networks.resnet_v2 import load_trunk
 from setsup.methods.similarity import Similarity, check_similarity
 
 __all__ = ["ABC"]
@@ -125,15 +127,31 @@ class ABC(LightningModule):
             When the batch has no pairs of sets, or no copies, and the objective takes some.
 
         """
-        images, mask = batch["image"], _mask(batch)
-        copied = self.objective != "correspondence"
-        paired = self.objective != "augmentation"
-        if images.ndim != 5 + copied or (copied and images.shape[2] != 2) or (paired and len(images) % 2):
-            raise DataError(
-                f"images came as {tuple(images.shape)}, but the objective {self.objective!r} takes "
-                f"{_OBJECTIVES[self.objective]}; draw and augment them so, or choose another objective"
-            )
-        embedded = self.embed(batch)
+        self._need_form(batch)
+        return self.compare(self.embed(batch), batch)
+
+    def compare(self, embedded: Tensor, batch: Batch) -> Tensor:
+        """The objective on embeddings of a batch that are there already.
+
+        Parameters
+        ----------
+        embedded : (sets, size, d) or (sets, size, 2, d) float
+            Of the batch's images, as `embed` gives them.
+        batch : dict
+            As for `loss`.
+
+        Returns
+        -------
+        () float32, nats
+
+        Raises
+        ------
+        DataError
+            As `loss` does.
+
+        """
+        self._need_form(batch)
+        mask = _mask(batch)
         options: dict[str, Any] = {"similarity": self.similarity, "temperature": self.temperature}
         if self.objective == "augmentation":
             return augmentation_loss(embedded[:, :, 0], embedded[:, :, 1], mask=mask, **options)
@@ -144,6 +162,20 @@ class ABC(LightningModule):
             return correspondence_loss(u, v, **options)
         copies = (u[:, :, 0], u[:, :, 1]), (v[:, :, 0], v[:, :, 1])
         return double_augmentation_loss(*copies, neighbours=self.neighbours, **options)
+
+    def load_initial(self, weights: Mapping[str, Tensor]) -> None:
+        """Start from weights of Keras' ResNet50V2, where the encoder has one, or from all of this method's weights."""
+        load_trunk(self, weights)
+
+    def _need_form(self, batch: Batch) -> None:
+        images = batch["image"]
+        copied = self.objective != "correspondence"
+        paired = self.objective != "augmentation"
+        if images.ndim != 5 + copied or (copied and images.shape[2] != 2) or (paired and len(images) % 2):
+            raise DataError(
+                f"images came as {tuple(images.shape)}, but the objective {self.objective!r} takes "
+                f"{_OBJECTIVES[self.objective]}; draw and augment them so, or choose another objective"
+            )
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a step, logged as ``loss``."""

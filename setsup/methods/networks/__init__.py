@@ -13,7 +13,7 @@ from setsup.methods.networks.perceptual import PerceptualDistance, PyramidDistan
 from setsup.methods.networks.pixels import PixelClassifier, PixelUNet
 from setsup.methods.networks.pretrained import pretrained_resnet, read_weights, transformers_name
 from setsup.methods.networks.published import weights_file
-from setsup.methods.networks.resnet_v2 import Bottleneck, resnet50v2
+from setsup.methods.networks.resnet_v2 import Bottleneck, ResNet50V2, resnet50v2
 from setsup.methods.networks.views import RESNETS, ViewEncoder, alexnet_view, resnet_view, small_view, stl10_view
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "PixelClassifier",
     "PixelUNet",
     "PyramidDistance",
+    "ResNet50V2",
     "ResNetEncoder",
     "SpatialTransformer",
     "ViewDecoder",
