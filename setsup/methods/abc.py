@@ -7,7 +7,7 @@ References
 
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import torch
@@ -185,7 +185,11 @@ class ABC(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam, with the learning rate halved every `halve_every` steps, if set."""
-        adam = torch.optim.Adam(self.parameters(), self.rate, eps=1e-7)
+        return self.configure_optimizers_for(self.parameters())
+
+    def configure_optimizers_for(self, parameters: Iterable[nn.Parameter]) -> Any:
+        """The optimiser and its schedule for the parameters of a method that has this one as a part."""
+        adam = torch.optim.Adam(parameters, self.rate, eps=1e-7)
         if self.halve_every is None:
             return adam
         halved = torch.optim.lr_scheduler.StepLR(adam, self.halve_every, gamma=0.5)
