@@ -26,7 +26,7 @@ _VERSION = 1
 _TITLE = (
     "Substitute for the images of ABC's pose experiment: made-up cars and chairs, rendered by setsup; no photograph"
 )
-_POOL = 512  # images of the pool of backgrounds
+_POOL = 512  # images of the pool of backgrounds, at most
 _REAL_EACH, _TEST_EACH = 10, 20  # images of a model of the real domain
 _FIRST = {
     ("rendering", "train"): 0,
@@ -197,7 +197,7 @@ def _finish(folder: Path, blocks: list[Block], seed: int, size: int) -> None:
         made = rendered_poses if block.source == "rendering" else real_poses
         found = made(seed, block.category, block.number, block.images)
         poses.append(np.stack([found.azimuth, found.elevation, found.theta], axis=1).astype(np.float32))
-    for name, array in ((POSES, np.concatenate(poses)), (BACKGROUNDS, pool(seed, _POOL, 2 * size))):
+    for name, array in ((POSES, np.concatenate(poses)), (BACKGROUNDS, pool(seed, min(_POOL, len(poses)), 2 * size))):
         with written(folder / name) as fresh, fresh.open("wb") as file:
             np.save(file, array)
     with disk_errors(folder):
