@@ -246,7 +246,7 @@ def test_of_photographs_of_one_name_the_path_is_written(setsup: Run, work: Path)
     assert [line["file"] for line in poses(work / "setsup-pose")] == ["two/x.png"]
 
 
-@pytest.mark.long("training")
+@pytest.mark.long("trainings")
 def test_from_meshes_to_poses(setsup: Run, tmp_path: Path) -> None:
     """Own renderings, a few steps of a small network, and photographs that are renderings on a background."""
     pytest.importorskip("embreex")
