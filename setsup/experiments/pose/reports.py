@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from setsup.experiments.abc.presets import PAPER
 from setsup.experiments.pose.ablations import CHANGES
 from setsup.experiments.pose.presets import CATEGORIES, TABLE_1, TABLE_2
-from setsup.experiments.report import Claim, Column, Criterion, Means, Report, Row
+from setsup.experiments.report import Chart, Claim, Column, Criterion, Means, Report, Row
 from setsup.experiments.report.criteria import has
 from setsup.experiments.report.report import Reference
 
@@ -58,6 +58,10 @@ _REGRESSION = (
     Column("Acc@15"),
     Column(_SHARE),
     Column("front-back", "front and back exchanged"),
+)
+_CHARTS = (
+    Chart("median error over azimuth", "median error (°)", "azimuth (°)"),
+    Chart("front-back over azimuth", "front and back exchanged", "azimuth (°)"),
 )
 
 
@@ -171,6 +175,7 @@ def _table(number: int, plural: str, small: bool) -> Report:
             f"the paper{', its size and photographs' if small else ''}": _references(labels, published[plural])
         },
         claims=_claims_1() if number == 1 else _claims_2(),
+        charts=_CHARTS,
     )
 
 
