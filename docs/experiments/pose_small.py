@@ -6,8 +6,8 @@
 
 They are on the substitute, which is rendered beforehand. Interrupted runs resume where they stopped. `setsup report
 abc/table1-cars-small`, `abc/table2-cars-small`, `abc/figS4-small` and those of chairs show the tables at any time.
-Without
-the weights of ResNet50-V2 in the cache its features are left out.
+Without the
+weights of ResNet50-V2 in the cache its features are left out.
 """
 
 import argparse
