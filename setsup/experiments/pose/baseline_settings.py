@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CCVAESettings", "ExclusiveInformationSettings", "SharedInformationSettings"]
 
-_IMAGE = (1, 28, 28)
+_IMAGE = (3, 64, 64)
 """Of settings that are built without data."""
 
 

@@ -107,17 +107,12 @@ class ResNet50V2(nn.Sequential):
 
     def forward(self, images: Tensor) -> Tensor:
         """Apply the network: (n, 3, height, width) float in [0, 1] → (n, 1024, height / 32, width / 32)."""
-        found: Tensor = super().forward(images if self.pixels == "unit" else 2 * images - 1)
-        return found
-
-    def train(self, mode: bool = True) -> "ResNet50V2":
-        """Set the mode of all layers but frozen norms."""
-        super().train(mode)
         if self.frozen_norm:
             for part in self.modules():
                 if isinstance(part, nn.BatchNorm2d):
                     part.eval()
-        return self
+        found: Tensor = super().forward(images if self.pixels == "unit" else 2 * images - 1)
+        return found
 
     def load_keras(self, weights: Mapping[str, Tensor], source: Path | str = "the file") -> None:
         """Take the weights of Keras' ResNet50V2; those of its later layers are left.

@@ -44,8 +44,9 @@ class PretrainedFeatures(LightningModule):
         """Train nothing."""
         self.log("loss", torch.zeros(()))
 
-    def configure_optimizers(self) -> None:
+    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """No optimiser."""
+        return []
 
     def load_initial(self, weights: Mapping[str, Tensor]) -> None:
         """Start from weights of Keras' ResNet50V2, where the encoder has one, or from all of this method's weights."""

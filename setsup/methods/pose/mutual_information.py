@@ -173,6 +173,8 @@ class ExclusiveInformation(LightningModule):
 
     """
 
+    started: Tensor
+
     def __init__(
         self,
         shared: Sequence[MapEncoder],
@@ -189,17 +191,12 @@ class ExclusiveInformation(LightningModule):
         check_rates(rate=rate)
         _check_networks(shared, encoders, statistics, discriminators)
         self.automatic_optimization = False
-        self.shared = nn.ModuleList(shared).requires_grad_(False).eval()
+        self.shared = nn.ModuleList(shared).requires_grad_(False)
         self.encoders, self.statistics = nn.ModuleList(encoders), nn.ModuleList(statistics)
         self.discriminators = nn.ModuleList(discriminators)
         self.global_weight, self.local_weight = global_weight, local_weight
         self.independence_weight, self.rate = independence_weight, rate
-
-    def train(self, mode: bool = True) -> "ExclusiveInformation":
-        """Set the mode of what is trained; the shared encoders stay in evaluation mode."""
-        super().train(mode)
-        self.shared.eval()
-        return self
+        self.register_buffer("started", torch.tensor(False))
 
     def embed(self, batch: Batch) -> Tensor:
         """Exclusive codes of a batch's images, (sets, size, d) float32."""
@@ -221,6 +218,8 @@ class ExclusiveInformation(LightningModule):
         ------
         DataError
             When images are no such pairs.
+        SetsupError
+            Before :meth:`load_initial`.
 
         """
         return self._main_loss(*self._encode(batch))
@@ -256,11 +255,17 @@ class ExclusiveInformation(LightningModule):
                     "--initial-run"
                 )
             self.shared.load_state_dict(found)
+            self.started.fill_(True)
             return
         self.load_state_dict(weights)
 
     def _encode(self, batch: Batch) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         """Maps of both encoders together, shared and exclusive codes, of each image of pairs."""
+        if not bool(self.started):
+            raise SetsupError(
+                "exclusive codes are trained beside the shared ones of a first stage: name its run, as --initial-run"
+            )
+        self.shared.eval()  # in training too, as published: their batch norms stay as they are
         maps, shared, exclusive = [], [], []
         for place, images in enumerate(pair_images(batch)):
             code, of_shared = _of(self.shared, place)(images)

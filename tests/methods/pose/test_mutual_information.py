@@ -94,13 +94,15 @@ def _stage_2(count=1, **options):
     shared, encoders = _encoders(SHARED, count), _encoders(EXCLUSIVE, count)
     channels, height, width = encoders[0].maps
     size = SHARED + EXCLUSIVE
-    return ExclusiveInformation(
+    found = ExclusiveInformation(
         shared,
         encoders,
         [StatisticsNetworks((2 * channels, height, width), size, 5) for _ in encoders],
         [discriminator(size, (6, 4)) for _ in encoders],
         **options,
     ).eval()
+    found.load_initial(_stage_1(count).state_dict())
+    return found
 
 
 def _batch(sets=3, size=4):
@@ -169,9 +171,9 @@ def test_a_step_of_the_second_stage_trains_all_but_the_first():
     method, batch = _stage_2(rate=1e-2), _batch()
     before = copy.deepcopy(method.state_dict())
     method.train()
-    assert not method.shared.training
     with Steps(method) as steps:
         steps.run(batch)
+    assert not method.shared.training
     moved = {
         name.partition(".")[0] for name, value in method.state_dict().items() if not torch.equal(value, before[name])
     }
@@ -199,12 +201,30 @@ def test_the_discriminator_learns_to_tell_pairs_apart():
     assert method._discriminator_loss(shared, exclusive).item() < first / 2
 
 
+@pytest.mark.long("a training")
+def test_the_first_stage_learns_what_the_images_of_a_set_share():
+    """Sets of one brightness each: no more than 2 ln 2 a loss is due to it, and codes tell it."""
+    torch.manual_seed(0)
+    levels = torch.linspace(0.1, 0.9, 16)
+    encoder = MapEncoder((1, 12, 12), SHARED, filters=4, convolutions=2)
+    method = SharedInformation([encoder], [StatisticsNetworks(encoder.maps, SHARED, 32)], rate=3e-3)
+    adam = method.configure_optimizers()
+    for _ in range(150):
+        images = levels[:, None, None, None, None] + 0.2 * (torch.rand(16, 2, 1, 12, 12) - 0.5)
+        adam.zero_grad()
+        loss = method.loss({"image": images.clamp(0, 1), "mask": torch.ones(16, 2, dtype=torch.bool)})
+        loss.backward()
+        adam.step()
+    assert loss < 0.8 * 3 * 2 * math.log(2)
+
+
 def test_the_second_stage_starts_from_the_encoders_of_the_first():
     first, second, batch = _stage_1(2), _stage_2(2), _batch()
     second.load_initial(first.state_dict())
     for one, other in zip(first.encoders, second.shared, strict=True):
         images = batch["image"][0] / 255
         torch.testing.assert_close(one(images), other(images))
+    assert second.started
     whole = _stage_2(2)
     whole.load_initial(second.state_dict())
     torch.testing.assert_close(whole.embed(batch), second.embed(batch))
