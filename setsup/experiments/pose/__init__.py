@@ -9,6 +9,7 @@ from setsup.experiments.pose.baseline_settings import (
 from setsup.experiments.pose.data import PoseAugmentation, PoseCrop, PoseSets
 from setsup.experiments.pose.evaluations import PoseLookup, PoseRegression
 from setsup.experiments.pose.settings import PoseABCSettings, PoseFeaturesSettings, SphericalRegressionSettings
+from setsup.experiments.pose.style_curves import StyleOverTraining
 
 __all__ = [
     "PRESETS",
@@ -24,6 +25,7 @@ __all__ = [
     "PoseSets",
     "SharedInformationSettings",
     "SphericalRegressionSettings",
+    "StyleOverTraining",
 ]
 
 PRESETS = [*presets.PRESETS, *ablations.PRESETS, *small_presets.PRESETS, *mnist.PRESETS]

@@ -84,6 +84,25 @@ def estimate_poses(
     SetsupError
         When the method cannot embed such images, or gives no vectors.
 
+    Examples
+    --------
+    A method that embeds an image as its pixels, which show the pose:
+
+    >>> import setsup
+    >>> from pathlib import Path
+    >>> from lightning.pytorch import LightningModule
+    >>> class Pixels(LightningModule):
+    ...     def embed(self, batch):
+    ...         return batch["image"].float().flatten(2)
+    >>> images = np.random.default_rng(0).integers(0, 256, (4, 6, 6, 3), dtype=np.uint8)
+    >>> angles = {"azimuth": [0.0, 90.0, 180.0, 270.0], "elevation": [10.0] * 4}
+    >>> renderings = setsup.from_arrays(images, angles, name="renderings")
+    >>> photographs = setsup.from_arrays(images[[2]], {"file": ["a.jpg"]}, name="photographs")
+    >>> trained = TrainedRun("mine/pixels", Pixels(), seed=0, folder=Path("run"), table=renderings.factors)
+    >>> found = estimate_poses(trained, photographs, renderings, nearest=2)
+    >>> int(found.rows[0, 0]), float(found.cosines[0, 0].round(6))
+    (2, 1.0)
+
     """
     from setsup.evaluation.retrieval import nearest as nearest_rows
 

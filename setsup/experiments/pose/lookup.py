@@ -50,7 +50,7 @@ def draw_codebooks(rows: npt.ArrayLike, codebooks: int = 10, size: int = 1800, s
     Raises
     ------
     SetsupError
-        When there are no rows, or a count is below 1.
+        When there are no rows, they are no whole numbers, or a count is below 1.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def draw_codebooks(rows: npt.ArrayLike, codebooks: int = 10, size: int = 1800, s
 
     """
     check_arguments(draw_codebooks, locals())
-    pool = np.asarray(rows, dtype=np.int64).reshape(-1)
+    pool = _integers(rows, "rows of renderings").reshape(-1)
     check_integer(codebooks, "codebooks", SetsupError, 1)
     count = min(check_integer(size, "the size of codebooks", SetsupError, 1), len(pool))
     if not count:
@@ -107,9 +107,10 @@ def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.Ar
         raise DataError(
             f"queries have {points.shape[1]} dimensions and renderings {others.shape[1]}; embed both with one network"
         )
-    books = np.sort(np.atleast_2d(np.asarray(codebooks, dtype=np.int64)), axis=1)
+    books = _integers(codebooks, "codebooks")
     if books.ndim != 2 or not books.size or books.min() < 0 or books.max() >= len(others):
         raise DataError(f"codebooks are rows of the {len(others):,} renderings, (codebooks, size)")
+    books = np.sort(books, axis=1)
     used, places = _shared(books)
     gallery = _directions(others[used], "renderings")
     found = np.empty((len(books), len(points)), dtype=np.int64)
@@ -177,6 +178,15 @@ def _exact(some: Floats, gallery: Floats, query: Rows, place: Rows) -> Reals:
         lengths = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
         found[part] = (one * other).sum(axis=1) / lengths
     return found
+
+
+def _integers(given: npt.ArrayLike, name: str) -> Rows:
+    found = np.asarray(given)
+    if found.size and found.dtype.kind not in "iu":
+        raise DataError(f"{name} are whole numbers, not {found.dtype}")
+    if found.size and int(found.max()) > np.iinfo(np.int64).max:
+        raise DataError(f"{name} are row numbers, and {found.max()} is too large")
+    return found.astype(np.int64)
 
 
 def _embeddings(given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:

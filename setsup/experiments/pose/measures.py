@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments, check_integer
+from setsup.checks import check_arguments, check_array, check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.rotations import euler_from_rotation, geodesic_error, pose_errors
 from setsup.experiments.pose.poses import half_turned
@@ -173,7 +173,8 @@ def disagreement(rotations: npt.ArrayLike) -> Reals:
     20.0
 
     """
-    found = np.asarray(rotations, dtype=np.float64)
+    check_arguments(disagreement, locals(), DataError)
+    found = np.asarray(rotations)
     if found.ndim < 3 or found.shape[-2:] != (3, 3):
         raise DataError(f"rotations must be (…, k, 3, 3), not {found.shape}")
     one, other = np.triu_indices(found.shape[-3], 1)
@@ -191,9 +192,11 @@ def _standard_errors(each: Mapping[str, list[float]]) -> dict[str, float]:
 
 
 def _pair(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> tuple[Reals, Reals]:
-    found, true = np.asarray(predicted, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    found, true = check_array(predicted, "predicted poses", DataError), check_array(truth, "true poses", DataError)
     if found.ndim != 4 or not found.size or found.shape[1:] != true.shape or found.shape[2:] != (3, 3):
         raise DataError(
             f"predicted poses are (codebooks, n, 3, 3) and true ones (n, 3, 3), not {found.shape} and {true.shape}"
         )
-    return found, true
+    if not all(one.dtype.kind in "iuf" and np.isfinite(one).all() for one in (found, true)):
+        raise DataError("poses are finite numbers: leave out images whose pose is unknown")
+    return found.astype(np.float64), true.astype(np.float64)

@@ -55,7 +55,7 @@ class PhotoBox:
 
 
 def read_boxes(path: Path | str) -> list[PhotoBox]:
-    """Read a table of boxes, with columns ``file``, ``left``, ``top``, ``right`` and ``bottom``; others are ignored.
+    r"""Read a table of boxes, with columns ``file``, ``left``, ``top``, ``right`` and ``bottom``; others are ignored.
 
     Parameters
     ----------
@@ -71,6 +71,14 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
     ------
     DataError
         When it cannot be read, lacks a column, or a box is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "boxes.csv"
+    >>> _ = file.write_text("file,left,top,right,bottom\na.jpg,10,20,110,80\n")
+    >>> read_boxes(file)[0].edges
+    (10.0, 20.0, 110.0, 80.0)
 
     """
     path = expanded(path)
@@ -116,6 +124,17 @@ def open_photographs(
     ------
     DataError
         When there are no images, one cannot be read, or a box names none of them or lies outside of its photograph.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> Image.new("RGB", (200, 100)).save(folder / "a.png")
+    >>> boxes = [PhotoBox("a.png", (10.0, 20.0, 110.0, 180.0), "by hand")]
+    >>> photographs = open_photographs([folder], boxes, size=(64, 64))
+    >>> photographs.edges.tolist(), photographs.fetch(0)["image"].shape
+    ([[10.0, 20.0, 110.0, 100.0]], (64, 64, 3))
 
     """
     names, sources = _list([expanded(place) for place in places])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_array
 from setsup.errors import DataError
 from setsup.evaluation.rotations import rotation_from_euler
 
@@ -79,7 +80,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
 
 def half_turned(rotations: npt.ArrayLike) -> Reals:
     """Poses of the same objects turned half around their vertical axes: front and back exchanged, (..., 3, 3)."""
-    return np.asarray(rotations, dtype=np.float64) * np.array([-1.0, -1.0, 1.0])
+    return _matrices(rotations) * np.array([-1.0, -1.0, 1.0])
 
 
 def nearest_rotations(matrices: npt.ArrayLike) -> Reals:
@@ -93,12 +94,19 @@ def nearest_rotations(matrices: npt.ArrayLike) -> Reals:
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
     """
-    found = np.asarray(matrices, dtype=np.float64)
-    if found.shape[-2:] != (3, 3) or not np.isfinite(found).all():
-        raise DataError(f"rotations are (…, 3, 3) finite numbers, not {found.shape}, or not finite: train again")
+    found = _matrices(matrices)
+    if not np.isfinite(found).all():
+        raise DataError("numbers that stand for rotations are not finite: train again")
     left, _, right = np.linalg.svd(found)
     left[..., :, 2] *= np.linalg.det(left @ right)[..., None]
     return np.asarray(left @ right)
+
+
+def _matrices(given: npt.ArrayLike) -> Reals:
+    found = check_array(given, "rotations", DataError)
+    if found.shape[-2:] != (3, 3) or found.dtype.kind not in "iuf":
+        raise DataError(f"rotations are numbers (…, 3, 3), not {found.dtype} {found.shape}")
+    return found.astype(np.float64)
 
 
 def _degrees(dataset: "Dataset", name: str, rows: Rows) -> Reals:

@@ -1,5 +1,7 @@
 """Poses by look-up and by regression, for embeddings whose answer is known, against scipy's rotations."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.evaluation.rotations import rotation_from_euler
 from setsup.experiments.parts import PartStore
 from setsup.experiments.pose.evaluations import PoseLookup, PoseRegression
-from setsup.experiments.pose.lookup import draw_codebooks
+from setsup.experiments.pose.lookup import draw_codebooks, look_up
 from setsup.experiments.pose.measures import confused, disagreement, over_azimuth, summarise
 from setsup.experiments.pose.poses import half_turned, nearest_rotations, read_rotations
 from tests.experiments.numbered import trained
@@ -175,6 +177,52 @@ class TestMeasures:
     def test_shapes_are_checked(self, shape: tuple[int, ...]) -> None:
         with pytest.raises(DataError, match=r"predicted poses are \(codebooks, n, 3, 3\)"):
             summarise(np.zeros(shape), random_rotations(30))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong: look_up(wrong, np.eye(3), [[0]]),
+        lambda wrong: look_up(np.eye(3), wrong, [[0]]),
+        lambda wrong: look_up(np.eye(3), np.eye(3), wrong),
+        lambda wrong: draw_codebooks(wrong),
+        lambda wrong: draw_codebooks([1, 2], wrong),
+        lambda wrong: draw_codebooks([1, 2], 1, wrong),
+        lambda wrong: draw_codebooks([1, 2], 1, 1, wrong),
+        lambda wrong: summarise(wrong, TEST),
+        lambda wrong: summarise(TEST[None], wrong),
+        lambda wrong: over_azimuth(TEST[None], wrong),
+        lambda wrong: over_azimuth(TEST[None], TEST, wrong),
+        lambda wrong: confused(wrong, TEST),
+        lambda wrong: confused(TEST, wrong),
+        lambda wrong: disagreement(wrong),
+        lambda wrong: half_turned(wrong),
+        lambda wrong: nearest_rotations(wrong),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(call: Any) -> None:
+    hostile = [None, True, -1, 2**70, 1.5, np.nan, "", b"x", object(), [], {}, [None], [[1], [1, 2]], 1j]
+    hostile += [
+        np.zeros((0, 3)),
+        np.full((2, 3, 3), np.nan),
+        np.zeros((2, 3, 3)),
+        np.array([None, "a"]),
+        np.zeros((1, 9)),
+    ]
+    for wrong in hostile:
+        with suppress_result() as said:
+            call(wrong)
+        assert all("\n" not in str(error) for error in said)
+
+
+@contextmanager
+def suppress_result() -> Iterator[list[SetsupError]]:
+    """Whatever comes of it, a result or one of the errors that are sentences."""
+    said: list[SetsupError] = []
+    try:
+        yield said
+    except SetsupError as error:
+        said.append(error)
 
 
 class TestPosesOfData:
