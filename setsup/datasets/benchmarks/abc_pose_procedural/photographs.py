@@ -107,7 +107,9 @@ def _stored(light: Floats, take: Take, key: Words) -> Pixels:
 def _normal(key: Words, count: int) -> Floats:
     """About normal: sums of four uniform numbers of 16 bits."""
     bits: Array = fold(key, np.arange(count, dtype=np.uint64))
-    parts = sum((bits >> np.uint64(16 * number) & np.uint64(0xFFFF)).astype(np.float32) for number in range(4))
+    parts = np.zeros(count, np.float32)
+    for number in range(4):
+        parts += (bits >> np.uint64(16 * number) & np.uint64(0xFFFF)).astype(np.float32)
     return ((parts / 65535 - 2) * np.float32(np.sqrt(3))).astype(np.float32)
 
 

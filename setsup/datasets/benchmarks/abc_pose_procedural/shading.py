@@ -62,14 +62,16 @@ def rays_of(camera: Camera) -> Floats:
     x = (np.arange(camera.width) - camera.k[0, 2]) / camera.k[0, 0]
     y = (np.arange(camera.height) - camera.k[1, 2]) / camera.k[1, 1]
     flat = np.stack([*np.meshgrid(x, y), np.ones((camera.height, camera.width))], axis=-1)
-    return (flat @ camera.rotation).astype(np.float32)
+    found: Floats = (flat @ camera.rotation).astype(np.float32)
+    return found
 
 
 def even_light(points: Points) -> Floats:
     """Linear colours (n, 3) of a rendering."""
     facing = np.maximum((points.normal * points.towards).sum(axis=1), 0)
     above = np.maximum(points.normal[:, 2], 0)
-    return points.albedo * (0.42 + 0.38 * facing + 0.26 * above)[:, None]
+    found: Floats = points.albedo * (0.42 + 0.38 * facing + 0.26 * above)[:, None]
+    return found
 
 
 def rendering(model: Model, frame: Frame, camera: Camera) -> Pixels:
@@ -99,16 +101,17 @@ def sun_light(points: Points, lamp: Floats, sun: Floats, sky: Floats, ground: Fl
     mirrored = 2 * cosine[:, None] * normal - points.towards
     share = gloss * _GLOSS[points.kinds] + (points.kinds != 0) * 0.35 * gloss * (1 - cosine) ** 5
     spot = np.maximum(mirrored @ lamp, 0) ** 40
-    return light * (1 - share[:, None]) + share[:, None] * (
-        _surroundings(mirrored, sky, ground) + 2 * spot[:, None] * sun
-    )
+    seen = _surroundings(mirrored, sky, ground) + 2 * spot[:, None] * sun
+    found: Floats = light * (1 - share[:, None]) + share[:, None] * seen
+    return found
 
 
 def _surroundings(way: Floats, sky: Floats, ground: Floats) -> Floats:
     """What is seen in a mirror: bright above, dark below, with a jagged line between."""
     edge = 0.25 * noise(np.stack([3 * way[:, 0], 3 * way[:, 1], np.zeros(len(way), np.float32)], axis=1)) - 0.05
     above = np.clip((way[:, 2] - edge) * 8, 0, 1)[:, None]
-    return above * sky * (0.9 + 0.6 * np.clip(way[:, 2:], 0, 1)) + (1 - above) * 0.45 * ground
+    found: Floats = above * sky * (0.9 + 0.6 * np.clip(way[:, 2:], 0, 1)) + (1 - above) * 0.45 * ground
+    return found
 
 
 def noise(place: Floats) -> Floats:

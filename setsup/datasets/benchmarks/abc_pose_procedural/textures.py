@@ -70,7 +70,8 @@ def texture(key: Words, height: int, width: int) -> Pixels:
         wave = 0.5 * wave + 0.5 * (np.floor(2 * scale * along) % 2)
     first, last = np.array(u[7:10]), np.array(u[10:13])
     mixed = first + (last - first) * np.clip(1.6 * wave - 0.3, 0, 1)[..., None]
-    return np.round(255 * mixed).astype(np.uint8)
+    found: Pixels = np.round(255 * mixed).astype(np.uint8)
+    return found
 
 
 def crop(image: Pixels, key: Words, height: int, width: int) -> Pixels:
