@@ -2,12 +2,14 @@
 
 from setsup.methods.networks.abc import mnist_encoder, pose_encoder, shapes3d_encoder
 from setsup.methods.networks.caffenet import caffenet_view
+from setsup.methods.networks.cc_vae import CycleDecoder, CycleEncoder
 from setsup.methods.networks.convolutional import convolutional
 from setsup.methods.networks.dense_views import ViewDecoder, nyu_view
 from setsup.methods.networks.domain_encoders import ResNetEncoder, contrast_head, small_encoder
 from setsup.methods.networks.generator import AdaINGenerator, class_embedding
 from setsup.methods.networks.images import OverImages, unit_range
 from setsup.methods.networks.initialisation import glorot_
+from setsup.methods.networks.mutual_information import MapEncoder, StatisticsNetworks
 from setsup.methods.networks.orbits import OrbitDecoder, OrbitEncoder, SpatialTransformer
 from setsup.methods.networks.perceptual import PerceptualDistance, PyramidDistance, vgg16_features
 from setsup.methods.networks.pixels import PixelClassifier, PixelUNet
@@ -20,6 +22,9 @@ __all__ = [
     "RESNETS",
     "AdaINGenerator",
     "Bottleneck",
+    "CycleDecoder",
+    "CycleEncoder",
+    "MapEncoder",
     "OrbitDecoder",
     "OrbitEncoder",
     "OverImages",
@@ -30,6 +35,7 @@ __all__ = [
     "ResNet50V2",
     "ResNetEncoder",
     "SpatialTransformer",
+    "StatisticsNetworks",
     "ViewDecoder",
     "ViewEncoder",
     "alexnet_view",
