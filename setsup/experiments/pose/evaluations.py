@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.parts import digest_rows
-from setsup.experiments.pose.poses import nearest_rotations, read_rotations
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 from setsup.random import permute, stream_key
@@ -150,6 +149,7 @@ class PoseLookup:
     def _renderings(self, trained: TrainedRun) -> "tuple[Dataset, Rows, Reals]":
         """The codebook's dataset, those of its rows that may be in codebooks, and their rotations."""
         from setsup.evaluation.rotations import euler_from_rotation
+        from setsup.experiments.pose.poses import read_rotations
 
         renderings = trained.open(self.codebook)
         poses = read_rotations(renderings)
@@ -204,6 +204,7 @@ class PoseRegression:
     def measure(self, trained: TrainedRun) -> Measured:
         """Measures of :func:`~setsup.experiments.pose.measures.summarise`, and curves over azimuth."""
         from setsup.experiments.embedding import embed
+        from setsup.experiments.pose.poses import nearest_rotations
 
         photographs, rows, truth = _photographs(trained, self.test, self.samples, self.sample_seed)
         about = _about(photographs, rows) | {"embedding": self.embedding}
@@ -236,6 +237,8 @@ def _check_baselines(baselines: tuple[str, ...]) -> None:
 
 def _photographs(trained: TrainedRun, name: str, samples: int | None, seed: int) -> "tuple[Dataset, Rows, Reals]":
     """Annotated photographs, those of their rows that are measured, and their rotations."""
+    from setsup.experiments.pose.poses import read_rotations
+
     photographs = trained.open(name)
     truth = read_rotations(photographs)
     rows = np.flatnonzero(np.isfinite(truth).all(axis=(1, 2)))
