@@ -153,10 +153,9 @@ class PoseLookup:
 
         renderings = trained.open(self.codebook)
         poses = read_rotations(renderings)
-        kept = np.isfinite(poses).all(axis=(1, 2))
+        pool = np.flatnonzero(np.isfinite(poses).all(axis=(1, 2)))
         if self.elevation is not None:
-            kept[kept] = euler_from_rotation(poses[kept])[1] < self.elevation
-        pool = np.flatnonzero(kept)
+            pool = pool[euler_from_rotation(poses[pool])[1] < self.elevation]
         if not len(pool):
             below = "" if self.elevation is None else f" from below {self.elevation:g}°"
             raise DataError(f"{renderings.name} has no rendering with a known pose{below} to look poses up in")

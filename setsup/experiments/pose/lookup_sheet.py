@@ -29,7 +29,7 @@ def draw_lookup(
     found: Rows,
     poses: Reals,
     labels: Sequence[str] = (),
-    title: str = "Photographs, and the renderings whose embeddings are nearest, by cosine",
+    title: str = "Photographs and their nearest renderings\nBy the cosine of embeddings",
 ) -> "Image":
     """A row for each photograph: it, framed, and its nearest renderings.
 

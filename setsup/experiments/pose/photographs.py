@@ -138,6 +138,7 @@ def open_photographs(
 
     """
     names, sources = _list([expanded(place) for place in places])
+    chosen: list[tuple[int, PhotoBox | None]]
     if boxes is None:
         chosen = [(at, None) for at in range(len(names))]
     elif not boxes:
@@ -276,15 +277,14 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
     found: list[tuple[int, PhotoBox | None]] = []
     lost: list[PhotoBox] = []
     for box in boxes:
-        at = whole.get(box.file.replace("\\", "/").removeprefix("./"))
-        alike = short.get(box.file, [])
-        if at is None and len(alike) > 1:
+        place = whole.get(box.file.replace("\\", "/").removeprefix("./"))
+        alike = short.get(box.file, []) if place is None else [place]
+        if len(alike) > 1:
             raise DataError(f"{box.where}: {len(alike)} photographs are called {box.file!r}; write the path of one")
-        at = alike[0] if at is None and alike else at
-        if at is None:
-            lost.append(box)
+        if alike:
+            found.append((alike[0], box))
         else:
-            found.append((at, box))
+            lost.append(box)
     if lost:
         first, more = lost[0], f", and so do {len(lost) - 1:,} other lines" if len(lost) > 1 else ""
         raise DataError(

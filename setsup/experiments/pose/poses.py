@@ -80,7 +80,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
 
 def half_turned(rotations: npt.ArrayLike) -> Reals:
     """Poses of the same objects turned half around their vertical axes: front and back exchanged, (..., 3, 3)."""
-    return _matrices(rotations) * np.array([-1.0, -1.0, 1.0])
+    return np.asarray(_matrices(rotations) * np.array([-1.0, -1.0, 1.0]))
 
 
 def nearest_rotations(matrices: npt.ArrayLike) -> Reals:

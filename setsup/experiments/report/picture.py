@@ -237,8 +237,8 @@ def _compared_curves(filled: FilledReport, chart: Chart) -> list[Image.Image]:
         found, bands = _known_curves(of_lines, chart.log_x)
         if found:
             title = ", ".join(filter(None, [chart.label, counted, *differs]))
-            how = {"log_x": chart.log_x, "x_label": chart.x_label, "y_label": chart.label}
-            charts.append(curves(found, bands=bands, title=title, **how))
+            words = {"x_label": chart.x_label, "y_label": chart.label, "title": title}
+            charts.append(curves(found, log_x=chart.log_x, bands=bands, **words))
     return charts
 
 
