@@ -237,8 +237,16 @@ def _compared_curves(filled: FilledReport, chart: Chart) -> list[Image.Image]:
         found, bands = _known_curves(of_lines, chart.log_x)
         if found:
             title = ", ".join(filter(None, [chart.label, counted, *differs]))
-            words = {"x_label": chart.x_label, "y_label": chart.label, "title": title}
-            charts.append(curves(found, log_x=chart.log_x, bands=bands, **words))
+            charts.append(
+                curves(
+                    found,
+                    log_x=chart.log_x,
+                    x_label=chart.x_label,
+                    y_label=chart.label,
+                    bands=bands,
+                    title=title,
+                )
+            )
     return charts
 
 
