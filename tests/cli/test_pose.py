@@ -146,7 +146,7 @@ def test_boxes_are_objects(setsup: Run, work: Path) -> None:
     (work / "boxes.csv").write_text("file;left;top;right;bottom\nx.png;20;10;50;40\nx.png;60;30;99;70\n")
     found = setsup("pose", "runs/seed-0", "street", "--codebook", "matrices.npz", "--boxes", "boxes.csv", *OWN)
     assert found.code == 0, found.err
-    assert "1 photographs have no box, and are left out" in found.out
+    assert "without a box, and left out: 1" in found.out
     lines = poses(work / "setsup-pose")
     assert [round(float(line["azimuth_deg"])) for line in lines] == [60, 240]
     assert [line["right"] for line in lines] == ["50.0", "90.0"]

@@ -112,7 +112,7 @@ def run(options: Options) -> int:
             say(line)
         say(f"{len(photographs):,} objects, looked up among {len(codebook):,} renderings, on {trained.device}")
         if photographs.boxless:
-            say(f"{photographs.boxless:,} photographs have no box, and are left out")
+            say(f"without a box, and left out: {photographs.boxless:,}")
     try:
         with sigterm_as_interrupt():
             poses = estimate_poses(
