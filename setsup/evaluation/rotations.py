@@ -217,9 +217,10 @@ def _rotations(given: npt.ArrayLike, what: str) -> Reals:
         raise DataError(f"{what} must be numbers (…, 3, 3), not {matrices.dtype} {matrices.shape}")
     found = matrices.astype(np.float64)
     known = found[~np.isnan(found).any(axis=(-2, -1))].reshape(-1, 3, 3)
-    near = (np.abs(known) <= 1 + _ORTHONORMAL).all(axis=(-2, -1))
-    squares = np.swapaxes(known[near], -1, -2) @ known[near]
-    near[near] = (np.abs(squares - np.eye(3)) <= _ORTHONORMAL).all(axis=(-2, -1)) & (np.linalg.det(known[near]) > 0)
+    # those too large are left out of products, which could overflow
+    small = np.where((np.abs(known) <= 2).all(axis=(-2, -1), keepdims=True), known, 0.0)
+    squares = np.swapaxes(small, -1, -2) @ small
+    near = (np.abs(squares - np.eye(3)) <= _ORTHONORMAL).all(axis=(-2, -1)) & (np.linalg.det(small) > 0)
     if not near.all():
         raise DataError(
             f"{what} hold {known[np.argmin(near)].round(3).tolist()}, which is no rotation: its columns must be "

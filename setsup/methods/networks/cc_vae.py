@@ -133,7 +133,7 @@ class CycleDecoder(nn.Module):
     def forward(self, unspecified: Tensor, specified: Tensor) -> Tensor:
         """Images (n, C, H, W) float32 in [0, 1] of codes (n, unspecified) and (n, specified)."""
         codes = torch.cat([self.unspecified(unspecified), self.specified(specified)], 1)
-        maps = nn.functional.leaky_relu(codes, _SLOPE).unflatten(1, (-1, *self.sides))
+        maps = nn.functional.leaky_relu(codes, _SLOPE).reshape(len(codes), -1, *self.sides)
         found: Tensor = self.layers(maps).float()
         return found
 

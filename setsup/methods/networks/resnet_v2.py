@@ -111,7 +111,9 @@ class ResNet50V2(nn.Sequential):
             for part in self.modules():
                 if isinstance(part, nn.BatchNorm2d):
                     part.eval()
-        found: Tensor = super().forward(images if self.pixels == "unit" else 2 * images - 1)
+        found = images if self.pixels == "unit" else 2 * images - 1
+        for part in self:
+            found = part(found)
         return found
 
     def load_keras(self, weights: Mapping[str, Tensor], source: Path | str = "the file") -> None:

@@ -144,12 +144,10 @@ class CCVAE(LightningModule):
 
     def _forward_loss(self, first: Tensor, second: Tensor) -> Tensor:
         """Each image from its own unspecified code and the other's specified one."""
-        pair = first, second
-        codes = [self.encoder(images) for images in pair]
-        divergence = sum(gaussian_divergence(*posterior).mean() for posterior, _ in codes) / first[0].numel()
-        shared = [specified for _, specified in reversed(codes)]
-        decoded = [self.decoder(_sample(codes[place][0]), shared[place]) for place in range(2)]
-        error = sum(functional.mse_loss(one, images) for one, images in zip(decoded, pair, strict=True))
+        (one, shared), (other, shared_of_other) = self.encoder(first), self.encoder(second)
+        divergence = (gaussian_divergence(*one).mean() + gaussian_divergence(*other).mean()) / first[0].numel()
+        error = functional.mse_loss(self.decoder(_sample(one), shared_of_other), first)
+        error = error + functional.mse_loss(self.decoder(_sample(other), shared), second)
         self.log("divergence", divergence)
         self.log("reconstruction", error)
         return self.divergence * divergence + self.reconstruction * error
