@@ -15,6 +15,7 @@ from torch import nn
 from setsup.methods.networks.convolutional import convolutional
 from setsup.methods.networks.images import OverImages
 from setsup.methods.networks.initialisation import bare, glorot_
+from setsup.methods.networks.layers import FullPrecision
 from setsup.methods.networks.resnet_v2 import PixelRange, resnet50v2
 
 __all__ = ["mnist_encoder", "pose_encoder", "shapes3d_encoder"]
@@ -68,9 +69,7 @@ def pose_encoder(generator: torch.Generator, *, pixels: PixelRange = "unit", fro
         nn.ReLU(),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        bare(nn.Linear, 256, 128),
-        nn.Tanh(),
-        bare(nn.Linear, 128, 64),
+        FullPrecision(nn.Sequential(bare(nn.Linear, 256, 128), nn.Tanh(), bare(nn.Linear, 128, 64))),
     )
     layers = nn.Sequential(OrderedDict(backbone=resnet50v2(pixels=pixels, frozen_norm=frozen_norm), head=head))
     return glorot_(OverImages(3, 128, 128, layers), generator)
