@@ -52,6 +52,7 @@ TOPICS = {
     "one_shot": 120,
     "orbits": 60,
     "pixels": 60,
+    "pose_lookup": 60,
     "contrast": 20,
     "cmc": 60,
     "training": 20,

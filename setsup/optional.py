@@ -43,7 +43,7 @@ LIBRARIES = {
         Library("transformers", "transformers", ("train",), "pretrained networks; batches for Hugging Face's Trainer"),
         Library("accelerate", "accelerate", ("train",), "Hugging Face's Trainer itself"),
         Library("matplotlib", "matplotlib", ("train",), "charts of eval and report"),
-        Library("skimage", "scikit-image", ("train",), "measures of digits"),
+        Library("skimage", "scikit-image", ("train",), "measures of digits; backdrops of abc-pose-procedural"),
         Library("sklearn", "scikit-learn", ("train",), "linear probes; t-SNE maps; the scores DCI and SAP"),
         Library("umap", "umap-learn", ("umap",), "UMAP maps"),
         Library("datasets", "datasets", ("hf",), "datasets and tables from and to Hugging Face"),

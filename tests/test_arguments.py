@@ -470,6 +470,13 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "never": (),
         },
     ),
+    "rotation_from_euler": (
+        evaluation.rotation_from_euler,
+        lambda: {"azimuth": [0.0, 90.0], "elevation": 10.0, "theta": 0.0},
+    ),
+    "euler_from_rotation": (evaluation.euler_from_rotation, lambda: {"rotations": np.eye(3)}),
+    "geodesic_error": (evaluation.geodesic_error, lambda: {"one": np.eye(3), "other": np.eye(3)}),
+    "pose_errors": (evaluation.pose_errors, lambda: {"errors": [1.0, 20.0]}),
     "nearest": (
         evaluation.nearest,
         lambda: {"queries": POINTS, "gallery": POINTS, "k": 1, "metric": "l2sq", "own": None, "never": ()},

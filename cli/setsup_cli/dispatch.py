@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "train": "train one of the papers' methods, or your own; resumes",
     "embed": "compute embeddings of a dataset with a trained method, and save them with the factors",
     "eval": "run a paper's evaluations on trained methods",
+    "pose": "find the pose of an object in photographs by the nearest of its renderings",
     "export": "write a trained method to a file that needs no setsup: a program of torch.export, or its weights",
     "report": "compare the results of your runs with the paper's",
     "bench": "measure throughput on this machine: draws and images per second",

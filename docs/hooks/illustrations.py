@@ -25,7 +25,11 @@ TILE, GAP, COLUMNS, ROWS = 80, 4, 4, 2
 SIZE = (COLUMNS * (TILE + GAP) - GAP, ROWS * (TILE + GAP) - GAP)
 GENUINE = "shapes3d"
 RENDERED = "shapes3d-procedural"
-PREPARED = {"cars3d-procedural": {"objects": 8}, "smallnorb-procedural": {"toys": 2}}
+PREPARED = {
+    "cars3d-procedural": {"objects": 8},
+    "smallnorb-procedural": {"toys": 2},
+    "abc-pose-procedural": {"models": 2, "codebook": 1, "views": 2, "real": 4, "tests": 2, "size": 80},
+}
 """Substitutes that are rendered to files: options of their preparation."""
 OWN = "table"
 SAME = {"mpi3d-real": "mpi3d-toy", "mpi3d-realistic": "mpi3d-toy", "imagenet-100": "imagenet"}

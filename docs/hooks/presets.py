@@ -31,11 +31,12 @@ def shared() -> str:
     return "\n".join(f"- {', '.join(names)}" for names in lines.values() if len(names) > 1)
 
 
-def claims(paper: str) -> str:
-    """What a paper's reports are held to."""
+def claims(words: str) -> str:
+    """What reports are held to: those of a paper, or those whose names have one of some beginnings."""
+    starts = tuple(words.split()) if "/" in words else (f"{words}/",)
     rows = ["| report | the paper says | it holds here if |", "|---|---|---|"]
     for report in reports().values():
-        if report.name.startswith(f"{paper}/"):
+        if report.name.startswith(starts):
             cells = [(f"`{report.name}`", claim.says, claim.tested) for claim in report.claims]
             rows += [f"| {' | '.join(text.replace('|', '&#124;') for text in row)} |" for row in cells]
     return "\n".join(rows)

@@ -27,7 +27,7 @@ from setsup.files.expand_user import expanded
 __all__ = ["find_named", "find_preset", "import_file", "installed_modules", "own_modules", "presets", "split_file_name"]
 
 _GROUP = "setsup.experiments"
-_OWN = tuple(f"setsup.experiments.{paper}" for paper in ("abc", "dcodr", "orbits", "cmc", "pixels"))
+_OWN = tuple(f"setsup.experiments.{paper}" for paper in ("abc", "pose", "dcodr", "orbits", "cmc", "pixels"))
 
 
 def presets() -> dict[str, Preset]:

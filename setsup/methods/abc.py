@@ -7,6 +7,7 @@ References
 
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import torch
@@ -19,6 +20,7 @@ from setsup.loading.batch import Batch
 from setsup.methods.correspondence_loss import augmentation_loss, correspondence_loss, double_augmentation_loss
 from setsup.methods.embeddings import check_temperature
 from setsup.methods.fused import fuse
+from setsup.methods.networks.resnet_v2 import load_trunk
 from setsup.methods.similarity import Similarity, check_similarity
 
 __all__ = ["ABC"]
@@ -126,7 +128,48 @@ class ABC(LightningModule):
             When sets have one image, or the batch has no pairs of sets, or no copies, and the objective takes some.
 
         """
-        images, mask = batch["image"], _mask(batch)
+        self._need_form(batch)
+        return self.compare(self.embed(batch), batch)
+
+    def compare(self, embedded: Tensor, batch: Batch) -> Tensor:
+        """The objective on embeddings of a batch that are there already.
+
+        Parameters
+        ----------
+        embedded : (sets, size, d) or (sets, size, 2, d) float
+            Of the batch's images, as `embed` gives them.
+        batch : dict
+            As for `loss`.
+
+        Returns
+        -------
+        () float32, nats
+
+        Raises
+        ------
+        DataError
+            As `loss` does.
+
+        """
+        self._need_form(batch)
+        mask = _mask(batch)
+        options: dict[str, Any] = {"similarity": self.similarity, "temperature": self.temperature}
+        if self.objective == "augmentation":
+            return augmentation_loss(embedded[:, :, 0], embedded[:, :, 1], mask=mask, **options)
+        if mask is not None:
+            options |= {"u_mask": mask[0::2], "v_mask": mask[1::2]}
+        u, v = embedded[0::2], embedded[1::2]
+        if self.objective == "correspondence":
+            return correspondence_loss(u, v, **options)
+        copies = (u[:, :, 0], u[:, :, 1]), (v[:, :, 0], v[:, :, 1])
+        return double_augmentation_loss(*copies, neighbours=self.neighbours, **options)
+
+    def load_initial(self, weights: Mapping[str, Tensor]) -> None:
+        """Start from weights of Keras' ResNet50V2, where the encoder has one, or from all of this method's weights."""
+        load_trunk(self, weights)
+
+    def _need_form(self, batch: Batch) -> None:
+        images = batch["image"]
         copied = self.objective != "correspondence"
         paired = self.objective != "augmentation"
         if images.ndim != 5 + copied or (copied and images.shape[2] != 2) or (paired and len(images) % 2):
@@ -139,17 +182,6 @@ class ABC(LightningModule):
                 "an image is found among those of its set, and sets of one image leave no choice: draw sets of two "
                 "images or more, as --sampler.size 2"
             )
-        embedded = self.embed(batch)
-        options: dict[str, Any] = {"similarity": self.similarity, "temperature": self.temperature}
-        if self.objective == "augmentation":
-            return augmentation_loss(embedded[:, :, 0], embedded[:, :, 1], mask=mask, **options)
-        if mask is not None:
-            options |= {"u_mask": mask[0::2], "v_mask": mask[1::2]}
-        u, v = embedded[0::2], embedded[1::2]
-        if self.objective == "correspondence":
-            return correspondence_loss(u, v, **options)
-        copies = (u[:, :, 0], u[:, :, 1]), (v[:, :, 0], v[:, :, 1])
-        return double_augmentation_loss(*copies, neighbours=self.neighbours, **options)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a step, logged as ``loss``."""
@@ -159,7 +191,11 @@ class ABC(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam, with the learning rate halved every `halve_every` steps, if set."""
-        adam = fuse(torch.optim.Adam(self.parameters(), self.rate, eps=1e-7))
+        return self.configure_optimizers_for(self.parameters())
+
+    def configure_optimizers_for(self, parameters: Iterable[nn.Parameter]) -> Any:
+        """The optimiser and its schedule for the parameters of a method that has this one as a part."""
+        adam = fuse(torch.optim.Adam(parameters, self.rate, eps=1e-7))
         if self.halve_every is None:
             return adam
         halved = torch.optim.lr_scheduler.StepLR(adam, self.halve_every, gamma=0.5)

@@ -18,6 +18,7 @@ from setsup.experiments import (  # noqa: E402
     Data,
     Preset,
     RunConfig,
+    abc,
     evaluate,
     find_preset,
     open_run,
@@ -31,7 +32,7 @@ from setsup.experiments.training.preparing import build_batches  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
-TRAINING = [name for name, preset in presets().items() if preset.method is not None and name.startswith("abc/")]
+TRAINING = [preset.name for preset in abc.PRESETS if preset.method is not None]
 
 # one preset of each method and shape of data: the pair whose second set is free, copies, grey images; the command and
 # the documentation train the pair itself, abc/fig3a

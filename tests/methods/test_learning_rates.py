@@ -22,6 +22,12 @@ from setsup.experiments.dcodr.baseline_settings import (
 from setsup.experiments.dcodr.settings import DCoDRSettings
 from setsup.experiments.orbits.settings import OrbitJointSettings
 from setsup.experiments.pixels.settings import PixelContrastSettings
+from setsup.experiments.pose.baseline_settings import (
+    CCVAESettings,
+    ExclusiveInformationSettings,
+    SharedInformationSettings,
+)
+from setsup.experiments.pose.settings import PoseABCSettings
 
 SHAPES = ("shape",)
 SMALL: list[Any] = [
@@ -33,6 +39,10 @@ SMALL: list[Any] = [
     AmortisedLORDSettings(domain=SHAPES).shrunk(),
     DRNETSettings(domain=SHAPES).shrunk(),
     MLVAESettings(domain=SHAPES, hidden=4),
+    PoseABCSettings(encoder="small"),
+    CCVAESettings(),
+    SharedInformationSettings().shrunk(),
+    ExclusiveInformationSettings().shrunk(),
 ]
 CASES = [
     pytest.param(settings, name, id=f"{type(settings).__name__}-{name}")

@@ -7,10 +7,10 @@ from PIL import Image, ImageDraw
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError
-from setsup.experiments.report import Column
+from setsup.experiments.report import Chart, Column
 from setsup.experiments.report.boxes import boxes
 from setsup.experiments.report.cells import CITED
-from setsup.experiments.report.filled import FilledReport, Line
+from setsup.experiments.report.filled import Curve, FilledReport, Line
 from setsup.experiments.report.heat import find_cells, heat
 from setsup.experiments.report.report import reference_words
 from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
@@ -204,21 +204,13 @@ def _curve_charts(filled: FilledReport) -> list[Image.Image]:
     report = filled.report
     if report.resplits is not None:
         return []  # numbers of re-splits have no order
+    if report.charts:
+        return [chart for one in report.charts for chart in _compared_curves(filled, one)]
     labels = {column.key: column.name for column in filled.columns}
     ceilings = {column.name: column.ceiling for column in filled.columns if column.ceiling is not None}
     charts = []
     for line in filled.lines:
-        found, bands = {}, {}
-        for key, (x, mean, sd) in line.curves.items():
-            name = labels.get(key, key)
-            known = [place for place, height in enumerate(mean) if math.isfinite(height)]
-            if report.log_x:
-                known = [place for place in known if x[place] > 0]
-            if known:
-                found[name] = ([x[place] for place in known], [mean[place] for place in known])
-            if known and sd is not None:
-                low = [mean[place] - sd[place] for place in known]
-                bands[name] = (low, [mean[place] + sd[place] for place in known])
+        found, bands = _known_curves({labels.get(key, key): curve for key, curve in line.curves.items()}, report.log_x)
         if found:
             charts.append(
                 curves(
@@ -232,6 +224,47 @@ def _curve_charts(filled: FilledReport) -> list[Image.Image]:
                 )
             )
     return charts
+
+
+def _compared_curves(filled: FilledReport, chart: Chart) -> list[Image.Image]:
+    """Curves of one name of all rows: one chart for each way in which runs differ from the paper's setting."""
+    charts = []
+    for differs in dict.fromkeys(line.differs for line in filled.lines):
+        lines = [line for line in filled.lines if line.differs == differs and chart.curve in line.curves]
+        counted = _seeds(lines, filled)
+        names = [line.row.label if counted else f"{line.row.label}, n = {len(line.seeds)}" for line in lines]
+        of_lines = {name: line.curves[chart.curve] for name, line in zip(names, lines, strict=True)}
+        found, bands = _known_curves(of_lines, chart.log_x)
+        if found:
+            title = ", ".join(filter(None, [chart.label, counted, *differs]))
+            charts.append(
+                curves(
+                    found,
+                    log_x=chart.log_x,
+                    x_label=chart.x_label,
+                    y_label=chart.label,
+                    bands=bands,
+                    title=title,
+                )
+            )
+    return charts
+
+
+def _known_curves(
+    given: Mapping[str, Curve], log_x: bool
+) -> tuple[dict[str, tuple[list[float], list[float]]], dict[str, tuple[list[float], list[float]]]]:
+    """Curves where their heights are known, and their bands of one standard deviation."""
+    found, bands = {}, {}
+    for name, (x, mean, sd) in given.items():
+        known = [place for place, height in enumerate(mean) if math.isfinite(height)]
+        if log_x:
+            known = [place for place in known if x[place] > 0]
+        if known:
+            found[name] = ([x[place] for place in known], [mean[place] for place in known])
+        if known and sd is not None:
+            low = [mean[place] - sd[place] for place in known]
+            bands[name] = (low, [mean[place] + sd[place] for place in known])
+    return found, bands
 
 
 def _pictures(line: Line, many: bool) -> list[Image.Image]:

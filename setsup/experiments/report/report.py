@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 __all__ = [
+    "Chart",
     "Claim",
     "Column",
     "Criterion",
@@ -145,6 +146,29 @@ class HeatMap:
     label: str
 
 
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Curves of one name of all rows, in one chart.
+
+    Attributes
+    ----------
+    curve : str
+        Its name in the evaluation, without the part of the row.
+    label : str
+        Of the chart and its vertical axis.
+    x_label : str
+        Of the horizontal axis.
+    log_x : bool
+        Whether that is logarithmic; what is not above 0 is left out then.
+
+    """
+
+    curve: str
+    label: str
+    x_label: str = ""
+    log_x: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A statement of the paper, and the criterion for it.
@@ -203,6 +227,8 @@ class Report:
         Curves over re-splits: boxes in place of curves, and paired tests.
     heat : HeatMap, optional
         Map of a curve over runs that differ in their data.
+    charts : tuple of Chart
+        Curves that are compared between rows; by default each row has a chart of all its curves.
     x_label, y_label : str
         Of the axes of curves; the vertical one has the unit by default.
     log_x : bool
@@ -223,6 +249,7 @@ class Report:
     claims: tuple[Claim, ...] = ()
     resplits: Resplits | None = None
     heat: HeatMap | None = None
+    charts: tuple[Chart, ...] = ()
     x_label: str = ""
     y_label: str = ""
     log_x: bool = False

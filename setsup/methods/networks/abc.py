@@ -15,7 +15,8 @@ from torch import nn
 from setsup.methods.networks.convolutional import convolutional
 from setsup.methods.networks.images import OverImages
 from setsup.methods.networks.initialisation import bare, glorot_
-from setsup.methods.networks.resnet_v2 import resnet50v2
+from setsup.methods.networks.layers import FullPrecision
+from setsup.methods.networks.resnet_v2 import PixelRange, resnet50v2
 
 __all__ = ["mnist_encoder", "pose_encoder", "shapes3d_encoder"]
 
@@ -52,14 +53,14 @@ def mnist_encoder(generator: torch.Generator) -> OverImages:
     return convolutional((1, 28, 28), [(32, 1), (32, 1), (32, 2), (32, 1), (32, 1)], [128, 8], generator)
 
 
-def pose_encoder(generator: torch.Generator) -> OverImages:
+def pose_encoder(generator: torch.Generator, *, pixels: PixelRange = "unit", frozen_norm: bool = False) -> OverImages:
     """Encoder of ABC's experiments on pose: ResNet50-V2 up to conv4_block6, and a small head.
 
     ``layers.backbone`` gives (n, 1024, 4, 4), flattened the 16,384 numbers of the paper's baseline. ``layers.head`` is
     a 3 × 3 valid convolution to 256 channels with ReLU, an average over its 2 × 2 places, a dense layer of 128 with
     tanh and one of 64; 2,400,704 parameters. All weights are Glorot-uniform: the paper starts from a backbone trained
-    on ImageNet, whose weights have to be put in by ``layers.backbone.load_state_dict``. Images reach it in [0, 1], as
-    in the authors' evaluation.
+    on ImageNet, whose weights ``layers.backbone.load_keras`` takes. As in the authors' evaluation, images reach it in
+    [0, 1]; `pixels` and `frozen_norm` are those of :class:`ResNet50V2`.
 
     Returns `OverImages` (..., 3, 128, 128) uint8, or float in [0, 1] → (..., 64) float32.
     """
@@ -68,9 +69,7 @@ def pose_encoder(generator: torch.Generator) -> OverImages:
         nn.ReLU(),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        bare(nn.Linear, 256, 128),
-        nn.Tanh(),
-        bare(nn.Linear, 128, 64),
+        FullPrecision(nn.Sequential(bare(nn.Linear, 256, 128), nn.Tanh(), bare(nn.Linear, 128, 64))),
     )
-    layers = nn.Sequential(OrderedDict(backbone=resnet50v2(), head=head))
+    layers = nn.Sequential(OrderedDict(backbone=resnet50v2(pixels=pixels, frozen_norm=frozen_norm), head=head))
     return glorot_(OverImages(3, 128, 128, layers), generator)

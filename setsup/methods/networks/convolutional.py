@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from setsup.errors import SetsupError
 from setsup.methods.networks.images import OverImages
 from setsup.methods.networks.initialisation import bare, glorot_
+from setsup.methods.networks.layers import FullPrecision
 
 __all__ = ["convolutional"]
 
@@ -45,17 +46,4 @@ def convolutional(
     for out in dense:
         head += [bare(nn.Linear, width, out), nn.ReLU()]
         width = out
-    return glorot_(OverImages(*image, nn.Sequential(*layers, _Whole(nn.Sequential(*head[:-1])))), generator)
-
-
-class _Whole(nn.Module):
-    """Layers in float32 under autocast, too: embeddings of 8 bits would be coarser than the lengths that losses see."""
-
-    def __init__(self, layers: nn.Sequential) -> None:
-        super().__init__()
-        self.layers = layers
-
-    def forward(self, features: Tensor) -> Tensor:
-        with torch.autocast(features.device.type, enabled=False):
-            found: Tensor = self.layers(features.to(next(self.parameters()).dtype))
-        return found
+    return glorot_(OverImages(*image, nn.Sequential(*layers, FullPrecision(nn.Sequential(*head[:-1])))), generator)

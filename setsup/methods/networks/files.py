@@ -1,4 +1,4 @@
-"""Files of weights: torch's, old and new, and safetensors; none of them can run code."""
+"""Files of weights: torch's, old and new, safetensors, and HDF5 of Keras; none of them can run code."""
 
 import io
 import pickle
@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from setsup.errors import DamagedFile, DataError, SetsupError
+from setsup.methods.networks.keras_files import SIGNATURE, load_keras
 from setsup.optional import extra_command
 
 __all__ = ["load_state"]
@@ -27,7 +28,7 @@ def load_state(path: Path) -> Mapping[str, Any]:
 
 
 def _load(path: Path) -> Any:
-    """What a file holds: safetensors where it begins as such a file does, otherwise a torch file of weights only."""
+    """What a file holds: safetensors or HDF5 where it begins as such a file does, otherwise torch's weights only."""
     try:
         with path.open("rb") as file:
             head = file.read(9)
@@ -37,6 +38,8 @@ def _load(path: Path) -> Any:
         ) from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}; pass the path of a checkpoint file") from None
+    if head.startswith(SIGNATURE):
+        return load_keras(path)
     try:
         if head[8:] == b"{":
             from safetensors.torch import load_file

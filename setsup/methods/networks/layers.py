@@ -1,14 +1,29 @@
-"""Layers with normalisation and ReLU, and what convolutions make of a size of images."""
+"""Layers with normalisation and ReLU, layers in full precision, and what convolutions make of a size of images."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from setsup.errors import SetsupError
 
-__all__ = ["convolution", "dense", "flat_size", "halved_sides"]
+__all__ = ["FullPrecision", "convolution", "dense", "flat_size", "halved_sides"]
+
+
+class FullPrecision(nn.Module):
+    """Layers in float32 under autocast, too: embeddings of 8 bits would be coarser than the lengths that losses see."""
+
+    def __init__(self, layers: nn.Sequential) -> None:
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Apply the layers to features of any type."""
+        with torch.autocast(features.device.type, enabled=False):
+            found: Tensor = self.layers(features.to(next(self.parameters()).dtype))
+        return found
 
 
 def convolution(before: int, after: int, kernel: int | tuple[int, int], stride: int, padding: int) -> nn.Sequential:

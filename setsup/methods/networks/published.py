@@ -8,6 +8,7 @@ name                    weights                                             dige
 ``resnet50-imagenet``   torchvision's ``ResNet50_Weights.IMAGENET1K_V1``    first 8 digits of the sha256 [1]_
 ``vgg16-imagenet``      torchvision's ``VGG16_Weights.IMAGENET1K_V1``       first 8 digits of the sha256 [1]_
 ``resnet50-mocov2-800`` MoCo-v2, 800 epochs on ImageNet without its labels  first 8 digits of the md5 [2]_; CC BY-NC
+``resnet50v2-imagenet`` Keras' ``ResNet50V2``, without its top              md5 [3]_
 ======================= =================================================== =========================================
 
 References
@@ -15,6 +16,7 @@ References
 .. [1] torchvision, ``torchvision.models.resnet`` and ``vgg``; the names of the files have the digits.
 .. [2] "Improved Baselines with Momentum Contrastive Learning", arXiv 2003.04297, and the table of models in the README
    of github.com/facebookresearch/moco.
+.. [3] Keras, ``keras.applications.resnet``, which has the digests of its files.
 
 """
 
@@ -46,8 +48,14 @@ _PUBLISHED = {
         "md5",
         "a04e12f8",
     ),
+    "resnet50v2-imagenet": _Published(
+        "https://storage.googleapis.com/tensorflow/keras-applications/resnet/"
+        "resnet50v2_weights_tf_dim_ordering_tf_kernels_notop.h5",
+        "md5",
+        "fac2f116257151a9d068a22e544a4917",
+    ),
 }
-_SUFFIXES = (".pth", ".pt", ".tar", ".bin", ".ckpt", ".safetensors")
+_SUFFIXES = (".pth", ".pt", ".tar", ".bin", ".ckpt", ".safetensors", ".h5")
 _HUB_FILES = ("model.safetensors", "pytorch_model.bin")
 
 

@@ -11,12 +11,19 @@ References
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, get_args
 
 from torch import Tensor, nn
 
+from setsup.errors import DataError, SetsupError
 from setsup.methods.networks.initialisation import bare
+from setsup.methods.networks.keras_files import is_keras
 
-__all__ = ["Bottleneck", "resnet50v2"]
+__all__ = ["Bottleneck", "PixelRange", "ResNet50V2", "load_trunk", "resnet50v2"]
+
+PixelRange = Literal["unit", "symmetric"]
 
 _WIDTHS_AND_DEPTHS = ((64, 3), (128, 4), (256, 6))  # stages conv2, conv3, conv4
 _EPSILON = 1.001e-5
@@ -56,25 +63,136 @@ class Bottleneck(nn.Module):
         return result
 
 
-def resnet50v2() -> nn.Sequential:
+class ResNet50V2(nn.Sequential):
     """ResNet50-V2 up to conv4_block6, without initialisation; 8,548,480 parameters and 24,960 running statistics.
 
     Its parts are named as in Keras: ``conv1``, ``conv2_block1`` … ``conv4_block6``. The result is a sum of the last
-    block, before any norm and ReLU. Keras' own weights were trained on images in [−1, 1].
+    block, before any norm and ReLU.
 
-    Returns `nn.Sequential` (n, 3, height, width) float → (n, 1024, height / 32, width / 32).
+    Parameters
+    ----------
+    pixels : {"unit", "symmetric"}
+        Range that images in [0, 1] are brought to first: none, or [−1, 1], on which Keras' own weights were trained.
+    frozen_norm : bool
+        Whether batch norms use their running statistics, unchanged, in training too.
+
+    Raises
+    ------
+    SetsupError
+        When the range is none of these.
+
+    Examples
+    --------
+    >>> network = ResNet50V2()
+    >>> sum(weights.numel() for weights in network.parameters())
+    8548480
+
     """
-    parts: OrderedDict[str, nn.Module] = OrderedDict()
-    parts["conv1"] = bare(nn.Conv2d, 3, 64, 7, 2, 3)
-    # padded by zeros, not by −∞ as MaxPool2d's own padding: before the first ReLU, that is another result
-    parts["pool1"] = nn.Sequential(nn.ZeroPad2d(1), nn.MaxPool2d(3, 2))
-    channels = 64
-    for stage, (width, depth) in enumerate(_WIDTHS_AND_DEPTHS, start=2):
-        for block in range(1, depth + 1):
-            stride = 2 if block == depth else 1
-            parts[f"conv{stage}_block{block}"] = Bottleneck(channels, width, stride=stride, widens=block == 1)
-            channels = 4 * width
-    return nn.Sequential(parts)
+
+    def __init__(self, *, pixels: PixelRange = "unit", frozen_norm: bool = False) -> None:
+        if pixels not in get_args(PixelRange):
+            raise SetsupError(f"pixels are brought to one of {', '.join(get_args(PixelRange))}, not {pixels!r}")
+        parts: OrderedDict[str, nn.Module] = OrderedDict()
+        parts["conv1"] = bare(nn.Conv2d, 3, 64, 7, 2, 3)
+        # padded by zeros, not by −∞ as MaxPool2d's own padding: before the first ReLU, that is another result
+        parts["pool1"] = nn.Sequential(nn.ZeroPad2d(1), nn.MaxPool2d(3, 2))
+        channels = 64
+        for stage, (width, depth) in enumerate(_WIDTHS_AND_DEPTHS, start=2):
+            for block in range(1, depth + 1):
+                stride = 2 if block == depth else 1
+                parts[f"conv{stage}_block{block}"] = Bottleneck(channels, width, stride=stride, widens=block == 1)
+                channels = 4 * width
+        super().__init__(parts)
+        self.pixels, self.frozen_norm = pixels, frozen_norm
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Apply the network: (n, 3, height, width) float in [0, 1] → (n, 1024, height / 32, width / 32)."""
+        if self.frozen_norm:
+            for part in self.modules():
+                if isinstance(part, nn.BatchNorm2d):
+                    part.eval()
+        found = images if self.pixels == "unit" else 2 * images - 1
+        for part in self:
+            found = part(found)
+        return found
+
+    def load_keras(self, weights: Mapping[str, Tensor], source: Path | str = "the file") -> None:
+        """Take the weights of Keras' ResNet50V2; those of its later layers are left.
+
+        Parameters
+        ----------
+        weights : mapping of str to Tensor
+            By the names of Keras' layers and weights, ``conv2_block1_1_conv/kernel``, in Keras' order of axes, as
+            files of ``save_weights`` hold them.
+        source : Path or str
+            Where they are from, for errors.
+
+        Raises
+        ------
+        DataError
+            When one is missing, has another shape, or is not finite.
+
+        """
+        state = self.state_dict()
+        found: dict[str, Tensor] = {}
+        for name, published in _keras_names(self):
+            if published not in weights:
+                raise DataError(
+                    f"{source} lacks the weight {published!r} of Keras' ResNet50V2: pass its published file, such as "
+                    "resnet50v2_weights_tf_dim_ordering_tf_kernels_notop.h5"
+                )
+            weight = weights[published]
+            weight = weight.permute(3, 2, 0, 1) if weight.ndim == 4 else weight
+            if weight.shape != state[name].shape or not weight.isfinite().all():
+                raise DataError(
+                    f"{source} holds {published!r} as {tuple(weights[published].shape)}, or with values that are not "
+                    f"finite, where ResNet50V2 has {tuple(state[name].shape)} (channels first): pass its published file"
+                )
+            found[name] = weight
+        self.load_state_dict(state | found)
+
+
+def resnet50v2(*, pixels: PixelRange = "unit", frozen_norm: bool = False) -> ResNet50V2:
+    """Build :class:`ResNet50V2`, whose weights :func:`glorot_` or a file has to fill."""
+    return ResNet50V2(pixels=pixels, frozen_norm=frozen_norm)
+
+
+def load_trunk(method: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Start a method from the weights of Keras' ResNet50V2, where it has one; else from weights of all its parts.
+
+    SetsupError for weights of Keras and a method without a ResNet50-V2; RuntimeError for others that do not fit.
+    """
+    if not is_keras(weights):
+        try:
+            method.load_state_dict(weights)
+        except RuntimeError as error:  # whose sentence has many lines, of which the second says what is wrong
+            raise RuntimeError(str(error).splitlines()[1:2][0].strip()[:200]) from None
+        return
+    trunks = [part for part in method.modules() if isinstance(part, ResNet50V2)]
+    if not trunks:
+        raise SetsupError(
+            f"{type(method).__name__} has no ResNet50-V2 that could start from weights of Keras: train it with "
+            "--method.encoder resnet50v2, or without an initial run"
+        )
+    for trunk in trunks:
+        trunk.load_keras(weights)
+
+
+_NORM = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
+_CONVOLUTION = {"weight": "kernel", "bias": "bias"}
+_INNER = {"preact.0": "preact_bn", "shortcut": "0_conv", "layers.0": "1_conv", "layers.1": "1_bn"}
+_INNER |= {"layers.3": "2_conv", "layers.4": "2_bn", "layers.6": "3_conv"}
+
+
+def _keras_names(network: ResNet50V2) -> Iterator[tuple[str, str]]:
+    """Each weight and running statistic, with its name in Keras."""
+    for name in network.state_dict():
+        place, _, leaf = name.rpartition(".")
+        block, _, inner = place.partition(".")
+        if leaf == "num_batches_tracked":
+            continue
+        layer = f"{block}_{_INNER[inner]}" if inner else f"{block}_conv"
+        yield name, f"{layer}/{(_NORM if layer.endswith('bn') else _CONVOLUTION)[leaf]}"
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:

@@ -61,11 +61,23 @@ def test_pose_encoder_is_a_backbone_and_a_head():
         assert features.shape == (2, 1024, 4, 4)
         assert features[0].numel() == 16_384  # the paper's baseline
         found = network(images)
-        conv, _, _, _, first, _, last = network.layers.head
+        conv, _, _, _, dense = network.layers.head
+        first, _, last = dense.layers
         by_hand = nn.functional.conv2d(features, conv.weight, conv.bias).clamp(min=0).mean((2, 3))
         by_hand = torch.tanh(by_hand @ first.weight.T + first.bias) @ last.weight.T + last.bias
     assert found.shape == (2, 1, 64)
     torch.testing.assert_close(found[:, 0], by_hand)
+
+
+def test_embeddings_are_not_rounded_to_8_bits_under_autocast():
+    """Cosines of neighbouring bfloat16 numbers differ by a tenth of the temperature of regression."""
+    network = convolutional((3, 8, 8), [(4, 2)], [16, 6], _seeded()).eval()
+    head = pose_encoder(_seeded()).layers.head.eval()
+    features = torch.rand(2, 1024, 4, 4, generator=_seeded(1))
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        for found in (network(torch.rand(4, 3, 8, 8, generator=_seeded(1))), head(features)):
+            assert found.dtype == torch.float32
+            assert not torch.equal(found, found.bfloat16().float())
 
 
 def test_every_weight_of_the_pose_encoder_is_set_by_the_seed():

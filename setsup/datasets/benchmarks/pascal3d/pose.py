@@ -118,7 +118,8 @@ def project(
 def geodesic(one: npt.ArrayLike, other: npt.ArrayLike) -> Any:
     """Angle between rotations, arccos((tr(R₁ᵀR₂) − 1) / 2), in degrees.
 
-    Evaluated as the arc of a chord, which is exact for small angles too, where the arccos is not.
+    Evaluated as the arctangent of its sine and cosine, which is exact to rounding also near 0 and 180 degrees, where
+    the arccosine is not.
 
     Parameters
     ----------
@@ -135,7 +136,8 @@ def geodesic(one: npt.ArrayLike, other: npt.ArrayLike) -> Any:
     15.0
 
     """
-    difference = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
-    # the Frobenius norm of a difference of rotations is 2·√2·sin(angle / 2)
-    chord = np.sqrt((difference**2).sum(axis=(-2, -1))) / np.sqrt(8.0)
-    return np.rad2deg(2 * np.arcsin(np.minimum(chord, 1.0)))
+    between = np.swapaxes(np.asarray(one, dtype=np.float64), -1, -2) @ np.asarray(other, dtype=np.float64)
+    skew = [between[..., i, j] - between[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0))]
+    # twice the sine and twice the cosine of the angle
+    sine = np.sqrt(skew[0] ** 2 + skew[1] ** 2 + skew[2] ** 2)
+    return np.rad2deg(np.arctan2(sine, np.trace(between, axis1=-2, axis2=-1) - 1))

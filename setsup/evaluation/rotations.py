@@ -1,0 +1,236 @@
+"""Rotations of objects: their angles, the angle between two of them, and errors of poses. All angles are in degrees.
+
+Convention
+----------
+A rotation is a (3, 3) matrix that takes directions of the object to those of a camera with x right, y up and z towards
+the viewer; the object has z up and its front at −y. Azimuth, elevation and theta are those of Pascal3D+, and the matrix
+is the one of ABC's evaluation: R = Rz(−theta)·Rx(elevation − 90°)·Rz(−azimuth), or scipy's
+``Rotation.from_euler("zxz", [-azimuth, elevation - 90, -theta], degrees=True)``. KeypointNet's renderings have y up:
+:func:`to_pascal3d` changes their axes.
+
+References
+----------
+.. [1] "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak supervision",
+   arXiv 2103.03240, tables 1 and 2, and its published evaluation of poses.
+.. [2] Y. Xiang, R. Mottaghi, S. Savarese, "Beyond PASCAL: a benchmark for 3D object detection in the wild", WACV 2014.
+
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Reals
+from setsup.checks import check_array
+from setsup.datasets.benchmarks.pascal3d.pose import geodesic, rotation
+from setsup.datasets.benchmarks.shapenet_renderings.poses import to_pascal3d
+from setsup.errors import DataError
+
+__all__ = ["PoseErrors", "euler_from_rotation", "geodesic_error", "pose_errors", "rotation_from_euler", "to_pascal3d"]
+
+_ORTHONORMAL = 1e-3
+"""Largest entry of RᵀR − 1 of what counts as a rotation: matrices of float16 pass, scaled or mirrored ones do not."""
+
+_LEVEL = 1e-6
+"""Cosine of the elevation below which azimuth and theta turn about one axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoseErrors:
+    """What :func:`pose_errors` finds.
+
+    Attributes
+    ----------
+    count : int
+        Errors that are known.
+    median : float
+        Degrees.
+    accuracy15, accuracy30 : float
+        Share of errors below 15 and below 30 degrees.
+
+    """
+
+    count: int
+    median: float
+    accuracy15: float
+    accuracy30: float
+
+
+def rotation_from_euler(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta: npt.ArrayLike = 0.0) -> Reals:
+    """Rotations of poses as annotated in Pascal3D+.
+
+    Parameters
+    ----------
+    azimuth, elevation, theta : float arrays, degrees
+        Broadcast against each other. Theta is negated, as in ABC's evaluation.
+
+    Returns
+    -------
+    (..., 3, 3) float64
+        NaN where an angle is.
+
+    Raises
+    ------
+    DataError
+        When the angles are no numbers, or their shapes do not fit.
+
+    Examples
+    --------
+    >>> from_the_side = rotation_from_euler([0, 90], 0)[1]
+    >>> np.allclose(from_the_side @ [0, -1, 0], [-1, 0, 0])  # where the front points left
+    True
+
+    """
+    angles = [
+        _numbers(given, what) for given, what in ((azimuth, "azimuth"), (elevation, "elevation"), (theta, "theta"))
+    ]
+    _broadcast(*(angle.shape for angle in angles))
+    return rotation(*angles)
+
+
+def euler_from_rotation(rotations: npt.ArrayLike) -> tuple[Reals, Reals, Reals]:
+    """Angles of rotations: the inverse of :func:`rotation_from_euler`.
+
+    Where the camera looks straight down or up, at an elevation of ±90, azimuth and theta are one turn, which is given
+    as azimuth; theta is 0 there.
+
+    Parameters
+    ----------
+    rotations : (..., 3, 3) float
+        See the convention.
+
+    Returns
+    -------
+    azimuth : (...) float64, degrees
+        From 0 on, below 360.
+    elevation : (...) float64, degrees
+        From −90 to 90.
+    theta : (...) float64, degrees
+        From −180 to 180.
+
+    Raises
+    ------
+    DataError
+        When these are no rotations. Matrices with NaN give NaN.
+
+    Examples
+    --------
+    >>> azimuth, elevation, theta = euler_from_rotation(rotation_from_euler(350, 20, -5))
+    >>> azimuth.round(6).item(), elevation.round(6).item(), theta.round(6).item()
+    (350.0, 20.0, -5.0)
+
+    """
+    matrices = _rotations(rotations, "rotations")
+    x, y, z = np.moveaxis(matrices[..., 2, :], -1, 0)
+    across = np.hypot(x, y)
+    elevation = np.rad2deg(np.arctan2(z, across))
+    azimuth = np.rad2deg(
+        np.where(across < _LEVEL, np.arctan2(matrices[..., 0, 1], matrices[..., 0, 0]), np.arctan2(x, -y))
+    )
+    # what is left when azimuth and elevation are undone is a turn about z, also where the azimuth is chosen
+    left = matrices @ np.swapaxes(rotation(azimuth, elevation), -1, -2)
+    theta = np.rad2deg(np.arctan2(left[..., 0, 1] - left[..., 1, 0], left[..., 0, 0] + left[..., 1, 1]))
+    azimuth = azimuth % 360.0
+    # an angle just below 0 becomes 360 in rounding
+    return np.where(azimuth >= 360.0, 0.0, azimuth), elevation, theta
+
+
+def geodesic_error(one: npt.ArrayLike, other: npt.ArrayLike) -> Reals:
+    """Angle of the rotation that takes one rotation into another: arccos((tr(R₁R₂ᵀ) − 1) / 2).
+
+    It is exact to rounding at every angle, where the arccosine loses half of the digits near 0 and 180 degrees.
+
+    Parameters
+    ----------
+    one, other : (..., 3, 3) float
+        Rotations of one convention, broadcast against each other.
+
+    Returns
+    -------
+    (...) float64, degrees
+        From 0 to 180; NaN where a matrix has NaN.
+
+    Raises
+    ------
+    DataError
+        When these are no rotations, or their shapes do not fit.
+
+    Examples
+    --------
+    >>> truth = rotation_from_euler([0, 40], 20)
+    >>> geodesic_error(rotation_from_euler(180, 20), truth).round(3).tolist()
+    [180.0, 140.0]
+
+    """
+    first, second = _rotations(one, "rotations"), _rotations(other, "the other rotations")
+    _broadcast(first.shape, second.shape)
+    return np.asarray(geodesic(first, second), np.float64)
+
+
+def pose_errors(errors: npt.ArrayLike) -> PoseErrors:
+    """Median and shares below 15 and 30 degrees, as ABC's tables have them.
+
+    Parameters
+    ----------
+    errors : (...) float, degrees
+        Such as :func:`geodesic_error` gives; NaN where unknown, which is left out.
+
+    Returns
+    -------
+    PoseErrors
+
+    Raises
+    ------
+    DataError
+        When no error is known, or one is not from 0 to 180.
+
+    Examples
+    --------
+    >>> pose_errors([2.0, 14.0, 30.0, 170.0])
+    PoseErrors(count=4, median=22.0, accuracy15=0.5, accuracy30=0.5)
+
+    """
+    found = _numbers(errors, "errors")
+    found = found[~np.isnan(found)]
+    if not len(found):
+        raise DataError("no error of a pose is known, so there is no median: give errors that are not NaN")
+    if found.min() < 0 or found.max() > 180:
+        raise DataError(
+            f"errors of poses are from 0 to 180 degrees, not from {found.min():g} to {found.max():g}: give those of "
+            "geodesic_error"
+        )
+    return PoseErrors(len(found), float(np.median(found)), float((found < 15).mean()), float((found < 30).mean()))
+
+
+def _numbers(given: npt.ArrayLike, what: str) -> Reals:
+    found: Reals = check_array(given, what, DataError, np.float64)
+    if np.isinf(found).any():
+        raise DataError(f"{what} must be finite numbers of degrees, or NaN where unknown, not infinite")
+    return found
+
+
+def _rotations(given: npt.ArrayLike, what: str) -> Reals:
+    """As float64; DataError where a matrix without NaN is no rotation."""
+    matrices = check_array(given, what, DataError)
+    if matrices.shape[-2:] != (3, 3) or matrices.dtype.kind not in "fiu":
+        raise DataError(f"{what} must be numbers (…, 3, 3), not {matrices.dtype} {matrices.shape}")
+    found = matrices.astype(np.float64)
+    known = found[~np.isnan(found).any(axis=(-2, -1))].reshape(-1, 3, 3)
+    # those too large are left out of products, which could overflow
+    small = np.where((np.abs(known) <= 2).all(axis=(-2, -1), keepdims=True), known, 0.0)
+    squares = np.swapaxes(small, -1, -2) @ small
+    near = (np.abs(squares - np.eye(3)) <= _ORTHONORMAL).all(axis=(-2, -1)) & (np.linalg.det(small) > 0)
+    if not near.all():
+        raise DataError(
+            f"{what} hold {known[np.argmin(near)].round(3).tolist()}, which is no rotation: its columns must be "
+            "orthogonal, of length 1 and not mirrored; of a camera's (4, 4) matrix give [:3, :3] without its scale"
+        )
+    return found
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> None:
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise DataError(f"shapes {' and '.join(map(str, shapes))} cannot be broadcast against each other") from None

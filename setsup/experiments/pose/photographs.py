@@ -1,0 +1,315 @@
+"""Photographs with boxes of objects, and renderings, cut to the object: what poses are looked up for, and among."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.boxes import crop
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import BaseDataset
+from setsup.datasets.benchmarks.shapenet_renderings.poses import crop_to_alpha
+from setsup.datasets.dataset import Modality
+from setsup.datasets.formats.image_formats import ending_pattern
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import decode, header, parallel
+from setsup.errors import DataError, near
+from setsup.experiments.data import image_modality
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files import open_members
+from setsup.files.expand_user import expanded
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+
+__all__ = ["BoxedPhotographs", "CutRenderings", "PhotoBox", "open_photographs", "read_boxes"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_COLUMNS = ("file", "left", "top", "right", "bottom")
+_NOT_HIDDEN = "(?:[^/.][^/]*/)*[^/.][^/]*"
+
+
+@dataclass(frozen=True, slots=True)
+class PhotoBox:
+    """A box in a photograph.
+
+    Attributes
+    ----------
+    file : str
+        Name of the photograph.
+    edges : (left, top, right, bottom)
+        Distances in pixels from the upper left corner of the photograph as it is seen: (0, 0, width, height) is all.
+    where : str
+        Where it was read, for messages.
+
+    """
+
+    file: str
+    edges: tuple[float, float, float, float]
+    where: str
+
+
+def read_boxes(path: Path | str) -> list[PhotoBox]:
+    r"""Read a table of boxes, with columns ``file``, ``left``, ``top``, ``right`` and ``bottom``; others are ignored.
+
+    Parameters
+    ----------
+    path : Path or str
+        CSV, as :meth:`setsup.FactorTable.from_csv` reads it. A photograph may have several boxes.
+
+    Returns
+    -------
+    list of PhotoBox
+        In the order of the lines.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read, lacks a column, or a box is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "boxes.csv"
+    >>> _ = file.write_text("file,left,top,right,bottom\na.jpg,10,20,110,80\n")
+    >>> read_boxes(file)[0].edges
+    (10.0, 20.0, 110.0, 80.0)
+
+    """
+    path = expanded(path)
+    table = FactorTable.from_csv(path, kinds={"file": Kind.NOMINAL})
+    missing = [name for name in _COLUMNS if name not in table]
+    if missing:
+        raise DataError(
+            f"{path} has no column {' and no column '.join(map(repr, missing))}: boxes have the columns "
+            f"{', '.join(_COLUMNS)}, in pixels from the upper left corner (it has {', '.join(table.names)})"
+        )
+    files = table.values("file").tolist()
+    sides = np.stack([_numbers(table, name, path) for name in _COLUMNS[1:]], axis=1)
+    found = []
+    for row, (file, edges) in enumerate(zip(files, sides.tolist(), strict=True)):
+        where = f"{path}, line {row + 2}"
+        left, top, right, bottom = edges
+        if not file or not np.isfinite(edges).all() or not (left < right and top < bottom):
+            raise DataError(f"{where}: {file!r} has the box {edges}, where left < right and top < bottom are expected")
+        found.append(PhotoBox(str(file), (left, top, right, bottom), where))
+    return found
+
+
+def open_photographs(
+    places: Sequence[Path | str], boxes: Sequence[PhotoBox] | None = None, size: tuple[int, int] = (128, 128)
+) -> "BoxedPhotographs":
+    """Open photographs as a dataset of one row for each box, or for each photograph without boxes.
+
+    Parameters
+    ----------
+    places : sequence of Path or str
+        A folder, zip or tar of images, which are taken in the order of their names; or image files.
+    boxes : sequence of PhotoBox, optional
+        Names of files are paths below the folder, or names alone where these are unique. Photographs without a box are
+        left out. By default all photographs are taken whole.
+    size : (height, width)
+        To which boxes are brought; their proportions are not kept.
+
+    Returns
+    -------
+    BoxedPhotographs
+
+    Raises
+    ------
+    DataError
+        When there are no images, one cannot be read, or a box names none of them or lies outside of its photograph.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> Image.new("RGB", (200, 100)).save(folder / "a.png")
+    >>> boxes = [PhotoBox("a.png", (10.0, 20.0, 110.0, 180.0), "by hand")]
+    >>> photographs = open_photographs([folder], boxes, size=(64, 64))
+    >>> photographs.edges.tolist(), photographs.fetch(0)["image"].shape
+    ([[10.0, 20.0, 110.0, 100.0]], (64, 64, 3))
+
+    """
+    names, sources = _list([expanded(place) for place in places])
+    chosen: list[tuple[int, PhotoBox | None]]
+    if boxes is None:
+        chosen = [(at, None) for at in range(len(names))]
+    elif not boxes:
+        raise DataError("there is no box, and so no photograph to find a pose in")
+    else:
+        chosen = _placed(names, boxes)
+    items = parallel(lambda pair: _checked(sources[pair[0]], pair[1]), chosen)
+    return BoxedPhotographs([names[at] for at, _ in chosen], [sources[at] for at, _ in chosen], items, size, len(names))
+
+
+class BoxedPhotographs(BaseDataset):
+    """Boxes in photographs, cut out and brought to a size (bilinear, antialiased); made by :func:`open_photographs`.
+
+    The factor ``file`` is the name of a photograph, the modality ``image`` (height, width, 3) uint8 sRGB.
+
+    Attributes
+    ----------
+    files : list of str
+        Name of the photograph of each row.
+    edges : (n, 4) float64
+        Left, top, right and bottom of each box, in pixels from the upper left corner, clipped to the photograph.
+    boxless : int
+        Photographs that were left out, since no box names them.
+
+    """
+
+    name = "photographs"
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        sources: Sequence[tuple[Source, str]],
+        edges: Sequence[tuple[float, ...]],
+        size: tuple[int, int],
+        there: int,
+    ) -> None:
+        self.files, self._sources, self._size = list(files), list(sources), size
+        self.edges = np.array(edges, dtype=np.float64).reshape(-1, 4)
+        levels = tuple(dict.fromkeys(files))
+        codes = {name: code for code, name in enumerate(levels)}
+        factor = Factor("file", Kind.NOMINAL, levels, role="key")
+        self.factors = FactorTable([factor], {"file": np.array([codes[name] for name in files], dtype=np.int64)})
+        self.modalities = {"image": Modality((*size, 3), "uint8", color="srgb")}
+        self.boxless = there - len(levels)
+
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        def put(slot: int) -> None:
+            row = int(rows[slot])
+            out[slot] = crop(decode(*self._sources[row], 3), self.edges[row], self._size)
+
+        parallel(put, range(len(rows)))
+        return out
+
+
+class CutRenderings(BaseDataset):
+    """Images of a dataset cut to what is not transparent and brought to a size, as ABC's evaluation does.
+
+    Images without transparency are brought to the size as they are. The modality is ``image``, without alpha.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of renderings.
+    rows : (n,) int64
+        Which of them.
+    size : (height, width)
+        Of the images.
+
+    """
+
+    def __init__(self, dataset: "Dataset", rows: Rows, size: tuple[int, int]) -> None:
+        self.name = dataset.name
+        self.factors = dataset.factors.select(rows)
+        self._dataset, self._rows, self._modality, self._size = dataset, rows, image_modality(dataset), size
+        channels = min(3, int(dataset.modalities[self._modality].shape[-1] or 3))
+        self.modalities = {"image": Modality((*size, channels), "uint8", color="srgb" if channels == 3 else "grey")}
+
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        own = self._rows[rows]
+        given = self._dataset.fetch(own, [self._modality])[self._modality]
+
+        def put(slot: int) -> None:
+            out[slot] = _cut(given[slot], self._size, f"{self.name}, row {own[slot]}")
+
+        parallel(put, range(len(rows)))
+        return out
+
+
+def _cut(image: Array, size: tuple[int, int], label: str) -> Array:
+    if image.shape[2] == 4 and (image[..., 3] < 255).any():
+        try:
+            return crop_to_alpha(image, size)[..., :3]
+        except DataError as error:
+            raise DataError(f"{label}: {error}") from error
+    height, width, channels = image.shape
+    if (height, width) == size:
+        return image[..., :3]
+    cut = crop(np.repeat(image, 3, axis=2) if channels == 1 else image[..., :3], (0, 0, width, height), size)
+    return cut[..., :1] if channels == 1 else cut
+
+
+def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
+    """Names of photographs, and what reads them."""
+    if not places:
+        raise DataError("there is no photograph: name a folder of them, or image files")
+    if len(places) == 1 and not (places[0].is_file() and _is_image(places[0])):
+        (place,) = places
+        members = open_members(place)
+        rows, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
+        if not len(rows):
+            raise DataError(f"{place} has no images, so that there is no photograph to find a pose in")
+        taken = MemberImages(members, rows).take(np.arange(len(rows)))
+        labels = [members.label(int(row)) for row in rows]
+        names = [members.names[int(row)].as_py() for row in rows]
+        return names, [(source, label) for (source, _), label in zip(taken, labels, strict=True)]
+    for path in places:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder: name one folder of photographs, or image files")
+        if not path.is_file():
+            raise DataError(f"there is no photograph {path}")
+    return [str(path) for path in places], [(path, str(path)) for path in places]
+
+
+def _is_image(path: Path) -> bool:
+    from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
+
+    return path.suffix.lower() in KNOWN_ENDINGS
+
+
+def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, PhotoBox | None]]:
+    """The photograph of each box."""
+    whole = {name: at for at, name in enumerate(names)}
+    short: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        short.setdefault(Path(name).name, []).append(at)
+    found: list[tuple[int, PhotoBox | None]] = []
+    lost: list[PhotoBox] = []
+    for box in boxes:
+        place = whole.get(box.file.replace("\\", "/").removeprefix("./"))
+        alike = short.get(box.file, []) if place is None else [place]
+        if len(alike) > 1:
+            raise DataError(f"{box.where}: {len(alike)} photographs are called {box.file!r}; write the path of one")
+        if alike:
+            found.append((alike[0], box))
+        else:
+            lost.append(box)
+    if lost:
+        first, more = lost[0], f", and so do {len(lost) - 1:,} other lines" if len(lost) > 1 else ""
+        raise DataError(
+            f"{first.where} names {first.file!r}, which is no photograph here{near(first.file, names)}{more}"
+        )
+    return found
+
+
+def _checked(item: tuple[Source, str], box: PhotoBox | None) -> tuple[float, ...]:
+    """Edges of a box, clipped to its photograph; of all of it without one."""
+    found = header(*item)
+    if box is None:
+        return 0.0, 0.0, float(found.width), float(found.height)
+    left, top, right, bottom = box.edges
+    clipped = max(left, 0.0), max(top, 0.0), min(right, float(found.width)), min(bottom, float(found.height))
+    if not (clipped[0] < clipped[2] and clipped[1] < clipped[3]):
+        edges = ", ".join(f"{edge:g}" for edge in box.edges)
+        raise DataError(
+            f"{box.where}: the box {edges} lies outside of {box.file}, which has {found.width} × {found.height} pixels"
+        )
+    return clipped
+
+
+def _numbers(table: FactorTable, name: str, path: Path) -> npt.NDArray[np.float64]:
+    try:
+        return np.array([np.nan if one is None else one for one in table.values(name).tolist()], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{path}: the column {name!r} holds what is no number of pixels") from None

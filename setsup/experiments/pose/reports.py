@@ -1,0 +1,205 @@
+"""ABC's tables 1 and 2 and its figures S4 and S5, beside what is measured; and the same for the small runs."""
+
+from collections.abc import Iterator
+
+from setsup.experiments.abc.presets import PAPER
+from setsup.experiments.pose.ablations import CHANGES
+from setsup.experiments.pose.presets import CATEGORIES, TABLE_1, TABLE_2
+from setsup.experiments.report import Chart, Claim, Column, Criterion, Means, Report, Row
+from setsup.experiments.report.criteria import has
+from setsup.experiments.report.report import Reference
+
+__all__ = ["REPORTS"]
+
+_MEDIAN, _SHARE = "median error", "Acc@30"
+_ABC, _RANDOM = "ABC", "random network"
+_SIZE = "; ABC's encoder for 64 × 64 pixels without pretraining, 1,500 steps of one pair of sets: not the paper's size"
+
+_Numbers = dict[str, tuple[float, float]]
+
+_PUBLISHED_1: dict[str, _Numbers] = {
+    "cars": {
+        "-features": (16.1, 0.66),
+        "-cc-vae": (54.8, 0.26),
+        "-ml-vae": (75.6, 0.27),
+        "-tcc": (22.1, 0.57),
+        "-augmentation": (85.4, 0.33),
+        "-no-real": (14.7, 0.66),
+        "": (12.8, 0.72),
+    },
+    "chairs": {
+        "-features": (43.9, 0.41),
+        "-cc-vae": (79.5, 0.19),
+        "-ml-vae": (87.2, 0.16),
+        "-tcc": (63.9, 0.38),
+        "-augmentation": (80.0, 0.20),
+        "-no-real": (22.6, 0.59),
+        "": (15.6, 0.75),
+    },
+}
+"""Table 1: median error in degrees, and share of errors below 30 degrees."""
+
+_PUBLISHED_2: dict[str, _Numbers] = {
+    "cars": {"-regression": (12.3, 0.85), "-no-real": (11.0, 0.79), "": (9.3, 0.87)},
+    "chairs": {"-regression": (30.8, 0.49), "-no-real": (28.1, 0.52), "": (26.0, 0.55)},
+}
+"""Table 2."""
+
+_LOOKUP = (
+    Column(_MEDIAN, "median error", unit="degrees"),
+    Column(f"{_MEDIAN}: s.e.m.", "s.e.m. over codebooks", unit="degrees"),
+    Column("Acc@15"),
+    Column(_SHARE),
+    Column(f"{_SHARE}: s.e.m.", "s.e.m. over codebooks"),
+    Column("front-back", "front and back exchanged"),
+)
+_REGRESSION = (
+    Column(_MEDIAN, "median error", unit="degrees"),
+    Column("Acc@15"),
+    Column(_SHARE),
+    Column("front-back", "front and back exchanged"),
+)
+_CHARTS = (
+    Chart("median error over azimuth", "median error (°)", "azimuth (°)"),
+    Chart("front-back over azimuth", "front and back exchanged", "azimuth (°)"),
+)
+
+
+def _more_precise(better: str, worse: tuple[str, ...]) -> Criterion:
+    """Whether one row has a lower median error, and a larger share below 30 degrees, than each of the others run."""
+
+    def test(means: Means) -> tuple[bool | None, str]:
+        keys = (_MEDIAN, _SHARE)
+        others = [row for row in worse if has(means, row, keys)]
+        if not has(means, better, keys) or not others:
+            return None, f"needs runs of {better} and of one of: {', '.join(worse)}"
+        ours = {key: means[better][key].mean for key in keys}
+        words, holds = [f"{better} {ours[_MEDIAN]:.1f}°, {ours[_SHARE]:.2f}"], []
+        for row in others:
+            median, share = (means[row][key].mean for key in keys)
+            holds.append(ours[_MEDIAN] < median and ours[_SHARE] > share)
+            misses = [f"{ours[_MEDIAN] - median:.1f}° above"] if ours[_MEDIAN] >= median else []
+            misses += [f"{share - ours[_SHARE]:.2f} below"] if ours[_SHARE] <= share else []
+            missed = f" ({better} is {' and '.join(misses)})" if misses else ""
+            words.append(f"{row} {median:.1f}°, {share:.2f}{missed}")
+        return all(holds), "; ".join(words)
+
+    return test
+
+
+def _claim(says: str, better: str, worse: tuple[str, ...]) -> Claim:
+    return Claim(
+        says=says,
+        tested="the median error is lower, and Acc@30 larger",
+        rows=(better, *worse),
+        criterion=_more_precise(better, worse),
+    )
+
+
+def _claims_1() -> tuple[Claim, ...]:
+    labels = _labels(TABLE_1)
+    baselines = ("-features", "-cc-vae", "-ml-vae", "-tcc", "-augmentation")
+    return (
+        _claim("ABC is more precise than all that it is compared with (table 1).", _ABC, _pick(labels, baselines)),
+        _claim("Real images without annotations make ABC more precise (table 1).", _ABC, (labels["-no-real"],)),
+        _claim(
+            "Both parts of ABC are needed: alone, sets with the TCC loss, or augmentation, do less (table 1).",
+            labels["-no-real"],
+            _pick(labels, ("-tcc", "-augmentation")),
+        ),
+        Claim(
+            says="A network has learned something of poses.",
+            tested="the median error of ABC is lower, and Acc@30 larger, than of its initial weights",
+            rows=(_ABC, _RANDOM),
+            criterion=_more_precise(_ABC, (_RANDOM,)),
+        ),
+    )
+
+
+def _claims_2() -> tuple[Claim, ...]:
+    labels = _labels(TABLE_2)
+    return (
+        Claim(
+            says="With ABC the median error of regression is lower, and with real images lower still (table 2).",
+            tested="the median error falls from row to row",
+            rows=tuple(labels.values()),
+            criterion=_falls(tuple(labels.values())),
+        ),
+    )
+
+
+def _falls(rows: tuple[str, ...]) -> Criterion:
+    def test(means: Means) -> tuple[bool | None, str]:
+        if not all(has(means, row, (_MEDIAN,)) for row in rows):
+            return None, "needs runs of all rows"
+        medians = [means[row][_MEDIAN].mean for row in rows]
+        words = ", ".join(f"{row} {median:.1f}°" for row, median in zip(rows, medians, strict=True))
+        return medians == sorted(medians, reverse=True) and len(set(medians)) == len(rows), words
+
+    return test
+
+
+def _labels(table: dict[str, str]) -> dict[str, str]:
+    """Labels of rows by the ends of presets' names."""
+    return {end: words[0].upper() + words[1:] for end, words in table.items()}
+
+
+def _pick(labels: dict[str, str], ends: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(labels[end] for end in ends)
+
+
+def _references(labels: dict[str, str], published: _Numbers) -> dict[tuple[str, str], Reference]:
+    found: dict[tuple[str, str], Reference] = {}
+    for end, (median, share) in published.items():
+        found[labels[end], _MEDIAN], found[labels[end], _SHARE] = median, share
+    return found
+
+
+def _table(number: int, plural: str, small: bool) -> Report:
+    table, published = (TABLE_1, _PUBLISHED_1) if number == 1 else (TABLE_2, _PUBLISHED_2)
+    front, end = f"abc/table{number}-{plural}", "-small" if small else ""
+    labels = _labels(table)
+    rows = [Row(f"{front}{each}{end}", label) for each, label in labels.items()]
+    if number == 1:
+        rows.append(Row(f"{front}{end}", _RANDOM, "untrained: "))
+    what = "without annotations of poses" if number == 1 else "with annotations of renderings"
+    return Report(
+        name=f"{front}{end}",
+        shows=f"poses of {plural} in photographs, {what}{', small' if small else ''}",
+        source=f"table {number} of {PAPER}{_SIZE if small else ''}",
+        evaluations=("lookup" if number == 1 else "regression",),
+        rows=tuple(rows),
+        columns=_LOOKUP if number == 1 else _REGRESSION,
+        digits=2,
+        references={
+            f"the paper{', its size and photographs' if small else ''}": _references(labels, published[plural])
+        },
+        claims=_claims_1() if number == 1 else _claims_2(),
+        charts=_CHARTS,
+    )
+
+
+def _ablation(figure: str, small: bool) -> Report:
+    end, lookup = "-small" if small else "", figure == "figS4"
+    how = "look-up" if lookup else "regression"
+    return Report(
+        name=f"abc/{figure}{end}",
+        shows=f"poses of cars by {how}, one thing changed{', small' if small else ''}",
+        source=f"figure {figure.removeprefix('fig')} of {PAPER}, which has no numbers{_SIZE if small else ''}",
+        evaluations=("lookup" if lookup else "regression",),
+        rows=tuple(Row(f"abc/{figure}-{change.end}{end}", change.words) for change in CHANGES),
+        columns=_LOOKUP if lookup else _REGRESSION,
+        digits=2,
+    )
+
+
+def _reports() -> Iterator[Report]:
+    for small in (False, True):
+        for number in (1, 2):
+            yield from (_table(number, plural, small) for plural in CATEGORIES)
+    yield from (_ablation(figure, False) for figure in ("figS4", "figS5"))
+    yield _ablation("figS4", True)
+
+
+REPORTS = list(_reports())
+"""All of them."""

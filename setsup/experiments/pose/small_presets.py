@@ -1,0 +1,91 @@
+"""Experiments of ABC's tables 1 and 2, and of figures S4 and S5, that fit two cores, a preset each.
+
+A small one has the encoder of ABC's experiments on Shapes3D, for boxes of 64 × 64 pixels and without weights of
+ImageNet, one pair of sets per step, and 1,500 steps; the steps of titration and learning rate are shortened with them.
+Only the features of ResNet50-V2 want published weights.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from setsup.experiments.configs import Augmentation
+from setsup.experiments.pose.ablations import ablations
+from setsup.experiments.pose.baseline_settings import CCVAESettings
+from setsup.experiments.pose.data import PoseAugmentation, PoseCrop, PoseSets
+from setsup.experiments.pose.presets import CATEGORIES, data_of, table_1, table_2
+from setsup.experiments.pose.presets import PRESETS as WHOLE
+from setsup.experiments.pose.settings import PoseABCSettings, PoseFeaturesSettings, SphericalRegressionSettings
+from setsup.experiments.preset import Preset
+from setsup.experiments.sets import Sets
+
+__all__ = ["PRESETS", "STEPS"]
+
+STEPS = 1_500
+_BOX = 64
+_SEEDS = 3
+
+
+def _small(preset: Preset) -> Preset:
+    """The same for two cores."""
+    assert preset.data is not None
+    category = next(level for plural, level in CATEGORIES.items() if f"-{plural}" in preset.name)
+    where = preset.data.where or ""
+    return replace(
+        preset,
+        name=f"{preset.name}-small",
+        shows=f"{preset.shows}, small",
+        data=data_of(category, "train", _BOX, training=True, where=where.removeprefix(f"category == {category!r}")),
+        datasets={split: data_of(category, split, _BOX, training=False) for split in preset.datasets},
+        sampler=_fewer(preset.sampler, preset.steps),
+        method=_narrow(preset.method, preset.steps),
+        augmentation=_reduced(preset.augmentation),
+        eval_transform=PoseCrop(size=_BOX),
+        initial_run=preset.initial_run if isinstance(preset.method, PoseFeaturesSettings) else None,
+        steps=min(preset.steps, STEPS),
+        seeds=_SEEDS if preset.name in ("abc/table1-cars", "abc/table1-cars-no-real") else 1,
+        checkpoint_every=100,
+    )
+
+
+def _fewer(sampler: Any, steps: int) -> Any:
+    """One pair of sets, with the titration of a shorter training; as many images for generative baselines."""
+    if isinstance(sampler, PoseSets):
+        every = None if sampler.every is None else _shorter(sampler.every, steps)
+        return replace(sampler, pairs=1, every=every)
+    assert isinstance(sampler, Sets)
+    return replace(sampler, sets=64 // sampler.size)
+
+
+def _narrow(method: Any, steps: int) -> Any:
+    if isinstance(method, PoseABCSettings | SphericalRegressionSettings):
+        halve = None if method.halve_every is None else _shorter(method.halve_every, steps)
+        return replace(method, encoder="small", halve_every=halve)
+    if isinstance(method, PoseFeaturesSettings):
+        return replace(method, image=(_BOX, _BOX))
+    if isinstance(method, CCVAESettings):
+        return replace(method, rate=1e-3)
+    return method
+
+
+def _reduced(augmentation: Any) -> Augmentation:
+    assert isinstance(augmentation, PoseAugmentation | PoseCrop)
+    return replace(augmentation, size=_BOX)
+
+
+def _shorter(every: int, steps: int) -> int:
+    """Steps between two changes in a training of so many steps, in a small one."""
+    return round(every * STEPS / steps)
+
+
+def _presets() -> Iterator[Preset]:
+    for table in (table_1, table_2):
+        for plural in CATEGORIES:
+            yield from map(_small, table(plural))
+    whole = next(preset for preset in WHOLE if preset.name == "abc/table1-cars")
+    for preset in ablations(_small(whole), "figS4", _shorter(4_000, whole.steps)):
+        yield replace(preset, name=f"{preset.name}-small", shows=f"{preset.shows}, small", seeds=1)
+
+
+PRESETS = list(_presets())
+"""All small experiments."""
