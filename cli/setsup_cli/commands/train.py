@@ -16,9 +16,8 @@ from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import Setting, setting_fields, short_fields, typed_settings
 from setsup_cli.training.asked import NO_SETTINGS, Asked, find, read_asked, read_file
 from setsup_cli.training.describing import list_presets, speaks
-from setsup_cli.training.running import plan_points, train_points
+from setsup_cli.training.running import check_points, plan_points, train_points
 from setsup_cli.training.sweep import read_points
-from setsup_cli.training.trainings import check_draws
 
 if TYPE_CHECKING:
     from setsup.experiments import Preset, RunConfig
@@ -189,8 +188,7 @@ def run(options: Any) -> int:
     if options.print_config:
         return _print_config(asked, options)
     points = read_points(asked, options)
-    for point in points:
-        check_draws(point.asked.training(asked.seeds[0]))  # before torch is imported, which takes much longer
+    check_points(points, asked.seeds[0])
     try:
         if options.dry_run:
             return plan_points(asked, points, options.json)

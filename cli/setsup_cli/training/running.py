@@ -1,6 +1,7 @@
 """Trains what a command asks for: seeds, and points of a sweep, in sequence or side by side."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
@@ -17,13 +18,13 @@ from setsup_cli.training.describing import (
     speaks,
 )
 from setsup_cli.training.sweep import Point, show_points, summarise
-from setsup_cli.training.trainings import check, check_parallel, default_parallel, train_beside, train_one
+from setsup_cli.training.trainings import check, check_draws, check_parallel, default_parallel, train_beside, train_one
 
 if TYPE_CHECKING:
     from setsup.experiments import Run
     from setsup.experiments.runs.run import Progress
 
-__all__ = ["plan_points", "train_points"]
+__all__ = ["check_points", "plan_points", "train_points"]
 
 
 def train_points(asked: Asked, points: Sequence[Point], options: Any) -> int:
@@ -81,16 +82,30 @@ def plan_points(asked: Asked, points: Sequence[Point], as_json: bool) -> int:
     return 0
 
 
+def check_points(points: Sequence[Point], seed: int) -> None:
+    """Check what needs no torch, which takes much longer to import: data, and factors that are named."""
+    for point in points:
+        with _naming(point):
+            check_draws(point.asked.training(seed))
+
+
 def _check_all(points: Sequence[Point], seeds: Sequence[int]) -> None:
     """Check the data and the method of each point, and the folder of each run."""
     for point in points:
         for seed in seeds:
-            try:
+            with _naming(point):
                 check(point.asked.training(seed), data=seed == seeds[0])
-            except SetsupError as error:
-                if not point.values:
-                    raise
-                raise type(error)(f"{_name(point)}: {error}") from error
+
+
+@contextmanager
+def _naming(point: Point) -> Iterator[None]:
+    """Name the point of a sweep in an error."""
+    try:
+        yield
+    except SetsupError as error:
+        if not point.values:
+            raise
+        raise type(error)(f"{_name(point)}: {error}") from error
 
 
 def _train_in_sequence(

@@ -149,7 +149,7 @@ def _measure(trained: TrainedRun, dataset: Any, rows: Any, transform: str, dista
     method: Any = trained.method
     before = trained.transform(dataset)
     change = partial(_change, transform, trained.seed)
-    steps = [change] if before is None else [before, change]
+    steps: list[Any] = [change] if before is None else [before, change]
     to = "torch" if trained.device == "cpu" else trained.device
     loader = Loader(dataset, GivenRows(dataset, rows, _BATCH), transform=Compose(steps), to=to)
     plain, quotients = [], []

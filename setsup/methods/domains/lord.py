@@ -98,7 +98,7 @@ class LORD(LightningModule):
         self.codes = RowCodes(rows, content, rate=latent_rate, betas=_BETAS, initial=_uniform(content))
         # which rows and domains the codes are of, for the second stage
         self.register_buffer("table", _described(domains))
-        self.register_load_state_dict_pre_hook(_keep_table)
+        self.register_load_state_dict_pre_hook(_keep_table)  # type: ignore[no-untyped-call]
         self.noise, self.penalty = noise, penalty
         self.rate, self.latent_rate, self.last_rate = rate, latent_rate, last_rate
 

@@ -176,8 +176,10 @@ def images_of(block: Block, seed: int, size: int) -> Pixels:
     drawn = renderer("embree")
     drawn.load(model.scene)
     for place, image in enumerate(images):
-        angles = (poses.azimuth[place], poses.elevation[place], poses.theta[place], poses.distance[place])
-        camera = camera_of(model, *map(float, angles), 2 * size, 2 * margin_of(size))
+        azimuth, elevation, theta, distance = (
+            float(some[place]) for some in (poses.azimuth, poses.elevation, poses.theta, poses.distance)
+        )
+        camera = camera_of(model, azimuth, elevation, theta, distance, 2 * size, 2 * margin_of(size))
         frame = drawn.render(camera)
         if block.source == "rendering":
             image[:] = rendering(model, frame, camera)
