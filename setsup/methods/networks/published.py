@@ -33,7 +33,7 @@ __all__ = ["is_published", "is_repository", "weights_file"]
 
 
 class _Published(NamedTuple):
-    """A file of weights, and how the digest of its bytes begins; no more of it is published."""
+    """A file of weights, and how the digest of its bytes begins, of which no more may be published."""
 
     url: str
     algorithm: str

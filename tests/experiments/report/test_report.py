@@ -408,7 +408,7 @@ class TestFindingReports:
         assert (report.evaluations, report.columns, report.claims) == (("score", "more"), (), ())
 
     def test_neither(self) -> None:
-        with pytest.raises(SetsupError, match="no report 'abc/fig4z'; did you mean 'abc/fig4"):
+        with pytest.raises(SetsupError, match="no report 'abc/fig4z'; did you mean 'abc/fig"):
             find_report("abc/fig4z")
 
     def test_in_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
