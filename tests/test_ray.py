@@ -424,7 +424,7 @@ def test_pictures_are_the_same_bytes_though_their_driver_is_killed(
     assert 0 < done < 224
     assert list(folder.glob(".setsup-*"))  # what told that the folder is the same
     again = subprocess.run([*COMMAND, *remote], capture_output=True, text=True, check=True)
-    assert again.stderr == ""
+    assert all(line.startswith("setsup: rendering") for line in again.stderr.splitlines())  # progress, if it is slow
     assert json.loads(again.stdout)["drawn_now"] <= 224 - done
     assert contents(folder) == contents(tmp_path / "local")
     assert not list(tmp_path.glob("*.lock"))

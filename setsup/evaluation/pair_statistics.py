@@ -184,7 +184,7 @@ def view_information(
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(fold(key, 1)) >> 1)
         network = PairStatistics(_size(views[0]), _size(views[1]), width).to(device)
-    optimizer = torch.optim.Adam(network.parameters(), rate, fused=True)
+    optimizer = torch.optim.Adam(network.parameters(), rate)
     at = {max(1, round(steps * part / measured)) for part in range(1, measured + 1)}
     kept: dict[int, tuple[float, float]] = {}
     trained: list[float] = []

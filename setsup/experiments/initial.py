@@ -49,6 +49,8 @@ def start_from(method: LightningModule, initial: InitialWeights) -> None:
         except SetsupError:
             raise
         except (KeyError, RuntimeError) as error:
+            if f"loading state_dict for {type(method).__name__}:" in str(error):  # all weights, and not some of them
+                raise _unfit(method, initial, misfit(method.state_dict(), initial.weights)) from None
             # torch says which weights do not fit below a first line without them
             reason = " ".join(str(error).split("\n", 2)[:2]).replace("\t", "").strip()
             raise _unfit(method, initial, f"{type(error).__name__}: {reason}") from None

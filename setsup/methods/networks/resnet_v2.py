@@ -163,10 +163,7 @@ def load_trunk(method: nn.Module, weights: Mapping[str, Tensor]) -> None:
     SetsupError for weights of Keras and a method without a ResNet50-V2; RuntimeError for others that do not fit.
     """
     if not is_keras(weights):
-        try:
-            method.load_state_dict(weights)
-        except RuntimeError as error:  # whose sentence has many lines, of which the second says what is wrong
-            raise RuntimeError(str(error).splitlines()[1:2][0].strip()[:200]) from None
+        method.load_state_dict(weights)
         return
     trunks = [part for part in method.modules() if isinstance(part, ResNet50V2)]
     if not trunks:

@@ -100,7 +100,7 @@ def test_weights_that_do_not_fit_are_named(tmp_path):
             network.load_keras({name: torch.from_numpy(one) for name, one in _small(wrong).items()})
     with pytest.raises(SetsupError, match=r"Linear has no ResNet50-V2"):
         load_trunk(torch.nn.Linear(2, 2), {"conv1_conv/kernel": torch.ones(1)})
-    with pytest.raises(RuntimeError, match=r"^Missing key\(s\) in state_dict"):
+    with pytest.raises(RuntimeError, match=r"Missing key\(s\) in state_dict"):
         load_trunk(torch.nn.Linear(2, 2), {"weight": torch.ones(2, 2)})
 
 

@@ -92,7 +92,7 @@ def test_a_step_trains_both_then_the_encoder():
     with Steps(method) as steps:
         steps.run(batch)
     both = [*expected.encoder.parameters(), *expected.decoder.parameters()]
-    adams = [torch.optim.Adam(some, 1e-3) for some in (both, expected.encoder.parameters())]
+    adams = [torch.optim.Adam(some, 1e-3, fused=True) for some in (both, expected.encoder.parameters())]
     torch.manual_seed(0)
     pair = pair_images(batch)
     for adam, loss in zip(adams, (expected._forward_loss, expected._reverse_loss), strict=True):
