@@ -185,7 +185,7 @@ class TestAll:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["abc/fig4"], "there is no report 'abc/fig4'; did you mean 'abc/fig4"),
+        (["abc/fig4"], "there is no report 'abc/fig4'; did you mean 'abc/fig"),
         (["abc/fig4a", "nowhere"], "there is no folder nowhere"),
         (["abc/fig4a", "--out", "a.pdf"], "--out a.pdf must be an image with the suffix .png"),
         (["nowhere.py"], "there is no file"),
