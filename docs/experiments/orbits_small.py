@@ -7,11 +7,8 @@ with days to spare, `setsup train orbits/mnist-oj` and the others without ``-sma
 """
 
 import argparse
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+
+from small_runs import Stage, add_options, measure_all, runs_folder
 
 from setsup.experiments.orbits.presets import COMPARED
 
@@ -37,27 +34,9 @@ RUNS = [
 ]
 """Presets and seeds, in order of importance."""
 
-
-def train(name: str, seed: int, root: str | None) -> str:
-    """Train and evaluate one run with one thread."""
-    folder = Path("runs", "orbits", name)
-    where = ["--root", root] if root else []
-    command = [str(Path(sys.executable).with_name("setsup"))]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    for words in (
-        ["train", f"orbits/{name}", "--seed", str(seed), "--out", str(folder), *where],
-        ["eval", str(folder / f"seed-{seed}"), *where],
-    ):
-        done = subprocess.run([*command, *words], env=environment, capture_output=True, text=True)
-        if done.returncode:
-            return f"{name} seed {seed}: {done.stderr.strip()[-300:]}"
-    return f"{name} seed {seed}: done"
-
-
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--root", help="folder of the four files of MNIST, where setsup fetch did not put them")
-    root = options.parse_args().root
-    with ThreadPoolExecutor(2) as pool:
-        for line in pool.map(lambda one: train(*one, root), RUNS):
-            print(line, flush=True)
+    add_options(options)
+    asked = options.parse_args()
+    above = runs_folder(asked) / "orbits"
+    measure_all([[Stage(f"orbits/{name}", seed, above / name, asked.root)] for name, seed in RUNS], asked)

@@ -6,17 +6,12 @@
 
 They are on the substitute, which is rendered beforehand. Interrupted runs resume where they stopped. `setsup report
 abc/table1-cars-small`, `abc/table2-cars-small`, `abc/figS4-small` and those of chairs show the tables at any time.
-Without the
-weights of ResNet50-V2 in the cache its features are left out.
+Runs of the features of ResNet50-V2 fail where its weights are neither in the cache nor to be fetched.
 """
 
 import argparse
-import os
-import subprocess
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
+
+from small_runs import Stage, add_options, measure_all, runs_folder
 
 from setsup.experiments.pose import PRESETS
 
@@ -36,48 +31,15 @@ ABLATIONS = [
     if preset.name.startswith("abc/figS4") and preset.name.endswith("-small")
 ]
 
-_SETSUP = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main())"]
-
-
-def commands(name: str, seed: int, accelerator: str, precision: str, smoke: bool) -> list[list[str]]:
-    """Subcommands of one run."""
-    folder = Path("runs", "pose-smoke" if smoke else "pose", f"{name}-small")
-    words = ["train", f"abc/{name}-small", "--substitute", "--seed", str(seed), "--out", str(folder)]
-    words += ["--accelerator", accelerator, "--precision", precision]
-    words += ["--smoke"] if smoke else []
-    device = {"gpu": ["--device", "cuda"], "cpu": ["--device", "cpu"]}.get(accelerator, [])
-    return [words, ["eval", str(folder / f"seed-{seed}"), *device]]
-
-
-def train(name: str, seed: int, accelerator: str, precision: str, smoke: bool) -> str:
-    """Train and evaluate one run with one thread."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    started = time.perf_counter()
-    for words in commands(name, seed, accelerator, precision, smoke):
-        done = subprocess.run([*_SETSUP, *words], env=environment, capture_output=True, text=True)
-        if done.returncode:
-            return f"{name} seed {seed}: {' '.join(words)}: {done.stderr.strip()[-300:]}"
-    return f"{name} seed {seed}: done in {time.perf_counter() - started:.0f} s"
-
-
-def main() -> None:
-    """Read options, and train all runs."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--parallel", type=int, default=2, help="runs at a time")
-    options.add_argument("--accelerator", choices=("auto", "cpu", "gpu"), default="auto")
-    options.add_argument("--precision", choices=("float32", "bf16"), default="bf16")
-    options.add_argument("--ablations", action="store_true", help="also those of figure S4")
-    options.add_argument("--smoke", action="store_true", help="four steps of each, to test that they run")
-    options.add_argument("--only", nargs="*", default=[""], help="beginnings of names of runs, such as table1-cars")
-    options.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
-    asked = options.parse_args()
-    listed = [*RUNS, *ABLATIONS] if asked.ablations else RUNS
-    chosen = [one for one in listed if one[1] in asked.seeds and one[0].startswith(tuple(asked.only))]
-    with ThreadPoolExecutor(asked.parallel) as pool:
-        runs = [pool.submit(train, *one, asked.accelerator, asked.precision, asked.smoke) for one in chosen]
-        for done in as_completed(runs):
-            print(done.result(), flush=True)
-
 
 if __name__ == "__main__":
-    main()
+    options = argparse.ArgumentParser(description=__doc__)
+    add_options(options, precision="bf16")
+    options.add_argument("--ablations", action="store_true", help="also those of figure S4")
+    asked = options.parse_args()
+    above = runs_folder(asked) / "pose"
+    listed = [*RUNS, *ABLATIONS] if asked.ablations else RUNS
+    stages = [
+        Stage(f"abc/{name}-small", seed, above / f"{name}-small", more=("--substitute",)) for name, seed in listed
+    ]
+    measure_all([[stage] for stage in stages], asked)
