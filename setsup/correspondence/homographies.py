@@ -10,7 +10,13 @@ from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_pixels
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["planar_pairs"]
+__all__ = ["HOMOGRAPHIES", "planar_pairs"]
+
+HOMOGRAPHIES = (
+    "homographies: with views 1.png, 2.png, … of a scene, texts H_1_2, …, each of the 3 × 3 numbers that take pixels "
+    "(x, y) of 1.png to those of the other (docs/correspondences.md, Photographs with homographies)"
+)
+"""What photographs need so that their pixels are paired."""
 
 _SINGULAR = 1e14  # condition of a matrix whose inverse in float64 says nothing
 

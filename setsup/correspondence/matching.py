@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.correspondence import planar
+from setsup.correspondence.homographies import HOMOGRAPHIES
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
 from setsup.correspondence.spatial import drawn_pixels, spatial
 from setsup.datasets.images import several_sizes
-from setsup.datasets.own.image_folder import HOMOGRAPHIES
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 

@@ -17,14 +17,13 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.correspondence import planar
-from setsup.correspondence.homographies import planar_pairs
+from setsup.correspondence.homographies import HOMOGRAPHIES, planar_pairs
 from setsup.correspondence.pixel_pairs import PixelPairs
 from setsup.datasets.adapters.fetching import Images, sample_headers
 from setsup.datasets.adapters.image_sources import ImageFiles
 from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.images import check_size
-from setsup.datasets.own.image_folder import HOMOGRAPHIES
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind

@@ -20,13 +20,7 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.names import shown
 from setsup.files.expand_user import expanded
 
-__all__ = ["HOMOGRAPHIES", "open_images"]
-
-HOMOGRAPHIES = (
-    "homographies: with views 1.png, 2.png, … of a scene, texts H_1_2, …, each of the 3 × 3 numbers that take pixels "
-    "(x, y) of 1.png to those of the other (docs/correspondences.md, Photographs with homographies)"
-)
-"""What photographs need so that their pixels are paired."""
+__all__ = ["open_images"]
 
 _NOT_HIDDEN = "(?:[^/.][^/]*/)*[^/.][^/]*"
 _log = logging.getLogger("setsup")
@@ -183,5 +177,6 @@ def _one_folder(path: Path, example: str) -> DataError:
     return DataError(
         f"all images of {shown(str(path))} lie in one folder, which gives no factor; give a pattern of their names, "
         f"such as {folder + suggested!r} (pattern= or --pattern), sort them into folders, list them in a CSV file "
-        f"with a column of paths and a column for every factor, or, for pairs of pixels, add {HOMOGRAPHIES}"
+        "with a column of paths and a column for every factor, or, for pairs of pixels, add homographies "
+        "(docs/correspondences.md)"
     )

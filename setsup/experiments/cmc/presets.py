@@ -367,7 +367,7 @@ _OWN = Preset(
     shows="views of your own: --data.name, --views image,depth, and --pairs core for the first with each other",
     data=Data("rooms-train"),
     sampler=Images(size=64),
-    # patches with 2,048 numbers, as published, diverged on images of 32 × 32
+    # patches projected to the default of 2,048 numbers diverged on images of 32 × 32
     method=CMCSettings(views=_OWN_VIEWS.views, encoder="small", negatives=1024, optimiser=ADAM, projection=256),
     augmentation=_OWN_VIEWS,
     eval_transform=replace(_OWN_VIEWS, crop="center"),

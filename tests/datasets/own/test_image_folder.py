@@ -263,7 +263,7 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
     refused(
         r"all images of .*flat lie in one folder, .*such as '\{name\}_\{number:d\}' \(pattern= or --pattern\)", flat
     )
-    refused(r"or, for pairs of pixels, add homographies: with views 1\.png, .* texts H_1_2, .*docs/corresp", flat)
+    refused(r"or, for pairs of pixels, add homographies \(docs/correspondences\.md\)", flat)
     below = write(tmp_path / "below", ["only/ann_1.png"])
     refused(r"such as '\.\.\./\{name\}_\{number:d\}'", below)
     assert columns(open_images(below, ".../{name}_{number:d}")) == {"name": ["ann"], "number": [1]}
