@@ -92,7 +92,8 @@ def run(options: Options) -> int:
     need("pose needs", "torch", "lightning")
     from setsup.experiments import load_trained
     from setsup.experiments.pose.estimate import estimate_poses, image_size
-    from setsup.experiments.pose.photographs import open_photographs, read_boxes
+    from setsup.experiments.pose.photo_boxes import read_boxes
+    from setsup.experiments.pose.photographs import open_photographs
 
     check_root(options.root)
     check_device(options.device)

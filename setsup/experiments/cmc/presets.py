@@ -264,8 +264,14 @@ def number_of_views(count: int) -> tuple[tuple[str, ...], str]:
 
 def contrast_patches(*views: str, **more: Any) -> CMCSettings:
     """Settings of the contrast of patches of rooms, with the first view in the core."""
-    settings: dict[str, Any] = {"pairs": "core", "objective": "patch", "encoder": "nyu", "features": 256}
-    return CMCSettings(views=views, optimiser=ADAM, **settings | more)
+    settings: dict[str, Any] = {
+        "pairs": "core",
+        "objective": "patch",
+        "encoder": "nyu",
+        "features": 256,
+        "optimiser": ADAM,
+    }
+    return CMCSettings(views=views, **settings | more)
 
 
 _contrast = partial(contrast_patches, schedule=_NYU_DECAY)

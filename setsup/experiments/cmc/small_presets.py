@@ -49,6 +49,7 @@ def _decay(steps: int) -> StepDecay:
 # -- rooms -------------------------------------------------------------------------------------------------------------
 
 _ROOM_STEPS, _DECODER_STEPS = 800, 300
+_ROOM_ADAM = replace(ADAM, rate=3e-4)  # with the paper's 1e-3 some of these runs diverged, and did not recover
 
 
 def _rooms(
@@ -86,7 +87,7 @@ def _rooms(
     )
 
 
-_contrast = partial(contrast_patches, width=0.5, projection=256, schedule=_decay(_ROOM_STEPS))
+_contrast = partial(contrast_patches, width=0.5, projection=256, optimiser=_ROOM_ADAM, schedule=_decay(_ROOM_STEPS))
 
 
 def _prediction(target: str) -> CrossViewPredictionSettings:
@@ -96,7 +97,7 @@ def _prediction(target: str) -> CrossViewPredictionSettings:
         width=0.5,
         error="cross_entropy" if target == "labels" else "l2",
         classes=15,
-        optimiser=ADAM,
+        optimiser=_ROOM_ADAM,
         schedule=_decay(_ROOM_STEPS),
     )
 

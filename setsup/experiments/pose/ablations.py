@@ -3,11 +3,11 @@
 The figures name what is changed. Which values it has, and on which category, is [unclear].
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from setsup.experiments.pose.data import PoseAugmentation, PoseSets
+from setsup.experiments.pose.data import PoseAugmentation
 from setsup.experiments.pose.presets import PRESETS as TABLES
 from setsup.experiments.preset import Preset
 
@@ -27,29 +27,56 @@ AMPLITUDES, MOVES, SIZES = (0.0, 0.5, 1.0, 2.0), (0.0, 0.05, 0.1, 0.2), (8, 16, 
 """Factors of all amounts of the augmentation but the move; moves; sizes of sets."""
 
 _MOST_HUE = 0.5
+"""Half a turn either way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that is changed: the end of a preset's name, its words, and its family."""
+    """One thing that is changed: the end of a preset's name, its words, its family, and new values of one part."""
 
     end: str
     words: str
     family: str
+    part: Literal["sampler", "augmentation", "method"]
+    values: Mapping[str, Any]
+    titrated: bool = False
+
+
+def _amplified(factor: float) -> dict[str, float]:
+    """All amounts of the augmentation but the move, times a factor."""
+    usual = PoseAugmentation()
+    return {
+        "brightness": factor * usual.brightness,
+        "hue": min(_MOST_HUE, factor * usual.hue),
+        "noise": factor * usual.noise,
+        "sobel": factor * usual.sobel,
+    }
 
 
 CHANGES = (
-    Change("real-0", "no real images", "real"),
-    *(Change(f"real-{share:g}", f"{share:.0%} real, titrated", "real") for share in REAL),
-    *(Change(f"constant-{share:g}", f"{share:.0%} real from the beginning", "real") for share in REAL),
+    Change("real-0", "no real images", "real", "sampler", {"real": 0.0}, titrated=True),
+    *(Change(f"real-{p:g}", f"{p:.0%} real, titrated", "real", "sampler", {"real": p}, titrated=True) for p in REAL),
     *(
-        Change(f"{name}-{temperature:g}", f"{name}, temperature {temperature:g}", "similarity")
+        Change(f"constant-{p:g}", f"{p:.0%} real from the beginning", "real", "sampler", {"real": p, "every": None})
+        for p in REAL
+    ),
+    *(
+        Change(
+            f"{name}-{temperature:g}",
+            f"{name}, temperature {temperature:g}",
+            "similarity",
+            "method",
+            {"similarity": name, "temperature": temperature},
+        )
         for name, temperatures in SIMILARITIES.items()
         for temperature in temperatures
     ),
-    *(Change(f"augmentation-{factor:g}", f"augmentation × {factor:g}", "augmentation") for factor in AMPLITUDES),
-    *(Change(f"move-{move:g}", f"moves of up to {move:g}", "move") for move in MOVES),
-    *(Change(f"size-{size}", f"sets of {size}", "size") for size in SIZES),
+    *(
+        Change(f"augmentation-{x:g}", f"augmentation × {x:g}", "augmentation", "augmentation", _amplified(x))
+        for x in AMPLITUDES
+    ),
+    *(Change(f"move-{move:g}", f"moves of up to {move:g}", "move", "augmentation", {"move": move}) for move in MOVES),
+    *(Change(f"size-{size}", f"sets of {size}", "size", "sampler", {"size": size}) for size in SIZES),
 )
 """All of both figures."""
 
@@ -57,41 +84,15 @@ CHANGES = (
 def ablations(preset: Preset, figure: str, every: int) -> Iterator[Preset]:
     """A preset with one thing changed, for all changes of a figure; titration has steps of so many."""
     for change in CHANGES:
+        values = {**change.values, "every": every} if change.titrated else change.values
+        part: Any = getattr(preset, change.part)
+        changed: dict[str, Any] = {change.part: replace(part, **values)}
         yield replace(
             preset,
             name=f"abc/{figure}-{change.end}",
             shows=f"figure {figure.removeprefix('fig')}, cars: {change.words}",
-            **_changed(preset, change.end, every),
+            **changed,
         )
-
-
-def _changed(preset: Preset, end: str, every: int) -> dict[str, Any]:
-    sampler, augmentation, method = preset.sampler, preset.augmentation, preset.method
-    assert isinstance(sampler, PoseSets)
-    assert isinstance(augmentation, PoseAugmentation)
-    name, _, amount = end.partition("-")
-    value = float(amount)
-    if name in ("real", "constant"):
-        return {"sampler": replace(sampler, real=value, every=every if name == "real" else None)}
-    if name == "augmentation":
-        return {"augmentation": scaled(augmentation, value)}
-    if name == "move":
-        return {"augmentation": replace(augmentation, move=value)}
-    if name == "size":
-        return {"sampler": replace(sampler, size=int(value))}
-    changed: Any = method
-    return {"method": replace(changed, similarity=name, temperature=value)}
-
-
-def scaled(augmentation: PoseAugmentation, factor: float) -> PoseAugmentation:
-    """The same with all amounts but the move times a factor; hue turns at most half a turn either way."""
-    return replace(
-        augmentation,
-        brightness=factor * augmentation.brightness,
-        hue=min(_MOST_HUE, factor * augmentation.hue),
-        noise=factor * augmentation.noise,
-        sobel=factor * augmentation.sobel,
-    )
 
 
 def _presets() -> Iterator[Preset]:

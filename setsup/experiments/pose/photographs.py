@@ -1,7 +1,6 @@
 """Photographs with boxes of objects, and renderings, cut to the object: what poses are looked up for, and among."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,12 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.benchmarks.shapenet_renderings.poses import crop_to_alpha
 from setsup.datasets.dataset import Modality
-from setsup.datasets.formats.image_formats import ending_pattern
+from setsup.datasets.formats.image_formats import KNOWN_ENDINGS, ending_pattern
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import decode, header, parallel
 from setsup.errors import DataError, near
 from setsup.experiments.data import image_modality
+from setsup.experiments.pose.photo_boxes import PhotoBox
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import open_members
 from setsup.files.expand_user import expanded
@@ -25,80 +25,12 @@ from setsup.files.expand_user import expanded
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
 
-__all__ = ["BoxedPhotographs", "CutRenderings", "PhotoBox", "open_photographs", "read_boxes"]
+__all__ = ["BoxedPhotographs", "CutRenderings", "open_photographs"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-_COLUMNS = ("file", "left", "top", "right", "bottom")
 _NOT_HIDDEN = "(?:[^/.][^/]*/)*[^/.][^/]*"
-
-
-@dataclass(frozen=True, slots=True)
-class PhotoBox:
-    """A box in a photograph.
-
-    Attributes
-    ----------
-    file : str
-        Name of the photograph.
-    edges : (left, top, right, bottom)
-        Distances in pixels from the upper left corner of the photograph as it is seen: (0, 0, width, height) is all.
-    where : str
-        Where it was read, for messages.
-
-    """
-
-    file: str
-    edges: tuple[float, float, float, float]
-    where: str
-
-
-def read_boxes(path: Path | str) -> list[PhotoBox]:
-    r"""Read a table of boxes, with columns ``file``, ``left``, ``top``, ``right`` and ``bottom``; others are ignored.
-
-    Parameters
-    ----------
-    path : Path or str
-        CSV, as :meth:`setsup.FactorTable.from_csv` reads it. A photograph may have several boxes.
-
-    Returns
-    -------
-    list of PhotoBox
-        In the order of the lines.
-
-    Raises
-    ------
-    DataError
-        When it cannot be read, lacks a column, or a box is none.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "boxes.csv"
-    >>> _ = file.write_text("file,left,top,right,bottom\na.jpg,10,20,110,80\n")
-    >>> read_boxes(file)[0].edges
-    (10.0, 20.0, 110.0, 80.0)
-
-    """
-    path = expanded(path)
-    table = FactorTable.from_csv(path, kinds={"file": Kind.NOMINAL})
-    missing = [name for name in _COLUMNS if name not in table]
-    if missing:
-        raise DataError(
-            f"{path} has no column {' and no column '.join(map(repr, missing))}: boxes have the columns "
-            f"{', '.join(_COLUMNS)}, in pixels from the upper left corner (it has {', '.join(table.names)})"
-        )
-    files = table.values("file").tolist()
-    sides = np.stack([_numbers(table, name, path) for name in _COLUMNS[1:]], axis=1)
-    found = []
-    for row, (file, edges) in enumerate(zip(files, sides.tolist(), strict=True)):
-        where = f"{path}, line {row + 2}"
-        left, top, right, bottom = edges
-        if not file or not np.isfinite(edges).all() or not (left < right and top < bottom):
-            raise DataError(f"{where}: {file!r} has the box {edges}, where left < right and top < bottom are expected")
-        found.append(PhotoBox(str(file), (left, top, right, bottom), where))
-    return found
 
 
 def open_photographs(
@@ -129,6 +61,7 @@ def open_photographs(
     --------
     >>> import tempfile
     >>> from PIL import Image
+    >>> from setsup.experiments.pose.photo_boxes import PhotoBox
     >>> folder = Path(tempfile.mkdtemp())
     >>> Image.new("RGB", (200, 100)).save(folder / "a.png")
     >>> boxes = [PhotoBox("a.png", (10.0, 20.0, 110.0, 180.0), "by hand")]
@@ -263,8 +196,6 @@ def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
 
 
 def _is_image(path: Path) -> bool:
-    from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
-
     return path.suffix.lower() in KNOWN_ENDINGS
 
 
@@ -306,10 +237,3 @@ def _checked(item: tuple[Source, str], box: PhotoBox | None) -> tuple[float, ...
             f"{box.where}: the box {edges} lies outside of {box.file}, which has {found.width} × {found.height} pixels"
         )
     return clipped
-
-
-def _numbers(table: FactorTable, name: str, path: Path) -> npt.NDArray[np.float64]:
-    try:
-        return np.array([np.nan if one is None else one for one in table.values(name).tolist()], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{path}: the column {name!r} holds what is no number of pixels") from None

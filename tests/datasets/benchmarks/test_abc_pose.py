@@ -273,6 +273,23 @@ def test_meshes_of_ones_own_are_further_models(tmp_path):
         abc_pose_procedural.prepare(tmp_path / "made", **counts)
     with pytest.raises(DataError, match="has no meshes"):
         abc_pose_procedural.prepare(tmp_path / "other", cars=tmp_path / "made", **counts)
+    with pytest.raises(DataError, match=r"1 meshes of chairs and 9,999 models: .* at most 9,999"):
+        abc_pose_procedural.prepare(tmp_path / "other", chairs=tmp_path / "meshes", **{**counts, "models": 9_999})
+
+
+@pytest.mark.long("renderings")
+def test_a_broken_mesh_is_found_before_the_folder_is_labelled(tmp_path):
+    pytest.importorskip("embreex")
+    pytest.importorskip("trimesh")
+    (tmp_path / "meshes").mkdir()
+    mesh = tmp_path / "meshes" / "triangle.obj"
+    mesh.write_text("v 0 0 0\nv 1 0 0\n")
+    counts = {**COUNTS, "models": 1, "views": 1, "real": 1, "tests": 1, "size": 16}
+    with pytest.raises(DataError, match="triangle.obj"):
+        abc_pose_procedural.prepare(tmp_path / "made", chairs=tmp_path / "meshes", **counts)
+    mesh.write_text("v 0 0 0\nv 1 0 0\nv 0 1 1\nf 1 2 3\n")
+    abc_pose_procedural.prepare(tmp_path / "made", chairs=tmp_path / "meshes", **counts)
+    assert len(setsup.load("abc-pose-procedural", tmp_path / "made"))
 
 
 def test_the_folder_says_that_it_is_a_substitute(substitute):

@@ -15,7 +15,8 @@ import setsup
 from setsup.datasets.benchmarks.shapenet_renderings import crop_to_alpha
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.pose.estimate import estimate_poses, image_size
-from setsup.experiments.pose.photographs import CutRenderings, PhotoBox, open_photographs, read_boxes
+from setsup.experiments.pose.photo_boxes import PhotoBox, read_boxes
+from setsup.experiments.pose.photographs import CutRenderings, open_photographs
 from tests.experiments.numbered import trained
 from tests.experiments.pose.posed import ReadsPose, of_rotations, random_rotations
 

@@ -112,6 +112,12 @@ def write_views(
     check_processes(processes)
     imported("skimage.data", "train")
     named = {category: [str(path) for path in paths] for category, paths in meshes.items() if paths}
+    for category, paths in named.items():
+        if counts.models + len(paths) > _MOST:
+            raise DataError(
+                f"{len(paths):,} meshes of {category}s and {counts.models:,} models: a category has at most {_MOST:,} "
+                "in all; give fewer meshes or models"
+            )
     blocks = blocks_of(counts, named)
     rows = sum(block.images for block in blocks)
     side = counts.size + 2 * margin_of(counts.size)
@@ -119,6 +125,9 @@ def write_views(
         digests = {
             path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for paths in named.values() for path in paths
         }
+        if not (folder / LAST).exists():
+            for path in digests:  # before the record: once it is written, only the same meshes are accepted
+                mesh_model(Path(path))
         settle_record(folder, _TITLE, {"version": _VERSION, "seed": seed, **asdict(counts), "meshes": digests})
         if (folder / LAST).exists():
             return
