@@ -285,7 +285,7 @@ def test_a_broken_mesh_is_found_before_the_folder_is_labelled(tmp_path):
     mesh = tmp_path / "meshes" / "triangle.obj"
     mesh.write_text("v 0 0 0\nv 1 0 0\n")
     counts = {**COUNTS, "models": 1, "views": 1, "real": 1, "tests": 1, "size": 16}
-    with pytest.raises(DataError, match="triangle.obj"):
+    with pytest.raises(DataError, match=r"triangle\.obj"):
         abc_pose_procedural.prepare(tmp_path / "made", chairs=tmp_path / "meshes", **counts)
     mesh.write_text("v 0 0 0\nv 1 0 0\nv 0 1 1\nf 1 2 3\n")
     abc_pose_procedural.prepare(tmp_path / "made", chairs=tmp_path / "meshes", **counts)
