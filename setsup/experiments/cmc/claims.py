@@ -75,7 +75,7 @@ def less_information_over_distance(offsets: Sequence[int]) -> Claim:
         "Patches tell less of each other the farther they are apart (figure 5).",
         "nats",
         [f"{offset} px" for offset in reversed(offsets)],
-        "the rank correlation of distance and information is −.8 or less",
+        "the rank correlation of nearness and information is .8 or more",
         0.8,
     )
 
