@@ -77,6 +77,8 @@ def test_small_presets_are_shortened_alike(name: str) -> None:
         assert after == (None if before is None else before * 1_500 / whole.steps)
     assert getattr(small.sampler, "pairs", 1) == 1
     assert getattr(small.method, "encoder", "small") == "small"
+    for amount in ("move", "brightness", "hue", "noise", "sobel"):
+        assert getattr(small.augmentation, amount, 0) == getattr(whole.augmentation, amount, 0) / 2
     assert small.data.substitute == "abc-pose-procedural"
     assert dict(small.data.options)["size"] == (64, 64)
     assert small.data.where == whole.data.where
