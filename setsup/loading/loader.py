@@ -15,8 +15,9 @@ from setsup.loading.batch import Batch, Transform, check_names
 from setsup.loading.finish import Finish
 from setsup.loading.processes import WorkerPool
 from setsup.loading.stream import Job, Maker, Stream, inline, prefetch, requests
-from setsup.loading.torch import TensorConverter, accelerated_processes
+from setsup.loading.torch import TensorConverter
 from setsup.samplers import Sampler
+from setsup.samplers.resharding import accelerated_processes
 
 __all__ = ["Loader", "loader"]
 

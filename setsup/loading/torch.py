@@ -1,7 +1,6 @@
 """The integration with torch: batches as tensors, and datasets and samplers for torch's own DataLoader."""
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ from setsup.factors.stored import check_rows
 from setsup.loading.batch import Batch
 from setsup.optional import extra_command
 from setsup.samplers import Sampler, Shard
+from setsup.samplers.resharding import accelerated_processes
 
-__all__ = ["SetBatches", "TensorConverter", "TorchRows", "accelerated_processes", "as_torch", "set_batches"]
+__all__ = ["SetBatches", "TensorConverter", "TorchRows", "as_torch", "set_batches"]
 
 
 _BLOCK = 64  # steps drawn at a time
@@ -92,9 +92,9 @@ class TorchRows:
         """One row as a dict of tensors."""
         return self.__getitems__([row])[0]
 
-    def __getitems__(self, rows: list[int]) -> list[Batch]:
+    def __getitems__(self, rows: Iterable[int]) -> list[Batch]:
         """Several rows, fetched at once."""
-        index = np.atleast_1d(check_rows(rows, len(self.dataset)))
+        index = np.atleast_1d(check_rows(list(rows), len(self.dataset)))  # a draw is no array
         fetched: Batch = dict(self.dataset.fetch(index))
         names = tuple(fetched)
         fetched["index"] = index
@@ -131,16 +131,6 @@ def as_torch(dataset: Dataset) -> TorchRows:
     return TorchRows(dataset)
 
 
-def accelerated_processes() -> int:
-    """Number of processes among which a calling DataLoader of accelerate shards batches; 1 without such a caller."""
-    if "accelerate.data_loader" not in sys.modules:
-        return 1
-    frame = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__") != "accelerate.data_loader":
-        frame = frame.f_back  # type: ignore[assignment]
-    return 1 if frame is None else int(sys.modules["accelerate.state"].PartialState().num_processes)
-
-
 def _item(batch: Batch, place: int) -> Batch:
     return {k: _item(v, place) if isinstance(v, dict) else v[place] for k, v in batch.items()}
 
@@ -157,9 +147,10 @@ class SetBatches:
 
     """
 
-    def __init__(self, sampler: Sampler, rank: int, world: int, start: int) -> None:
+    def __init__(self, sampler: Sampler, rank: int, world: int, start: int, length: int | None) -> None:
         self.sampler, self.rank, self.world = sampler, rank, world
         self._next = start  # first global step of the next pass
+        self._length = length  # global steps of a pass
 
     def __iter__(self) -> Iterator[list[int]]:
         """Rows of this rank's draws in the next pass, which begins at the first ``next``."""
@@ -181,13 +172,15 @@ class SetBatches:
                 draw = draws.at(place)
                 if end is None:
                     self._next = begin + (first + place + 1) * self.world
-                yield (draw.indices if draw.mask is None else draw.indices[draw.mask]).reshape(-1).tolist()
+                yield list(draw)
 
     def __len__(self) -> int:
         """Number of this rank's draws in the next pass; TypeError for an endless sampler."""
         end = self._end()
         if end is None:
-            raise TypeError("batches of an endless sampler have no length: an EpochSampler with epochs= has one")
+            raise TypeError(
+                "batches of an endless sampler have no length: pass steps=, or an EpochSampler with epochs= has one"
+            )
         return self._count(end)
 
     def set_epoch(self, epoch: int) -> None:
@@ -195,14 +188,14 @@ class SetBatches:
 
         A pass that ``start`` lies within keeps its position.
         """
-        length = self.sampler.length
+        length = self._length
         check_integer(epoch, "the number of a pass", SamplerError, 0, _LAST // (length or 1) - 1)
         if length is not None and self._next // length != epoch:
             self._next = int(epoch) * length
 
     def _end(self) -> int | None:
         """Global step at which the next pass ends."""
-        length = self.sampler.length
+        length = self._length
         return None if length is None else (self._next // length + 1) * length
 
     def _count(self, end: int) -> int:
@@ -210,14 +203,14 @@ class SetBatches:
         return -(-(end - self._next) // self.world)
 
 
-def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
+def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = None) -> SetBatches:
     """Rows of each draw as a list, set after set: a ``batch_sampler`` for torch's own DataLoader.
 
     Padding is left out, so the list of a padded draw is shorter.
 
     Each pass over a DataLoader continues with the next steps: pass p over a sampler of n draws has the steps p·n to
     (p + 1)·n − 1. Passes over an :class:`setsup.EpochSampler` with ``epochs=1`` are its epochs, each in its own order.
-    An endless sampler continues after the last draw that DataLoader requested.
+    An endless sampler continues after the last draw that DataLoader requested, or has passes of so many ``steps``.
 
     Parameters
     ----------
@@ -227,11 +220,14 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
     start : int
         First step, counted over all passes: the number of draws that all ranks had before. The pass it lies within is
         shorter.
+    steps : int, optional
+        Draws of each rank in a pass over an endless sampler, which has a length then: pass p of a single rank has the
+        steps p·steps to (p + 1)·steps − 1.
 
     Raises
     ------
     SamplerError
-        If this is not a sampler, or has no such step.
+        If this is not a sampler, has no such step, or has an end and is given ``steps``.
 
     Examples
     --------
@@ -245,6 +241,8 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
     >>> first, second = list(batches), list(batches)
     >>> len(first), len(second), first == second
     (240, 240, False)
+    >>> len(setsup.loading.set_batches(sets, steps=1000))
+    1000
 
     """
     rank, world = 0, 1
@@ -260,4 +258,13 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
             f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: datasets go into "
             "as_torch"
         )
-    return SetBatches(sampler, rank, world, check_integer(start, "start", SamplerError, 0, _LAST - 1))
+    length = sampler.length
+    if steps is not None:
+        steps = check_integer(steps, "steps", SamplerError, 1, (_LAST - 1) // world)
+        if length is not None:
+            raise SamplerError(
+                f"steps={steps} is for samplers without an end, and a pass of this {type(sampler).__name__} has its "
+                f"{length:,} draws: leave out steps"
+            )
+        length = steps * world
+    return SetBatches(sampler, rank, world, check_integer(start, "start", SamplerError, 0, _LAST - 1), length)

@@ -1,6 +1,6 @@
 """What a sampler returns: row numbers and what is known about them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,10 @@ class Draw:
     inactive: Mapping[str, Array] = field(default_factory=dict)
     mask: npt.NDArray[np.bool_] | None = None
     canonical: npt.NDArray[np.int64] | None = None
+
+    def __iter__(self) -> Iterator[int]:
+        """Rows as integers, set after set, without padding: torch's DataLoader takes a draw for a batch of rows."""
+        return iter((self.indices if self.mask is None else self.indices[self.mask]).reshape(-1).tolist())
 
     @never_raises
     def _repr_html_(self) -> str:

@@ -14,6 +14,7 @@ from setsup.html import block, counted, facts, never_raises, table
 from setsup.samplers.arguments import check_draw_memory, check_table
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
+from setsup.samplers.resharding import accelerated_processes
 
 __all__ = ["Sampler", "Shard", "from_dict", "length_of"]
 
@@ -26,8 +27,12 @@ _MANY = 1 << 12  # steps of a block from which its memory is looked at
 class Sampler(ABC):
     """A pure function from a step number to a draw; what all samplers share.
 
-    A subclass keeps its constructor's ``arguments`` (plain data) and implements :meth:`draws` and :meth:`report`.
-    :func:`from_dict` finds it by the name of its class.
+    A subclass keeps its constructor's ``arguments`` (plain data) and implements :meth:`draws`; :meth:`report`, where it
+    has something to tell. :func:`from_dict` finds it by the name of its class.
+
+    A sampler, or a :meth:`shard` of one, is a ``batch_sampler`` of torch's ``DataLoader``: a batch has the rows of a
+    draw, set after set, without padding. Each pass over the DataLoader begins at the first step again; passes of
+    :func:`setsup.loading.set_batches` go on where the last one ended, and may have a length.
 
     Attributes
     ----------
@@ -58,9 +63,9 @@ class Sampler(ABC):
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block: every array has a leading axis (steps,)."""
 
-    @abstractmethod
     def report(self) -> Report:
-        """What will be drawn, and what never can be, before any training."""
+        """What will be drawn, and what never can be, before any training; nothing unless a sampler says it."""
+        return Report(type(self).__name__, [], ["this sampler has no report of its own"])
 
     def __repr__(self) -> str:
         """Show the arguments that were given."""
@@ -183,6 +188,11 @@ class Shard:
 
     def __iter__(self) -> Iterator[Draw]:
         """All draws of this rank in order."""
+        if self.world > 1 and (processes := accelerated_processes()) > 1:
+            raise SamplerError(
+                f"accelerate would share the draws of rank {self.rank} among {processes} processes again, which loses "
+                "draws: give DataLoader the sampler itself, and leave the ranks to accelerator.prepare"
+            )
         return _one_by_one(self, 0, _LAST if self.length is None else self.length)
 
 

@@ -150,6 +150,43 @@ def test_torch_own_loader_reads_rows_and_sets(shapes, sets) -> None:
         assert next(iter(in_sets))["index"].tolist() == sets[step].indices.reshape(-1).tolist()
 
 
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.long("worker processes"))])
+def test_a_sampler_is_a_batch_sampler_of_torch(sets, workers) -> None:
+    """Of rows, of a data set of torch's, and of one that wants lists."""
+    found = iter(torch.utils.data.DataLoader(range(len(sets.table)), batch_sampler=sets, num_workers=workers))
+    assert [next(found).tolist() for _ in range(70)] == flat(sets, range(70))  # more than are drawn at a time
+    numbers = torch.utils.data.TensorDataset(torch.arange(len(sets.table)))
+    share = torch.utils.data.DataLoader(numbers, batch_sampler=sets.shard(1, 3, start=4), num_workers=workers)
+    assert [rows.tolist() for (rows,) in itertools.islice(share, 5)] == flat(sets, range(5, 5 + 15, 3))
+    for endless in (sets, sets.shard(1, 3)):
+        with pytest.raises(TypeError, match="no len"):
+            len(torch.utils.data.DataLoader(numbers, batch_sampler=endless))
+    padded = setsup.EpochSampler(Grey.factors, size=16, epochs=1, partial="pad")
+    once = torch.utils.data.DataLoader(setsup.loading.as_torch(Grey()), batch_sampler=padded, num_workers=workers)
+    assert len(once) == 4
+    assert [batch["index"].tolist() for batch in once] == flat(padded, range(4))
+
+
+@pytest.mark.parametrize("world", [1, 3])
+def test_passes_of_so_many_steps(sets, world) -> None:
+    ranks = [setsup.loading.set_batches(sets.shard(rank, world), steps=5) for rank in range(world)]
+    for epoch in range(3):
+        assert [len(batches) for batches in ranks] == [5] * world
+        passes = [list(batches) for batches in ranks]
+        together = [rows for step in zip(*passes, strict=True) for rows in step]
+        assert together == flat(sets, range(epoch * 5 * world, (epoch + 1) * 5 * world))
+    for batches in ranks:
+        batches.set_epoch(1)
+    assert [next(iter(batches)) for batches in ranks] == flat(sets, range(5 * world, 5 * world + world))
+    resumed = setsup.loading.set_batches(sets, start=12, steps=5)
+    assert (len(resumed), list(resumed)) == (3, flat(sets, range(12, 15)))
+    for wrong in (0, -1, 1.5, True, "5", 2**63):
+        with pytest.raises(SamplerError, match="steps must be an integer"):
+            setsup.loading.set_batches(sets, steps=wrong)
+    with pytest.raises(SamplerError, match="leave out steps"):
+        setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, size=16, epochs=1), steps=5)
+
+
 def flat(sampler: Any, steps: Any) -> list[list[int]]:
     """Rows of draws at steps of an endless sampler, padding left out."""
     draws = [sampler[step] for step in steps]
@@ -328,7 +365,7 @@ def test_a_loader_in_place_of_a_dataset_says_what_to_do(shapes, sets) -> None:
 def test_set_batches_have_the_length_of_their_sampler(shapes, sets) -> None:
     epoch = setsup.EpochSampler(shapes.factors, size=1000)
     assert len(setsup.loading.set_batches(setsup.EpochSampler(shapes.factors, size=1000, epochs=1), start=3)) == 57
-    with pytest.raises(TypeError, match="no length"):
+    with pytest.raises(TypeError, match="no len"):
         len(setsup.loading.set_batches(epoch))
 
 

@@ -517,6 +517,23 @@ def test_batches_of_a_rank_are_not_sharded_again_by_accelerate(monkeypatch: pyte
         assert steps(SETS, rank) == [SETS[step].indices.ravel().tolist() for step in range(rank, 6, 2)]
         with pytest.raises(setsup.SetsupError, match="among 2 processes again"):
             steps(SETS.shard(rank, 2), rank)
+        directly = torch.utils.data.DataLoader(range(len(SHAPES)), batch_sampler=SETS)
+        prepared = accelerate.data_loader.prepare_data_loader(directly, num_processes=2, process_index=rank)
+        assert next(iter(prepared)).tolist() == SETS[rank].indices.ravel().tolist()
+        again = torch.utils.data.DataLoader(range(len(SHAPES)), batch_sampler=SETS.shard(rank, 2))
+        prepared = accelerate.data_loader.prepare_data_loader(again, num_processes=2, process_index=rank)
+        with pytest.raises(setsup.SetsupError, match="among 2 processes again"):
+            next(iter(prepared))
+
+
+def test_lightning_does_not_share_out_draws_that_are_shared_out() -> None:
+    pytest.importorskip("lightning", reason="lightning is not installed")
+    from lightning.pytorch.utilities.data import _update_dataloader
+
+    for batches in (SETS, SETS.shard(0, 2), setsup.loading.set_batches(SETS.shard(0, 2), steps=5)):
+        loader = torch.utils.data.DataLoader(range(len(SHAPES)), batch_sampler=batches)
+        with pytest.raises(TypeError, match="use_distributed_sampler=False"):
+            _update_dataloader(loader, torch.utils.data.DistributedSampler(range(len(SHAPES)), 2, 0))
 
 
 AS_TORCHRUN = """

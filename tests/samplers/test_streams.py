@@ -12,6 +12,7 @@ from setsup.errors import EndlessError, RowError, SamplerError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind, concat
 from setsup.samplers import (
     DomainSampler,
+    Draw,
     EpochSampler,
     Mixture,
     OrbitSampler,
@@ -439,6 +440,19 @@ def test_a_sampler_of_ones_own_is_found_by_its_name():
     again = from_dict(json.loads(json.dumps(own.to_dict())), COLUMNS)
     assert type(again) is FirstRows
     assert_same(again[0], own[0])
+
+    class Firsts(Sampler):
+        """As little as a sampler needs."""
+
+        def __init__(self, table, rows):
+            self.table, self.arguments = table, {"rows": rows}
+
+        def draws(self, steps):
+            return Draw(np.broadcast_to(np.arange(self.arguments["rows"]), (len(steps), 1, self.arguments["rows"])))
+
+    least = Firsts(COLUMNS, 3)
+    assert list(from_dict(least.to_dict(), COLUMNS).shard(1, 2)[5]) == [0, 1, 2]
+    assert "no report of its own" in str(least.report())
 
     taken = type("EpochSampler", (EpochSampler,), {})  # does not replace the one of setsup
     again = from_dict(taken(COLUMNS, 3).to_dict(), COLUMNS)
