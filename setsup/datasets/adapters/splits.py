@@ -26,9 +26,9 @@ def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = 
     """Keep the rows of a split, renumbered."""
     levels = dataset.factors[_SPLIT].levels or () if _SPLIT in dataset.factors else ()
     for split in declared:
-        if split.name == name and split.where is not None and not split.parts:
+        if split.name == name and split.where is not None and not split.drawn:
             return _subset(dataset, split.name, split.where)
-        if not (split.parts or split.factor):
+        if not (split.drawn or split.factor):
             continue
         if split.name == name:
             return _split_parts(dataset, split)
@@ -40,7 +40,7 @@ def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = 
     if name not in levels:
         raise _unknown(dataset, name, [*_names(dataset.factors, declared), *map(str, levels)])
     for split in declared:
-        if split.disjoint and not (split.where or split.parts or split.factor):
+        if split.disjoint and not (split.where or split.drawn or split.factor):
             _check(dataset, dataset.factors, _SPLIT, split)
     return _part(dataset, name)
 
@@ -66,7 +66,7 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
     """Rows of all parts of a split, with the parts as the factor ``split``."""
     if split.where is not None:
         dataset = _subset(dataset, split.name, split.where)
-    table, names = dataset.factors, [name for name, _ in split.parts]
+    table, names = dataset.factors, _parts_of(split)
     if split.factor is not None:
         if split.factor not in table:
             raise DataError(f"{dataset.name} has no split {split.name!r} here: its files lack what tells the parts")
@@ -75,7 +75,7 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
         _check(dataset, table, split.factor, split)
     else:
         try:
-            codes = _draw(table, split)
+            codes = _draw(table, split) if split.test is None else _draw_beside(table, split, split.test)
         except FactorError as error:
             raise DataError(f"the split {split.name!r} of {dataset.name} cannot be drawn here: {error}") from error
         _warn(dataset, codes, split)
@@ -87,8 +87,25 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
     return Selection(dataset, rows, kept.select(rows).with_factor(factor, codes[rows].astype(np.uint8)))
 
 
+def _draw_beside(table: FactorTable, split: ManifestSplit, test: str) -> npt.NDArray[Any]:
+    """Parts of the rows that are not the test's, which is the last part."""
+    chosen = np.zeros(len(table), bool)
+    chosen[table.rows(test)] = True
+    if not chosen.any():
+        raise FactorError(f"no row is where {test}")
+    last = len(split.drawn)
+    codes = np.full(len(table), last)
+    if not chosen.all():
+        others = _draw(table.select(np.flatnonzero(~chosen)), split)
+        codes[~chosen] = np.where(others < last, others, -1)  # where the shares leave some in no part
+    if split.disjoint:
+        parts = Factor(_REST, Kind.NOMINAL, tuple(_parts_of(split)), role="split")
+        check_disjoint(table.with_factor(parts, codes), _REST, split.disjoint)
+    return codes
+
+
 def _draw(table: FactorTable, split: ManifestSplit) -> npt.NDArray[Any]:
-    shares = dict(split.parts)
+    shares = dict(split.drawn)
     rest = 1 - sum(shares.values())
     if rest > 1e-9:
         shares[_REST] = rest
@@ -118,7 +135,7 @@ def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> No
     if not split.leaks:
         return
     group = dataset.factors.group_by(split.leaks).of_rows()
-    known = (group >= 0) & (codes >= 0) & (codes < len(split.parts))
+    known = (group >= 0) & (codes >= 0) & (codes < len(_parts_of(split)))
     found = np.unique(np.stack([group[known], codes[known]], axis=1), axis=0)
     counts = np.unique(found[:, 0], return_counts=True)[1]
     _log.warning(
@@ -127,11 +144,16 @@ def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> No
     )
 
 
+def _parts_of(split: ManifestSplit) -> list[str]:
+    """Names of the parts that are not the levels of a factor."""
+    return [name for name, _ in split.drawn] + (["test"] if split.test else [])
+
+
 def _names(table: FactorTable, declared: Sequence[ManifestSplit]) -> list[str]:
     """Names under which splits and their parts are opened."""
     names = []
     for split in declared:
-        parts = [name for name, _ in split.parts]
+        parts = _parts_of(split)
         if split.factor in table:
             parts = [str(level) for level in table[str(split.factor)].levels or ()]
         names += [split.name, *(f"{split.name}-{part}" for part in parts)]

@@ -10,6 +10,8 @@ References
    section 5.2, and its published code.
 .. [2] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
    (arXiv 2512.04970), first experiment, and its published code.
+.. [3] I. Gulrajani, D. Lopez-Paz, "In Search of Lost Domain Generalization", ICLR 2021 (arXiv 2007.01434), and its
+   published code.
 
 """
 
@@ -21,6 +23,7 @@ import numpy.typing as npt
 
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.mnist import Mnist, release
+from setsup.datasets.benchmarks.mnist_environments import Permutation, deal
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
@@ -37,7 +40,9 @@ LABEL_NOISE = 0.25
 NOISE = (0.1, 0.2, 0.9)
 """Share of the images whose colour is not what their label says: the levels of the factor ``environment``."""
 
-_SHAPES = {"irm": (14, 14, 2), "pixels": (32, 32, 3)}
+Recipe = Literal["irm", "pixels", "domainbed"]
+
+_SHAPES = {"irm": (14, 14, 2), "pixels": (32, 32, 3), "domainbed": (28, 28, 2)}
 _SPLITS = {"irm": ("train", "test"), "pixels": ("train", "validation", "test", "ood")}
 _SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
@@ -64,6 +69,10 @@ class ColoredMnist(BaseDataset):
     colour alone  predicts 85 % of ``train``, 10 % of ``test``          predicts 85 % of the three, 10 % of ``ood``
     ============  ====================================================  ================================================
 
+    The recipe ``"domainbed"`` [3]_ has all 70,000 rows, images of (28, 28, 2) uint8 as they are, and the environments
+    0.1, 0.2 and 0.9 in turn along a shuffled order. It has no factor ``split``: the named splits ``leave-out-0.1``,
+    ``leave-out-0.2`` and ``leave-out-0.9`` each test in one environment.
+
     The published code of [2]_ draws labels and colours again whenever an image is read;
     :class:`setsup.loading.transforms.FreshColors` does so in batches.
 
@@ -72,30 +81,36 @@ class ColoredMnist(BaseDataset):
     folder : Path or str
         Folder that holds the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
     recipe : str
-        ``"irm"`` or ``"pixels"``.
+        ``"irm"``, ``"pixels"`` or ``"domainbed"``.
     seed : int
         0 ≤ seed < 2⁶⁴.
+    permutation : sequence of int, Path or str, optional
+        For ``"domainbed"`` the order of the rows, instead of one that the seed keys: 70,000 integers, or a ``.npy``.
 
     Raises
     ------
     DataError
-        When a file is missing, damaged, or not what its name says, or there is no such recipe.
+        When a file is missing, damaged, or not what its name says, there is no such recipe, or the permutation is none.
 
     Notes
     -----
-    The published code of [1]_ shuffles and flips without a seed, and that of [2]_ seeds the training part with the
-    number of the run and the validation part with 0, so that they overlap. Here one seed gives parts that do not.
+    The published codes of [1]_ and [3]_ shuffle and flip without a seed, and that of [2]_ seeds the training part with
+    the number of the run and the validation part with 0, so that they overlap. Here one seed gives parts that do not.
 
     """
 
     name = "colored-mnist"
 
-    def __init__(self, folder: Path | str, recipe: Literal["irm", "pixels"] = "irm", seed: int = 0) -> None:
+    def __init__(
+        self, folder: Path | str, recipe: Recipe = "irm", seed: int = 0, permutation: Permutation = None
+    ) -> None:
         if not isinstance(recipe, str) or recipe not in _SHAPES:
             raise DataError(f"colored-mnist has no recipe {recipe!r}{near(recipe, _SHAPES)}")
+        if permutation is not None and recipe != "domainbed":
+            raise DataError(f"the recipe {recipe!r} takes no permutation; only 'domainbed' does")
         self.recipe = recipe
         self.folder, self._digits = Path(folder), Mnist(folder)
-        self.factors = _table(self._digits.factors, recipe, seed)
+        self.factors = _table(self._digits.factors, recipe, seed, permutation)
         color = "srgb" if recipe == "pixels" else "red-green"
         self.modalities = {"image": Modality(_SHAPES[recipe], "uint8", color=color)}
 
@@ -105,7 +120,8 @@ class ColoredMnist(BaseDataset):
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         grey = self._digits.fetch(rows, ["image"])["image"][..., 0]
-        grey = grey[..., ::2, ::2] if self.recipe == "irm" else _enlarge(grey)
+        if self.recipe != "domainbed":
+            grey = grey[..., ::2, ::2] if self.recipe == "irm" else _enlarge(grey)
         channels = out.shape[-1]
         dark = zeroed(self.factors.column("color").take(rows), channels)[..., np.newaxis, np.newaxis]
         for channel in range(channels):
@@ -137,7 +153,9 @@ def zeroed(color: Any, channels: int) -> Any:
     return 1 - color if channels == 2 else color
 
 
-def open(root: Path | str | None = None, *, recipe: Literal["irm", "pixels"] = "irm", seed: int = 0) -> ColoredMnist:
+def open(
+    root: Path | str | None = None, *, recipe: Recipe = "irm", seed: int = 0, permutation: Permutation = None
+) -> ColoredMnist:
     """Open Colored MNIST.
 
     Parameters
@@ -145,7 +163,7 @@ def open(root: Path | str | None = None, *, recipe: Literal["irm", "pixels"] = "
     root : Path, str or None
         Folder with the files of MNIST, or with a folder ``colored-mnist`` or ``mnist`` that has them; None for the
         usual places of either name.
-    recipe, seed
+    recipe, seed, permutation
         As for :class:`ColoredMnist`.
 
     Raises
@@ -154,14 +172,14 @@ def open(root: Path | str | None = None, *, recipe: Literal["irm", "pixels"] = "
         When the files are not there (with the command that fetches them) or are damaged, or there is no such recipe.
 
     """
-    return ColoredMnist(release("colored-mnist", root), recipe, seed)
+    return ColoredMnist(release("colored-mnist", root), recipe, seed, permutation)
 
 
-def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:
+def _table(mnist: FactorTable, recipe: str, seed: int, permutation: Permutation) -> FactorTable:
     key = stream_key(seed, "ColoredMnist")
     train = int(np.count_nonzero(mnist.column("split") == 0))
     count = train if recipe == "irm" else len(mnist)
-    environment = _shuffle(count, int(fold(key, 0))) if recipe == "irm" else _stretches(count)
+    environment = _environments(count, int(fold(key, 0)), recipe, permutation)
     digit = mnist.column("digit")[:count]
     clean = (digit < 5).astype(np.uint8)
     chances = uniform(fold(fold(fold(key, 1), np.arange(count, dtype=np.uint64))[:, np.newaxis], np.arange(2)))
@@ -174,8 +192,17 @@ def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:
         Factor("environment", Kind.NOMINAL, NOISE),
     ]
     table = FactorTable(factors, {"digit": digit, **bits, "environment": environment})
+    if recipe not in _SPLITS:
+        return table
     role = environment == 2 if recipe == "irm" else _deal(table, seed)
     return table.with_factor(Factor("split", Kind.NOMINAL, _SPLITS[recipe], role="split"), role.astype(np.uint8))
+
+
+def _environments(count: int, key: int, recipe: str, permutation: Permutation) -> Codes:
+    """Code of each row's environment."""
+    if recipe == "domainbed":
+        return deal(count, len(NOISE), key, permutation)
+    return _shuffle(count, key) if recipe == "irm" else _stretches(count)
 
 
 def _shuffle(count: int, key: int) -> Codes:

@@ -64,8 +64,8 @@ class ManifestFactor:
 class ManifestSplit:
     """A split or a subset that a benchmark or a paper gives a name.
 
-    `factor` is given alone, `where` and `parts` alone or together; without them it is the level `name` of the factor
-    ``split``.
+    `factor` is given alone, `where`, `parts` and `test` alone or together; without them it is the level `name` of the
+    factor ``split``.
 
     Parameters
     ----------
@@ -79,6 +79,9 @@ class ManifestSplit:
         Expression over the factors: a subset of the rows; with `parts`, that of which they are drawn.
     parts : tuple of (str, float)
         Names and shares of parts that are drawn at random; rows beyond a sum below 1 are in none.
+    test : str or None
+        Expression over the factors: rows that are the part ``test``, after those of `parts`, which are drawn of the
+        others; without `parts` the others are ``train``.
     stratify, disjoint : tuple of str
         Factors as in :func:`setsup.factors.split.split`; where nothing is drawn, `disjoint` is what is checked.
     seed : int
@@ -103,6 +106,12 @@ class ManifestSplit:
     rounding: Literal["strata", "table"] = "strata"
     factor: str | None = None
     leaks: tuple[str, ...] = ()
+    test: str | None = None
+
+    @property
+    def drawn(self) -> tuple[tuple[str, float], ...]:
+        """Parts that rows outside of `test` are dealt into."""
+        return self.parts or ((("train", 1.0),) if self.test else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,9 +114,12 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         rounding="table" if fields.get("rounding", validators.one_of(("strata", "table"))) == "table" else "strata",
         factor=fields.get("factor", validators.text),
         leaks=fields.get("leaks", validators.words) or (),
+        test=fields.get("test", validators.text),
     )
-    if split.factor and (split.where or split.parts):
-        raise fields.wrong("", "a factor alone, or where, parts or both", "several")
+    if split.factor and (split.where or split.parts or split.test):
+        raise fields.wrong("", "a factor alone, or some of where, parts and test", "several")
+    if split.test and "test" in dict(split.parts):
+        raise fields.wrong("parts", "without a part named test where test is given", "test")
     if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
         raise fields.wrong("parts", "given where stratify, seed, rounding or leaks is", None)
     fields.done()

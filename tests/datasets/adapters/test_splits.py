@@ -48,6 +48,9 @@ DECLARED = (
     ManifestSplit("setting", factor="setting", disjoint=("subject",)),
     ManifestSplit("some", where="subject < 4", parts=(("train", 0.75), ("test", 0.25)), stratify=("subject",), seed=2),
     ManifestSplit("leaky", parts=(("train", 0.5), ("test", 0.3)), leaks=("subject",), seed=1),
+    ManifestSplit("last", test="subject >= 8"),
+    ManifestSplit("most", test="subject >= 8", parts=(("train", 0.5), ("validation", 0.25)), stratify=("subject",)),
+    ManifestSplit("none", test="subject > 20"),
 )
 
 
@@ -117,6 +120,30 @@ def test_drawn_parts_replace_the_split_and_keep_their_strata(faces):
     assert sorted([*rows(train), *rows(test)]) == list(range(120))
     assert np.array_equal(both.factors.codes("split", rows(test)), np.ones(30))
     assert np.array_equal(rows(train), rows(open_split(faces, "nine-train", DECLARED)))
+
+
+def test_rows_of_the_test_may_be_named_and_the_others_are_dealt(faces):
+    last = open_split(faces, "last", DECLARED)
+    assert last.factors["split"].levels == ("train", "test")
+    assert np.array_equal(last.factors.codes("split"), SUBJECTS >= 8)
+    most = open_split(faces, "most", DECLARED)
+    assert most.factors["split"].levels == ("train", "validation", "test")
+    counts = most.factors.joint_counts(["subject", "split"])
+    assert counts.tolist() == [[6, 3, 0]] * 8 + [[0, 0, 12]] * 2
+    assert rows(open_split(faces, "most-test", DECLARED)).tolist() == np.flatnonzero(SUBJECTS >= 8).tolist()
+    with pytest.raises(DataError, match="'none' of rows cannot be drawn here: no row is where subject > 20"):
+        open_split(faces, "none", DECLARED)
+
+
+def test_no_group_may_be_in_the_test_and_in_another_part():
+    table = FactorTable([Factor("subject", Kind.NOMINAL, tuple(range(4))), Factor("setting", Kind.NOMINAL, (0, 1, 2))])
+    declared = [
+        ManifestSplit("fine", test="setting == 2", disjoint=("setting",)),
+        ManifestSplit("torn", test="subject == 3", disjoint=("setting",)),
+    ]
+    assert len(open_split(Rows(table), "fine", declared)) == 12
+    with pytest.raises(DataError, match=r"'torn' of rows cannot be drawn here: .*setting"):
+        open_split(Rows(table), "torn", declared)
 
 
 def test_a_split_that_leaks_is_told(faces, caplog):

@@ -290,12 +290,12 @@ def test_data_sets_made_of_another_ones_files() -> None:
     found = {name: load_manifest(name) for name in manifest_names()}
     shares = {name: manifest.shares for name, manifest in found.items() if manifest.shares}
     assert shares == {
-        **dict.fromkeys(("affine-mnist", "colored-mnist", "even-odd"), "mnist"),
+        **dict.fromkeys(("affine-mnist", "colored-mnist", "even-odd", "rotated-mnist"), "mnist"),
         "imagenet-100": "imagenet",
         "scenenn-frames": "scenenn",
     }
     assert not set(shares) & set(shares.values())
-    for name in ("affine-mnist", "colored-mnist", "even-odd"):
+    for name in ("affine-mnist", "colored-mnist", "even-odd", "rotated-mnist"):
         assert found[name].files == found["mnist"].files
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks of domain generalisation whose releases are one tree, ``<domain>/<category>/<image>``, with one reader."""

@@ -1,0 +1,70 @@
+"""Lists of a published split, one text for each domain and part: lines ``<domain>/<category>/<image> <label>``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Places
+from setsup.datasets.benchmarks.domain_folders.reader import Domains, Tree
+from setsup.errors import DamagedFile
+from setsup.factors import Factor, Kind
+from setsup.files.archives.members import MemberIndex
+from setsup.files.texts import text_of
+
+__all__ = ["listed_rows", "split_by_lists"]
+
+_MOST = 1 << 27
+
+
+def split_by_lists(domains: Domains, tree: Tree, lists: Mapping[str, str]) -> list[tuple[Factor, Places]]:
+    """Factor ``split`` by the lists that lie in the release; nothing where there is none.
+
+    `lists`: for each part the end of its files' names, such as ``_train.txt``, after the name of the domain. Rows that
+    no list has are in no part.
+
+    Raises
+    ------
+    DataError
+        A list is damaged, or two of them have the same image.
+
+    """
+    codes, found = np.full(len(tree.place), -1), False
+    for code, end in enumerate(lists.values()):
+        for number, level in enumerate(domains.folders):
+            label, rows = listed_rows(tree, f"{level}{end}", np.flatnonzero(tree.domain == number))
+            found |= label is not None
+            if (codes[rows] >= 0).any():
+                raise DamagedFile(f"{label} has an image that is in the list of another part, too")
+            codes[rows] = code
+    return [(Factor("split", Kind.NOMINAL, tuple(lists), role="split"), codes)] if found else []
+
+
+def listed_rows(tree: Tree, name: str, among: Places) -> tuple[str | None, Places]:
+    """Rows of `among` whose image the text of that name lists, with the label of the text; None where there is none."""
+    release = tree.parts[0]
+    place = _place(release, name)
+    if place is None:
+        return None, np.zeros(0, np.int64)
+    label = release.label(place)
+    ends = {end for line in text_of(release.read(place, _MOST), label).splitlines() if (end := _last_two(line))}
+    files = zip((tree.category[row] for row in among.tolist()), (tree.file[row] for row in among.tolist()), strict=True)
+    chosen = np.fromiter((each in ends for each in files), bool, len(among))
+    return label, among[chosen]
+
+
+def _place(release: MemberIndex, name: str) -> int | None:
+    """Place of the shallowest file of a name, anywhere in the release."""
+    quoted = name.replace(".", r"\.")
+    places: Any = release.matching(rf"(?:.*/)?{quoted}")[0].tolist()
+    return min(places, key=lambda place: (release.names[place].as_py().count("/"), place)) if places else None
+
+
+def _last_two(line: str) -> tuple[str, str] | None:
+    """Category and file of a line, whose label stands last and without which it is as good."""
+    path = line.strip()
+    head, _, label = path.rpartition(" ")
+    if head and label.isdigit():
+        path = head.rstrip()
+    parts = path.replace("\\", "/").split("/")
+    return (parts[-2], parts[-1]) if len(parts) > 1 else None

@@ -1,0 +1,110 @@
+"""Read ``<domain>/<category>/<image>``: folders, one archive of them, or an archive for each domain.
+
+Convention
+----------
+Rows are ordered by domain, category and the bytes of the file's name, as programs order them that read a folder of
+classes for each domain in turn. Folders around the tree do not matter.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from setsup.arrays import Places
+from setsup.datasets.adapters.factor_columns import nominal, table_of
+from setsup.datasets.adapters.image_files import ImageFilesDataset
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.images import check_size
+from setsup.errors import DamagedFile
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
+
+__all__ = ["DomainImages", "Domains", "Tree", "images_of", "open_tree", "read_tree"]
+
+_IMAGE = r"[^/]+\.(?i:jpe?g|png|bmp)"
+
+
+class Domains(NamedTuple):
+    """One benchmark: its name, its domains with expressions (RE2) for what their folders are called, its archives."""
+
+    name: str
+    folders: dict[str, str]
+    archives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """Images in the order of the rows: `part`, `place`, `domain` (n,) int64; `category` and `file`, n names."""
+
+    parts: tuple[MemberIndex, ...]
+    part: Places
+    place: Places
+    domain: Places
+    category: list[str]
+    file: list[str]
+
+    def select(self, rows: Places) -> "Tree":
+        """Some of the rows."""
+        names = ([values[row] for row in rows.tolist()] for values in (self.category, self.file))
+        return Tree(self.parts, self.part[rows], self.place[rows], self.domain[rows], *names)
+
+
+class DomainImages(ImageFilesDataset):
+    """Images of some categories in several domains.
+
+    Factors are ``domain`` and ``category``. The only modality is ``image``, uint8 sRGB; see
+    :class:`~setsup.datasets.adapters.image_files.ImageFilesDataset` for sizes.
+    """
+
+
+def open_tree(domains: Domains, root: Path | str | None, size: tuple[int, int] | None) -> DomainImages:
+    """Open a benchmark that has nothing but the tree."""
+    size = check_size(size)
+    return images_of(domains, read_tree(domains, root), size)
+
+
+def images_of(
+    domains: Domains, tree: Tree, size: tuple[int, int] | None, more: Iterable[tuple[Any, Any]] = ()
+) -> DomainImages:
+    """Make the dataset of a tree; `more` are further factors with their codes."""
+    levels = list(domains.folders)
+    there = [levels[code] for code in tree.domain.tolist()]
+    columns = [nominal("domain", there, levels=levels), nominal("category", tree.category), *more]
+    return DomainImages(domains.name, table_of(columns), MemberImages(tree.parts, tree.place, tree.part), size)
+
+
+def read_tree(domains: Domains, root: Path | str | None) -> Tree:
+    """Find the images of a release.
+
+    Raises
+    ------
+    DataError
+        There is none.
+
+    """
+    folder = "|".join(domains.folders.values())
+    holds = rf"(?:{folder})/[^/]+/{_IMAGE}|(?:{folder})\.(?:zip|tar)"
+    example = "/".join([next(iter(domains.folders)), "<category>", "*.jpg"])
+    release = find_members(domains.name, root, {holds: example}, domains.archives)
+    archives = [release.path(place) for place in release.matching(rf"(?:{folder})\.(?:zip|tar)")[0].tolist()]
+    parts = (release, *(open_members(path) for path in archives if path is not None))
+    found = []
+    for number, pattern in enumerate(domains.folders.values()):
+        rows: dict[tuple[str, bytes], tuple[int, int, str]] = {}
+        for source, members in enumerate(parts):
+            # archives of one domain may have been packed with folders around
+            around = "(?:.*/)?" if source else ""
+            places, names = members.matching(rf"{around}(?:{pattern})/(?P<category>[^/]+)/(?P<file>{_IMAGE})")
+            named = zip(names["category"].to_pylist(), names["file"].to_pylist(), places.tolist(), strict=True)
+            for category, file, at in named:
+                # unpacked images come before those in an archive
+                rows.setdefault((category, file.encode("utf-8", "surrogatepass")), (source, at, file))
+        found += [(number, key[0], *rest) for key, rest in sorted(rows.items())]
+    if not found:
+        raise DamagedFile(f"{release.source} holds no image such as {example}")
+    numbers, categories, where, there, files = zip(*found, strict=True)
+    part, place, domain = (np.array(column, np.int64) for column in (where, there, numbers))
+    return Tree(parts, part, place, domain, list(categories), list(files))
