@@ -4,9 +4,20 @@ A :class:`FactorTable` gives every sample's factors, :class:`Groups` the rows th
 """
 
 from setsup.factors.concat import concat
+from setsup.factors.correlated import correlated_weights
 from setsup.factors.factor import Factor, Kind, Level
 from setsup.factors.groups import Groups
 from setsup.factors.split import check_disjoint, split
 from setsup.factors.table import FactorTable
 
-__all__ = ["Factor", "FactorTable", "Groups", "Kind", "Level", "check_disjoint", "concat", "split"]
+__all__ = [
+    "Factor",
+    "FactorTable",
+    "Groups",
+    "Kind",
+    "Level",
+    "check_disjoint",
+    "concat",
+    "correlated_weights",
+    "split",
+]

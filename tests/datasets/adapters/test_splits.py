@@ -205,3 +205,54 @@ def test_a_grid_gets_the_split_of_a_paper():
     assert train.factors.counts("shape").tolist() == [12_500] * 4
     assert not set(train.rows.tolist()) & set(test.rows.tolist())
     assert len(train.fetch([0, 1])["image"]) == 2
+
+
+SHAPES3D = {
+    "floor_hue": np.arange(10) / 10,
+    "wall_hue": np.arange(10) / 10,
+    "object_hue": np.arange(10) / 10,
+    "scale": np.linspace(0.75, 1.25, 8),
+    "shape": np.array(["cube", "cylinder", "sphere", "capsule"]),
+    "orientation": np.linspace(-30, 30, 15),
+}
+DSPRITES = {
+    "shape": np.array(["square", "ellipse", "heart"]),
+    "scale": np.linspace(0.5, 1, 6).round(4),
+    "orientation": np.linspace(0, 2 * np.pi, 40).round(4),
+    "pos_x": np.linspace(0, 1, 32).round(4),
+    "pos_y": np.linspace(0, 1, 32).round(4),
+}
+
+
+def _shapes3d_test(name, v):
+    if name == "extrapolation":
+        return v["floor_hue"] >= 0.5
+    if name == "range":
+        return (v["shape"] == "capsule") & (v["object_hue"] >= 0.5)
+    block = np.logical_and.reduce([v[f"{part}_hue"] >= 0.8 for part in ("floor", "wall", "object")])
+    return block & (v["scale"] >= 1.1) & (v["shape"] == "cylinder") & (v["orientation"] > 20)
+
+
+def _dsprites_test(name, v):
+    if name == "extrapolation":
+        return v["pos_x"] > 0.5
+    if name == "range":
+        return (v["shape"] == "square") & (v["pos_x"] > 0.5)
+    turned = (v["orientation"] > round(2 * np.pi / 3, 4)) & (v["orientation"] < round(4 * np.pi / 3, 4))
+    corner = (v["pos_x"] > 0.66) & (v["pos_y"] > 0.66)
+    return (v["shape"] == "ellipse") & (v["scale"] > 0.6) & turned & corner
+
+
+@pytest.mark.parametrize("name", ["extrapolation", "range", "element"])
+@pytest.mark.parametrize(
+    ("benchmark", "levels", "is_test"),
+    [("shapes3d", SHAPES3D, _shapes3d_test), ("dsprites", DSPRITES, _dsprites_test)],
+)
+def test_combinations_that_are_not_trained_on(name, benchmark, levels, is_test):
+    """Splits of Montero et al. 2021, by the conditions of its published code."""
+    table = FactorTable([Factor(factor, Kind.ORDINAL, tuple(values.tolist())) for factor, values in levels.items()])
+    split = open_split(Rows(table), f"montero-{name}", load_manifest(benchmark).splits)
+    values = dict(zip(levels, np.meshgrid(*levels.values(), indexing="ij"), strict=True))
+    expected = is_test(name, {factor: value.reshape(-1) for factor, value in values.items()})
+    assert np.array_equal(split.factors.codes("split") == 1, expected)
+    assert 0 < expected.sum() < len(expected)
