@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.benchmarks.mnist import Mnist, release
+from setsup.datasets.benchmarks.idx_images import release
+from setsup.datasets.benchmarks.mnist import Mnist
 from setsup.datasets.benchmarks.mnist_environments import Permutation, deal
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, near

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from setsup.arrays import Array
 from setsup.datasets.benchmarks.affine_mnist.affine import ORDER
 from setsup.datasets.benchmarks.affine_mnist.dataset import RANGES, AffineMnist
-from setsup.datasets.benchmarks.mnist import release
+from setsup.datasets.benchmarks.idx_images import release
 
 __all__ = ["EvenOdd", "open"]
 

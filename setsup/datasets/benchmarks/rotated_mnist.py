@@ -15,7 +15,8 @@ import numpy as np
 from PIL import Image
 
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.benchmarks.mnist import Mnist, release
+from setsup.datasets.benchmarks.idx_images import release
+from setsup.datasets.benchmarks.mnist import Mnist
 from setsup.datasets.benchmarks.mnist_environments import Permutation, deal
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.random import stream_key

@@ -26,7 +26,8 @@ import numpy.typing as npt
 from setsup.checks import check_number
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.affine_mnist.affine import ORDER, affine_copies, affine_maps
-from setsup.datasets.benchmarks.mnist import Mnist, release
+from setsup.datasets.benchmarks.idx_images import release
+from setsup.datasets.benchmarks.mnist import Mnist
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind

@@ -1,0 +1,127 @@
+"""Grey images of 28 × 28 pixels with labels, in four idx files: MNIST, and what was published in its form."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality, gather
+from setsup.datasets.formats.idx import IdxFile
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+
+__all__ = ["PREFIXES", "IdxImages", "release"]
+
+PREFIXES = ("train", "t10k")
+"""What the names of the files of the two parts begin with."""
+
+_SPLITS = ("train", "test")
+_SIDE = 28
+
+
+class IdxImages(BaseDataset):
+    """Images, the rows of the train files and after them those of the test files.
+
+    The factors are `label` and ``split``. The only modality is ``image``, (28, 28, 1) uint8 grey: 0 is the ground.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    folder : Path or str
+        Folder that holds the four files.
+    label : Factor
+        What the labels say; its levels are those of the labels, in order.
+    prefixes : sequence of two str
+        What the names of the train and of the test files begin with.
+    first : int
+        The smallest label.
+    transposed : bool
+        Whether the files hold each image column after column.
+
+    Raises
+    ------
+    DataError
+        When a file is missing, damaged, or not what its name says.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path | str,
+        label: Factor,
+        prefixes: Sequence[str] = PREFIXES,
+        first: int = 0,
+        transposed: bool = False,
+    ) -> None:
+        self.name, self._transposed = name, transposed
+        self._source = folder = Path(folder)
+        images = [_open_file(folder, _names(prefix, "images", 3), (_SIDE, _SIDE)) for prefix in prefixes]
+        labels = [_open_file(folder, _names(prefix, "labels", 1), ()) for prefix in prefixes]
+        for image, file in zip(images, labels, strict=True):
+            if len(image) != len(file):
+                raise DataError(
+                    f"{image.path} has {len(image):,} images, but {file.path} has {len(file):,} labels; "
+                    "they do not belong together: fetch both again"
+                )
+        self._train, self._test = images
+        self.factors = FactorTable(
+            [label, Factor("split", Kind.NOMINAL, _SPLITS, role="split")],
+            {
+                label.name: np.concatenate([_codes(file, label, first) for file in labels]),
+                "split": np.repeat(np.arange(2, dtype=np.uint8), [len(file) for file in images]),
+            },
+        )
+        self.modalities = {"image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey")}
+
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        train, image = len(self._train), out[..., 0]
+        if self._transposed:
+            image = np.swapaxes(image, -1, -2)
+        beyond = rows >= train
+        if beyond.all():
+            gather(self._test.array(), rows - train, image)
+            return out
+        gather(self._train.array(), rows, image)
+        if beyond.any():
+            image[beyond] = self._test.array()[rows[beyond] - train]
+        return out
+
+
+def release(name: str, root: Path | str | None, prefixes: Sequence[str] = PREFIXES) -> Path:
+    """Find the folder of the four files, for what is published in them and for datasets that are made of it."""
+    from setsup.files import find_root
+
+    wanted = [_names(prefix, what, axes) for what, axes in (("images", 3), ("labels", 1)) for prefix in prefixes]
+    return find_root(name, root, wanted)
+
+
+def _names(prefix: str, what: str, axes: int) -> list[str]:
+    """Names that mirrors give a file, the published one first."""
+    return [f"{prefix}-{what}{mark}idx{axes}-ubyte{end}" for mark in "-." for end in (".gz", "")]
+
+
+def _open_file(folder: Path, names: list[str], shape: tuple[int, ...]) -> IdxFile:
+    there = [folder / name for name in names if (folder / name).exists()]
+    if not there:
+        raise DataError(f"{folder} has no {names[0]}, nor is it there as {', '.join(names[1:])}")
+    # unpacked files first: they are mapped into memory, which costs nothing
+    file = IdxFile(min(there, key=lambda path: path.suffix == ".gz"))
+    if file.dtype != np.uint8 or len(file.shape) != 1 + len(shape) or file.shape[1:] != shape:
+        expected = ", ".join(["N", *map(str, shape)])
+        raise DataError(f"{file.path} holds {file.dtype} of the shape {file.shape}; uint8 ({expected}) was expected")
+    return file
+
+
+def _codes(file: IdxFile, label: Factor, first: int) -> Array:
+    labels = file.array()
+    last = first + len(label.levels or ()) - 1
+    wrong = (labels < first) | (labels > last)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{file.path}: the label of row {row} is {labels[row]}; a {label.name} from {first} to {last} was expected"
+        )
+    return labels if not first else labels - np.uint8(first)
