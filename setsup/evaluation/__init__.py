@@ -12,6 +12,7 @@ from setsup.lazy import lazy_names
 if TYPE_CHECKING:
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.batched.sgd_probes import NetworkProbes, network_probes
+    from setsup.evaluation.group_accuracy import GroupAccuracy, group_accuracy
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
@@ -56,6 +57,7 @@ __all__ = [
     "Components",
     "DeepProbes",
     "Distances",
+    "GroupAccuracy",
     "Information",
     "LinearProbe",
     "NearestPixels",
@@ -86,6 +88,7 @@ __all__ = [
     "euler_from_rotation",
     "factor_vae",
     "geodesic_error",
+    "group_accuracy",
     "identity_retrieval",
     "landmark_error",
     "linear_classifier",
@@ -129,6 +132,7 @@ __all__ = [
 if not TYPE_CHECKING:
     _HOMES = {
         "agreement": ("Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"),
+        "group_accuracy": ("GroupAccuracy", "group_accuracy"),
         "information": ("Information", "noise_scale"),
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
