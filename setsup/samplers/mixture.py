@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Steps
+from setsup.arrays import Bools, Steps
 from setsup.checks import check_array, check_integer, check_number
 from setsup.errors import RowError, SamplerError, brief
 from setsup.factors.table import FactorTable
@@ -137,14 +137,19 @@ class Mixture(Sampler):
 
     def _pool_rows(self, pool: str) -> npt.NDArray[np.int64]:
         mask = self.table.mask(pool)
-        where = self.base.arguments.get("where")
-        shared = mask if where is None else mask & self.table.mask(where)
+        shared = mask & self.base.rows_where()
         if shared.any():
             raise SamplerError(
                 f"{int(shared.sum()):,} rows of the pool {pool!r} are rows of the base sampler too (row "
                 f"{int(np.argmax(shared))} is one): give the base where=\"part == 'a'\" or so"
             )
         return np.flatnonzero(mask)
+
+    def rows_where(self) -> Bools:
+        """Rows of the pool, and those that ``where`` of the base lets through."""
+        found = self.base.rows_where()
+        found[self._pool] = True
+        return found
 
     def _check_sets(self, sets: Sequence[int], draw: Draw) -> npt.NDArray[np.int64]:
         count = draw.indices.shape[1]
@@ -170,7 +175,7 @@ class Mixture(Sampler):
         others = self._pool[distinct(keys, len(self._pool), size)].reshape(shape)
         indices = draw.indices.copy()
         indices[:, self._sets] = np.where(replaced, others, draw.indices[:, self._sets])
-        return Draw(indices, draw.inactive, draw.mask, draw.canonical)
+        return replace(draw, indices=indices)
 
     def __len__(self) -> int:
         """Count the draws; EndlessError, a TypeError, where the base is infinite."""

@@ -20,6 +20,7 @@ from setsup.samplers import (
     SetSampler,
     Stepwise,
     TripletSampler,
+    Zip,
     from_dict,
 )
 
@@ -101,8 +102,15 @@ SAMPLERS = {
     "mixture of passes": lambda: Mixture(
         EpochSampler(BOTH, size=5, epochs=3, partial="pad", where="part == 'a'"), "part == 'b'", [0], 0.5
     ),
+    "zip": lambda: Zip(
+        SetSampler(COLUMNS, inactive=["kind"], size=4), DomainSampler(COLUMNS, "item", sets=3, size=9, small="short")
+    ),
+    "zip of a sampler with itself": lambda: Zip(mixture(), mixture(p=0.6), mixture()),
+    "zip of passes": lambda: Zip(
+        EpochSampler(COLUMNS, size=5, epochs=2), EpochSampler(COLUMNS, size=20, epochs=9, partial="pad")
+    ),
 }
-FINITE = {"three passes", "two passes", "ordered pass", "mixture of passes"}
+FINITE = {"three passes", "two passes", "ordered pass", "mixture of passes", "zip of passes"}
 
 each = pytest.mark.parametrize("name", SAMPLERS)
 FAR = 2**62
@@ -196,7 +204,7 @@ def test_iteration_from_any_step(name, start):
 @each
 def test_seeds_and_streams_change_the_draws(name):
     sampler = SAMPLERS[name]()
-    if name == "ordered pass":
+    if name == "ordered pass" or isinstance(sampler, Zip):  # a zip has the seeds and streams of its samplers
         return
     data = sampler.to_dict()
     stated = data["arguments"]
