@@ -24,7 +24,17 @@ from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, permute, stream_key
-from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
+from setsup.samplers.arguments import (
+    MOST_ROWS,
+    MOST_SETS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    row_weights,
+)
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
@@ -62,8 +72,13 @@ class DomainSampler(Sampler):
     small : str
         What to do with domains of fewer than K rows: ``error``, ``drop``, ``short`` (all rows once, the rest masked)
         or ``replace`` (K rows with replacement).
-    where : str, optional
-        Expression that drawn rows satisfy; rows keep their numbers.
+    weights : str or (rows,) float, optional
+        Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then drawn
+        by successive sampling, each by weight among those that are left, and visits are independent. Rows of weight 0
+        are never drawn. Domains come as often as without weights.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -95,7 +110,8 @@ class DomainSampler(Sampler):
         *,
         domains: Literal["balanced", "independent", "all"] = "balanced",
         small: Literal["error", "drop", "short", "replace"] = "error",
-        where: str | None = None,
+        weights: Weights | None = None,
+        where: Where | None = None,
         seed: int = 0,
         stream: str = "DomainSampler",
     ) -> None:
@@ -104,7 +120,17 @@ class DomainSampler(Sampler):
         names = check_names(domain, "domain")
         self.table, self._small = check_table(table), check_small(small)
         self.size = check_integer(size, "size", SamplerError, 1, MOST_ROWS)
-        self._domains = GroupSampler(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
+        self._domains = GroupSampler(
+            table,
+            names,
+            self.size,
+            choose="groups",
+            small=small,
+            tolerance={},
+            weights=row_weights(table, weights),
+            where=where,
+        )
+        self._weighted = weights is not None
         self._count = len(self._domains.drawable)
         self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
         if domains == "all":
@@ -139,6 +165,9 @@ class DomainSampler(Sampler):
     def _visited(self, chosen: Rows, visit: Rows) -> tuple[Rows, Array | None]:
         """Rows that the given visits of drawable domains take."""
         groups = self._domains.number(chosen)
+        if self._weighted:
+            visits = Keys(fold(fold(self._visit_key, chosen), visit), np.zeros(1, dtype=np.uint64))
+            return self._domains.members.draw(visits, groups, self.size, self._small)
         sizes = self._domains.groups.sizes[groups]
         slot = np.arange(self.size)
         domain_key = fold(self._visit_key, chosen)

@@ -17,12 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Bools, Steps
+from setsup.arrays import Bools, Reals, Steps
 from setsup.checks import check_array, check_integer, check_number
 from setsup.errors import RowError, SamplerError, brief
+from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
+from setsup.samplers.arguments import Weights, Where, copy_arguments, row_mask, row_weights, where_words
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, from_dict, length_of
@@ -77,12 +80,16 @@ class Mixture(Sampler):
     ----------
     base : Sampler
         Sampler of the concatenated table, restricted to one source: ``where="part == 'a'"``.
-    pool : str
-        Expression for the alternative rows: ``"part == 'b'"``. None may be a row of the base sampler.
+    pool : str, (rows,) bool or list of int
+        The alternative rows: an expression such as ``"part == 'b'"``, one boolean per row, or their numbers. None may be
+        a row of the base sampler.
     sets : sequence of int
         Numbers of the sets to mix; they must fix no factor.
     p : float or Stepwise
         Probability that a row is replaced, constant or by step.
+    weights : str or (rows,) float, optional
+        Relative probability of the rows of the pool, or the factor that has it; without repeats in a set by successive
+        sampling. Rows of weight 0 are never drawn.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -108,42 +115,55 @@ class Mixture(Sampler):
     def __init__(
         self,
         base: Sampler,
-        pool: str,
+        pool: Where,
         sets: Sequence[int] = (1,),
         p: float | Stepwise | Mapping[str, Any] = 0.1,
         *,
+        weights: Weights | None = None,
         seed: int = 0,
         stream: str = "Mixture",
     ) -> None:
+        given = copy_arguments({"pool": pool, "weights": weights})
         if not isinstance(base, Sampler):
             raise SamplerError(f"a mixture is over another sampler, not over a {type(base).__name__}")
         self._schedule = _check_schedule(p)
         plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule
         numbers = _check_numbers(sets)
-        self.arguments = {"base": base.to_dict(), "pool": pool, "sets": numbers, "p": plain}
-        self.arguments |= {"seed": seed, "stream": stream}
+        self.arguments = {"base": base.to_dict(), "pool": given["pool"], "sets": numbers, "p": plain}
+        self.arguments |= {"weights": given["weights"], "seed": seed, "stream": stream}
         self.table: FactorTable = base.table
         self.base, self.length, self.unconstrained_sets = base, base.length, base.unconstrained_sets
         self._key = stream_key(seed, stream)
-        self._pool = self._pool_rows(pool)
+        row_weight = row_weights(self.table, weights)
+        pool_mask = self._pool_mask(pool, row_weight)
+        self._pool = np.flatnonzero(pool_mask)
+        self._members = None
+        if row_weight is not None:
+            self._members = WeightedMembers(group_by(self.table, [], pool_mask), row_weight)
         first = base.draws(np.zeros(1, dtype=np.int64))
         self._sets = self._check_sets(numbers, first)
         if len(self._pool) < first.indices.shape[-1]:
-            raise SamplerError(f"the pool {pool!r} has {len(self._pool)} rows; a set takes {first.indices.shape[-1]}")
+            raise SamplerError(
+                f"the pool {_pool_words(pool)} has {len(self._pool)} rows; a set takes {first.indices.shape[-1]}"
+            )
 
     @classmethod
     def _from_arguments(cls, arguments: Mapping[str, Any], table: FactorTable) -> Sampler:
         return cls(**{**arguments, "base": from_dict(arguments.get("base", {}), table)})
 
-    def _pool_rows(self, pool: str) -> npt.NDArray[np.int64]:
-        mask = self.table.mask(pool)
+    def _pool_mask(self, pool: Where, weights: Reals | None) -> Bools:
+        mask = row_mask(self.table, pool, "pool")
+        if mask is None:
+            raise SamplerError("pool must be an expression, one boolean per row, or row numbers, not None")
+        if weights is not None:
+            mask = mask & (weights > 0)
         shared = mask & self.base.rows_where()
         if shared.any():
             raise SamplerError(
-                f"{int(shared.sum()):,} rows of the pool {pool!r} are rows of the base sampler too (row "
+                f"{int(shared.sum()):,} rows of the pool {_pool_words(pool)} are rows of the base sampler too (row "
                 f"{int(np.argmax(shared))} is one): give the base where=\"part == 'a'\" or so"
             )
-        return np.flatnonzero(mask)
+        return mask
 
     def rows_where(self) -> Bools:
         """Rows of the pool, and those that ``where`` of the base lets through."""
@@ -172,7 +192,11 @@ class Mixture(Sampler):
         replaced = uniform(keys.bits(MIX, size)).reshape(shape) < p[:, None, None]
         if draw.mask is not None:
             replaced &= draw.mask[:, self._sets]
-        others = self._pool[distinct(keys, len(self._pool), size)].reshape(shape)
+        if self._members is None:
+            others = self._pool[distinct(keys, len(self._pool), size)].reshape(shape)
+        else:
+            one = np.zeros(len(steps) * len(self._sets), dtype=np.int64)
+            others = self._members.draw(keys, one, size, "error")[0].reshape(shape)
         indices = draw.indices.copy()
         indices[:, self._sets] = np.where(replaced, others, draw.indices[:, self._sets])
         return replace(draw, indices=indices)
@@ -197,6 +221,10 @@ class Mixture(Sampler):
         return replace(
             entry, excluded=excluded, log10_sets=math.nan, shared_rows=math.nan, distinct={}, estimated=False
         )
+
+
+def _pool_words(pool: Where) -> str:
+    return repr(pool) if isinstance(pool, str) else where_words(pool)
 
 
 def _check_schedule(p: Any) -> float | Stepwise:

@@ -24,7 +24,17 @@ from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import fold, mix, spread, stream_key
-from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
+from setsup.samplers.arguments import (
+    MOST_ROWS,
+    MOST_SETS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    row_weights,
+)
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
@@ -60,8 +70,12 @@ class OrbitSampler(Sampler):
         ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`.
     small : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
-    where : str, optional
-        Expression that drawn rows, canonical ones too, satisfy; rows keep their numbers.
+    weights : str or (rows,) float, optional
+        Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
+        sampling. Rows of weight 0 are never drawn. Whole orbits have all rows of positive weight.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
+        numbers. Rows keep their numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -95,7 +109,8 @@ class OrbitSampler(Sampler):
         values: Literal["different", "independent"] = "different",
         choose: Literal["levels", "groups", "rows"] = "groups",
         small: Literal["error", "drop", "short", "replace"] = "error",
-        where: str | None = None,
+        weights: Weights | None = None,
+        where: Where | None = None,
         seed: int = 0,
         stream: str = "OrbitSampler",
     ) -> None:
@@ -106,7 +121,16 @@ class OrbitSampler(Sampler):
         self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
         need = 1 if size is None else check_integer(size, "size", SamplerError, 1, MOST_ROWS)
         taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
-        self._orbits = GroupSampler(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
+        self._orbits = GroupSampler(
+            table,
+            names,
+            need,
+            choose=choose,
+            small=taken,
+            tolerance={},
+            weights=row_weights(table, weights),
+            where=where,
+        )
         self._left_out = 0
         self._canonical = None if canonical is None else self._with_canonical(canonical)
         drawable, chooser = self._orbits.drawable, self._orbits.chooser

@@ -12,7 +12,7 @@ from setsup.checks import check_integer, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
-from setsup.samplers.arguments import check_draw_memory, check_table
+from setsup.samplers.arguments import check_draw_memory, check_table, row_mask
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
@@ -66,8 +66,8 @@ class Sampler(ABC):
 
     def rows_where(self) -> Bools:
         """Rows that ``where`` lets through, (rows,) bool; of a sampler of other samplers, those of any of them."""
-        where = self.arguments.get("where")
-        return np.ones(len(self.table), dtype=bool) if where is None else self.table.mask(where)
+        mask = row_mask(self.table, self.arguments.get("where"))
+        return np.ones(len(self.table), dtype=bool) if mask is None else mask.copy()
 
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training; nothing unless a sampler says it."""

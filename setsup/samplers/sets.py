@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from setsup.arrays import Array, Steps
+from setsup.arrays import Steps
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
@@ -23,6 +23,8 @@ from setsup.random import fold, stream_key
 from setsup.samplers.arguments import (
     MOST_ROWS,
     MOST_SETS,
+    Weights,
+    Where,
     check_draw_memory,
     check_table,
     check_tolerance,
@@ -85,8 +87,9 @@ class SetSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn.
-    where : str, optional
-        Expression that drawn rows satisfy; rows keep their numbers.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -125,8 +128,8 @@ class SetSampler(Sampler):
         values: Literal["independent", "equal", "different"] = "independent",
         small: Literal["error", "drop", "short", "replace"] = "error",
         tolerance: Mapping[str, float] | None = None,
-        weights: str | Sequence[float] | Array | None = None,
-        where: str | None = None,
+        weights: Weights | None = None,
+        where: Where | None = None,
         seed: int = 0,
         stream: str = "SetSampler",
     ) -> None:

@@ -67,9 +67,8 @@ class Zip(Sampler):
 
     def __init__(self, *samplers: Sampler) -> None:
         if not samplers or not all(isinstance(one, Sampler) for one in samplers):
-            raise SamplerError(
-                f"a zip is over samplers, one or more, not over {', '.join(map(brief, samplers)) or '()'}"
-            )
+            given = ", ".join(map(brief, samplers)) or "nothing"
+            raise SamplerError(f"a zip is over samplers, one or more, not over {given}")
         self.table: FactorTable = samplers[0].table
         for number, one in enumerate(samplers):
             if one.table is not self.table and not self.table.has_fingerprint(one.table.fingerprint):
@@ -114,7 +113,7 @@ class Zip(Sampler):
 
     def rows_where(self) -> Bools:
         """Rows that ``where`` of any of the samplers lets through."""
-        return np.any([one.rows_where() for one in self.samplers], axis=0)
+        return np.asarray(np.any([one.rows_where() for one in self.samplers], axis=0))
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""

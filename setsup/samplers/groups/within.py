@@ -10,7 +10,7 @@ import numpy as np
 from setsup.arrays import Array, Bools, Rows, Words
 from setsup.random import below, fold, leading, mix, spread, uniform
 
-__all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted"]
+__all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted", "order_by_weight"]
 
 PASSES = 8
 CROWDED = 4  # below this many rows per slot, a permutation is cheaper than redrawing
@@ -147,6 +147,21 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
     total = ends[start + sizes - 1][:, None] - before
     found = np.searchsorted(ends, before + uniform(bits) * total, side="right") - start[:, None]
     return np.asarray(np.clip(found, 0, sizes[:, None] - 1), dtype=np.int64)
+
+
+def order_by_weight(keys: Words, weights: Array, start: Rows, sizes: Rows, slots: int) -> Rows:
+    """All positions of groups by successive sampling, followed by the first of them.
+
+    The order of exponential times, divided by the weights. `keys` (draws,) uint64; `weights` (rows,) float64; `start`
+    (draws,) int64; `sizes` (draws,) int64, no more than the slots; returns (draws, slots) int64.
+    """
+    position = np.arange(slots)
+    real = position < sizes[:, None]
+    chance = np.maximum(uniform(fold(keys[:, None], position)), 2.0**-54)  # never 0
+    weight = weights[start[:, None] + np.where(real, position, 0)]
+    times = np.where(real, np.log(-np.log1p(-chance)) - np.log(weight), np.inf)
+    order = np.argsort(times, axis=1, kind="stable")
+    return np.where(real, order, order[:, :1])
 
 
 def _successive(found: Rows, repeated: Bools, weights: Array, bits: Words) -> Rows:
