@@ -2,8 +2,9 @@
 
 Each kind of sampler has a module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit
 losses), ``epochs``, ``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers share. The folder
-``groups`` has what they draw from: ``group_sampler`` (the groups of a list of inactive factors), ``choose`` and ``different``
-(which group), ``members`` and ``window`` (which rows), ``within`` (no repeats) and ``plan`` (all sets of a step).
+``groups`` has what they draw from: ``group_sampler`` (the groups of a list of inactive factors), ``choose`` and
+``different`` (which group), ``members`` and ``window`` (which rows), ``within`` (no repeats) and ``plan`` (all sets of a
+step).
 """
 
 from setsup.samplers.domains import DomainSampler

@@ -73,9 +73,9 @@ class DomainSampler(Sampler):
         What to do with domains of fewer than K rows: ``error``, ``drop``, ``short`` (all rows once, the rest masked)
         or ``replace`` (K rows with replacement).
     weights : str or (rows,) float, optional
-        Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then drawn
-        by successive sampling, each by weight among those that are left, and visits are independent. Rows of weight 0
-        are never drawn. Domains come as often as without weights.
+        Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then
+        drawn by successive sampling, each by weight among those that are left, and visits are independent. Rows of
+        weight 0 are never drawn. Domains come as often as without weights.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers.

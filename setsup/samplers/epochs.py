@@ -52,9 +52,9 @@ class EpochSampler(Sampler):
         What to do when the rows are no multiple of ``size``: ``drop`` leaves the last rows of an epoch's order out,
         ``pad`` repeats the order from its start and masks these positions.
     weights : str or (rows,) float, optional
-        Relative probability of each row, or the factor that has it. Each batch is then drawn by successive sampling, each
-        row by weight among those that are left, independently of other batches: rows come in proportion to their weight,
-        and no longer once per epoch. Rows of weight 0 are never drawn and do not count for the length of an epoch.
+        Relative probability of each row, or the factor that has it. Each batch is then drawn by successive sampling,
+        each row by weight among those that are left, independently of other batches: rows come by their weight, and no
+        longer once per epoch. Rows of weight 0 are never drawn and do not count for the length of an epoch.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers.
@@ -110,9 +110,8 @@ class EpochSampler(Sampler):
         self._count = len(table) if self._rows is None else len(self._rows)
         if self._count == 0:
             left = f" where {where_words(where)}" if where is not None else ""
-            raise SamplerError(
-                f"no row is left to draw: the table is empty{left}{' or of weight' if weights is not None else ''}"
-            )
+            left += ", or these rows have no weight" if weights is not None else ""
+            raise SamplerError(f"no row is left to draw: the table is empty{left}")
         self._members = None if row_weight is None else WeightedMembers(group_by(table, [], mask), row_weight)
         if partial == "drop" and self._count < self.size:
             raise SamplerError(

@@ -81,8 +81,8 @@ class Mixture(Sampler):
     base : Sampler
         Sampler of the concatenated table, restricted to one source: ``where="part == 'a'"``.
     pool : str, (rows,) bool or list of int
-        The alternative rows: an expression such as ``"part == 'b'"``, one boolean per row, or their numbers. None may be
-        a row of the base sampler.
+        The alternative rows: an expression such as ``"part == 'b'"``, one boolean per row, or their numbers. None may
+        be a row of the base sampler.
     sets : sequence of int
         Numbers of the sets to mix; they must fix no factor.
     p : float or Stepwise
