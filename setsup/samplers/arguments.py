@@ -1,7 +1,7 @@
 """Arguments that samplers share: which factors sets fix, which rows are drawn, row weights, tolerances and limits."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ __all__ = [
     "check_tolerance",
     "copy_arguments",
     "inactive_factors",
+    "is_listed",
+    "is_per_set",
+    "per_set",
     "row_mask",
     "row_weights",
     "where_words",
@@ -72,8 +75,9 @@ def copy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _copy(value: Any) -> Any:
     """A copy; of what numpy takes for an array, such as a column of pandas, an array."""
-    array = hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic)
-    return np.array(value) if array else copy.deepcopy(value)
+    if is_per_set(value):
+        return [_copy(one) for one in value]
+    return np.array(value) if _is_column(value) else copy.deepcopy(value)
 
 
 def check_names(given: str | Sequence[str], option: str) -> list[str]:
@@ -185,8 +189,44 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
     return mask
 
 
+def is_listed(given: Any) -> bool:
+    """Whether this is a list, a tuple or an array."""
+    return isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+
+
+def is_per_set(given: Any) -> bool:
+    """Whether ``where`` or ``weights`` is a list with one for each set, and not one for all of them."""
+    return (
+        isinstance(given, list | tuple)
+        and len(given) > 0
+        and all(one is None or isinstance(one, str) or is_listed(one) or _is_column(one) for one in given)
+    )
+
+
+def _is_column(given: Any) -> bool:
+    return hasattr(given, "__array__") and not isinstance(given, np.ndarray | np.generic)
+
+
+def per_set(given: Any, sets: int, option: str, read: Callable[[Any], Any]) -> list[Any]:
+    """What each set reads from an option with one for each set, or one for all; equal ones are read once."""
+    if not is_per_set(given):
+        return [read(given)] * sets
+    if len(given) != sets:
+        raise SamplerError(f"{option} has {len(given)} items for sets={sets}: give one per set, or one for all")
+    found: dict[Any, Any] = {}
+    for one in given:
+        key = one if isinstance(one, str) else id(one)
+        if key not in found:
+            found[key] = read(one)
+    return [found[one if isinstance(one, str) else id(one)] for one in given]
+
+
 def where_words(where: Any) -> str:
     """What ``where`` says, in few words: the expression, or the number of rows that are listed."""
+    if is_per_set(where):
+        return "; ".join(
+            f"set {number}: {'all rows' if one is None else where_words(one)}" for number, one in enumerate(where)
+        )
     if isinstance(where, str):
         return where
     given = np.asarray(where)

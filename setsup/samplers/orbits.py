@@ -42,6 +42,7 @@ from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler
+from setsup.samplers.schedules import Scheduled, read_size, shorten
 
 __all__ = ["OrbitSampler"]
 
@@ -57,8 +58,10 @@ class OrbitSampler(Sampler):
         Factors whose combinations are the orbits.
     sets : int
         Orbits per step.
-    size : int, optional
-        Members per orbit, without repeats. None takes whole orbits: the width is that of the largest drawable orbit,
+    size : int or mapping, optional
+        Members per orbit, without repeats. ``{0: 2, 1000: 4}`` gives 4 members from step 1,000 on: the width of a draw
+        is the largest size, for which orbits must have members, and positions beyond the size of the step are masked.
+        None takes whole orbits: the width is that of the largest drawable orbit,
         and shorter ones are padded with their first member and masked.
     canonical : str or mapping, optional
         ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
@@ -103,7 +106,7 @@ class OrbitSampler(Sampler):
         table: FactorTable,
         orbit: str | Sequence[str],
         sets: int = 8,
-        size: int | None = None,
+        size: Scheduled | None = None,
         *,
         canonical: str | Mapping[str, Level] | None = None,
         values: Literal["different", "independent"] = "different",
@@ -119,7 +122,9 @@ class OrbitSampler(Sampler):
         check_choice(values, ("different", "independent"), "values", SamplerError)
         self.table, self._small = check_table(table), check_small(small)
         self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
-        need = 1 if size is None else check_integer(size, "size", SamplerError, 1, MOST_ROWS)
+        self._sizes = None if size is None else read_size(size, MOST_ROWS)
+        self.arguments["size"] = None if self._sizes is None else self._sizes.plain()
+        need = 1 if self._sizes is None else self._sizes.most
         taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
         self._orbits = GroupSampler(
             table,
@@ -177,7 +182,8 @@ class OrbitSampler(Sampler):
         else:
             rows, mask = self._orbits.draw(Keys(key, self._numbers), chosen, self.size)
         canonical = None if self._canonical is None else self._canonical[groups]
-        return Draw(rows, self._orbits.codes(chosen), None if mask is None or mask.all() else mask, canonical)
+        draw = Draw(rows, self._orbits.codes(chosen), None if mask is None or mask.all() else mask, canonical)
+        return draw if self._sizes is None or not self._sizes.changes else shorten(draw, [self._sizes], steps)
 
     def _whole_orbits(self, groups: Rows) -> tuple[Rows, Array | None]:
         position = np.arange(self.size)
@@ -188,9 +194,11 @@ class OrbitSampler(Sampler):
         """What is drawn, and what never is, before any training."""
         values = "independent" if self._different is None else "different"
         entry = group_entry(self.table, self._orbits, self.size, self.sets, values)
-        title = f"OrbitSampler: {self.sets} orbits per step, {'whole' if self._whole else f'{self.size} members each'}"
-        left_out = f"{self._left_out:,} orbits without a canonical row are left out"
-        return Report(title, [entry], [left_out] if self._left_out else [])
+        taken = "whole" if self._sizes is None else f"{self._sizes.words()} members each"
+        notes = [f"{self._left_out:,} orbits without a canonical row are left out"] if self._left_out else []
+        if self._sizes is not None and self._sizes.changes:
+            notes.append("figures are for the largest size, for which orbits must have members at every step")
+        return Report(f"OrbitSampler: {self.sets} orbits per step, {taken}", [entry], notes)
 
 
 def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:

@@ -12,7 +12,7 @@ from setsup.checks import check_integer, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
-from setsup.samplers.arguments import check_draw_memory, check_table, row_mask
+from setsup.samplers.arguments import check_draw_memory, check_table, is_per_set, row_mask
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
@@ -66,8 +66,12 @@ class Sampler(ABC):
 
     def rows_where(self) -> Bools:
         """Rows that ``where`` lets through, (rows,) bool; of a sampler of other samplers, those of any of them."""
-        mask = row_mask(self.table, self.arguments.get("where"))
-        return np.ones(len(self.table), dtype=bool) if mask is None else mask.copy()
+        where = self.arguments.get("where")
+        masks = [row_mask(self.table, one) for one in (where if is_per_set(where) else [where])]
+        found = np.zeros(len(self.table), dtype=bool)
+        for mask in masks:
+            found |= True if mask is None else mask
+        return found
 
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training; nothing unless a sampler says it."""
