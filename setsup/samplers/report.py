@@ -38,7 +38,7 @@ class Entry:
         group are left out.
     estimated : bool
         Whether ``distinct`` is an estimate, from some groups or rows, or from some draws.
-    sets : tuple of int
+    sets : list of int
         Numbers of the sets of a step that this is about, where they have options of their own; empty for all.
 
     """
@@ -56,7 +56,7 @@ class Entry:
     distinct: Mapping[str, float] = field(default_factory=dict)
     estimated: bool = False
     narrowest: int | None = None
-    sets: tuple[int, ...] = ()
+    sets: list[int] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """Lines of the report."""

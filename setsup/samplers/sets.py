@@ -252,7 +252,7 @@ class SetSampler(Sampler):
                 entry = self._entry(sampler, size, sets, len(samplers))
                 if self._differ:
                     numbers = [number for number in places if self._sizes[number].most == size]
-                    entry = replace(entry, sets=tuple(numbers))
+                    entry = replace(entry, sets=numbers)
                 entries.append(entry)
         sizes = " and ".join(dict.fromkeys(one.words() for one in self._sizes))
         return Report(f"SetSampler: {self.sets} sets of {sizes}, {self._values} values", entries, self._notes())

@@ -234,5 +234,5 @@ def test_a_mixture_over_a_mixture_takes_a_pool_of_its_own():
     assert inner.rows_where().tolist() == [True] * 12 + [False] * 6
     draw = Mixture(inner, "part == 'c'", p=0.5, stream="second").block(0, 99).indices[:, 1]
     assert set(draw.ravel().tolist()) == set(range(18))
-    with pytest.raises(SamplerError, match="6 rows of the pool .* are rows of the base sampler too"):
+    with pytest.raises(SamplerError, match=r"6 rows of the pool .* are rows of the base sampler too"):
         Mixture(inner, "part == 'b'")

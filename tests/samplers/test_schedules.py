@@ -210,7 +210,7 @@ def test_sets_of_unlike_sizes_and_rows():
     assert chisquare([seen[cell] for cell in cells]).pvalue > 1e-4
     assert returns(sampler, table)
     report = sampler.report()
-    assert [(entry.sets, entry.largest, entry.excluded) for entry in report.entries] == [((0,), 3, 4), ((1,), 4, 3)]
+    assert [(entry.sets, entry.largest, entry.excluded) for entry in report.entries] == [([0], 3, 4), ([1], 4, 3)]
     assert [round(10**entry.log10_sets) for entry in report.entries] == [3, 4]
     assert "SetSampler: 2 sets of 2 and 3, independent values" in str(report)
     assert "inactive: nothing (set 1)" in str(report)
@@ -234,7 +234,7 @@ def test_support_and_query_share_a_group_and_no_row():
     cells = [*itertools.permutations(range(4), 3), *itertools.permutations(range(4, 8), 3)]
     assert set(seen) == set(cells)
     assert chisquare([seen[cell] for cell in cells]).pvalue > 1e-4
-    assert [(entry.sets, entry.shared_rows) for entry in sampler.report().entries] == [((0,), 0.0), ((1,), 0.0)]
+    assert [(entry.sets, entry.shared_rows) for entry in sampler.report().entries] == [([0], 0.0), ([1], 0.0)]
     assert [round(10**entry.log10_sets) for entry in sampler.report().entries] == [12, 8]
 
 
@@ -251,7 +251,7 @@ def test_different_values_of_unlike_sizes():
     draw = sampler.block(0, 300)
     assert (np.sort(draw.inactive["a"], axis=1) == [0, 1, 2]).all()
     assert (draw.mask.sum(axis=2) == [1, 3, 2]).all()
-    assert [(entry.sets, entry.shared_rows) for entry in sampler.report().entries] == [((0,), 0), ((1,), 0), ((2,), 0)]
+    assert [(entry.sets, entry.shared_rows) for entry in sampler.report().entries] == [([0], 0), ([1], 0), ([2], 0)]
 
 
 def test_sizes_and_schedules_and_lists_together():

@@ -102,6 +102,11 @@ SAMPLERS = {
     "mixture of passes": lambda: Mixture(
         EpochSampler(BOTH, size=5, epochs=3, partial="pad", where="part == 'a'"), "part == 'b'", [0], 0.5
     ),
+    "sizes of sets": lambda: SetSampler(COLUMNS, ["kind"], size=[3, {0: 2, 9: 5}], weights=[None, "weight"]),
+    "scheduled sets": lambda: SetSampler(GRID, ["a", "b", "c"], random={0: 2, 7: 1}, size={0: 3, 20: 5}, small="short"),
+    "scheduled domains": lambda: DomainSampler(COLUMNS, "kind", sets=3, size={0: 4, 11: 7}, weights="weight"),
+    "weighted passes": lambda: EpochSampler(COLUMNS, size=64, weights="weight", where=list(range(0, 300, 2))),
+    "weighted triplets": lambda: TripletSampler(COLUMNS, "item", triplets=9, weights="weight", small="drop"),
     "zip": lambda: Zip(
         SetSampler(COLUMNS, inactive=["kind"], size=4), DomainSampler(COLUMNS, "item", sets=3, size=9, small="short")
     ),

@@ -152,16 +152,22 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
 def order_by_weight(keys: Words, weights: Array, start: Rows, sizes: Rows, slots: int) -> Rows:
     """All positions of groups by successive sampling, followed by the first of them.
 
-    The order of exponential times, divided by the weights. `keys` (draws,) uint64; `weights` (rows,) float64; `start`
-    (draws,) int64; `sizes` (draws,) int64, no more than the slots; returns (draws, slots) int64.
+    `keys` (draws,) uint64; `weights` (rows,) float64; `start` (draws,) int64; `sizes` (draws,) int64, no more than the
+    slots; returns (draws, slots) int64. One after the other, for logarithms of exponential times would be the
+    platform's.
     """
-    position = np.arange(slots)
-    real = position < sizes[:, None]
-    chance = np.maximum(uniform(fold(keys[:, None], position)), 2.0**-54)  # never 0
-    weight = weights[start[:, None] + np.where(real, position, 0)]
-    times = np.where(real, np.log(-np.log1p(-chance)) - np.log(weight), np.inf)
-    order = np.argsort(times, axis=1, kind="stable")
-    return np.where(real, order, order[:, :1])
+    most, draw = int(sizes.max()), np.arange(len(sizes))
+    position = np.arange(most)
+    left = np.where(position < sizes[:, None], weights[np.minimum(start[:, None] + position, len(weights) - 1)], 0.0)
+    chance = uniform(fold(keys[:, None], position))
+    found = np.empty((len(sizes), slots), dtype=np.int64)
+    for slot in range(most):
+        ends = np.cumsum(left, axis=1)
+        point = np.minimum(chance[:, slot] * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
+        place = np.minimum((ends <= point[:, None]).sum(axis=1), most - 1)
+        left[draw, place] = 0.0
+        found[:, slot] = place
+    return np.where(np.arange(slots) < sizes[:, None], found, found[:, :1])
 
 
 def _successive(found: Rows, repeated: Bools, weights: Array, bits: Words) -> Rows:
