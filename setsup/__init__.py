@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         OrbitSampler,
         SetSampler,
         TripletSampler,
+        Zip,
     )
     from setsup.shards.foreign.indexing import index_shards
     from setsup.shards.opening import open_shards
@@ -52,6 +53,7 @@ __all__ = [
     "SetSampler",
     "SetsupError",
     "TripletSampler",
+    "Zip",
     "__version__",
     "concat",
     "from_arrays",
@@ -100,6 +102,7 @@ if not TYPE_CHECKING:
                 "OrbitSampler",
                 "SetSampler",
                 "TripletSampler",
+                "Zip",
             ),
             "shards.foreign.indexing": ("index_shards",),
             "shards.opening": ("open_shards",),

@@ -38,6 +38,8 @@ def python_command(*statements: str) -> str:
 
 def sampler_call(sampler: "Sampler", table: str) -> str:
     """An expression of Python that makes a sampler, without arguments that have their defaults."""
+    if any(name in sampler.arguments for name in ("base", "samplers")):  # made of other samplers
+        return f"setsup.samplers.from_dict({write_literal(sampler.to_dict())}, {table})"
     kind = type(sampler)
     usual = {name: one.default for name, one in signature(kind).parameters.items()}
     given = {name: value for name, value in sampler.arguments.items() if value != usual.get(name)}

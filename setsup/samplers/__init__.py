@@ -1,20 +1,23 @@
 """Stateless draws: pure functions from a step number to rows of a factor table.
 
 Each kind of sampler has a module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit
-losses), ``epochs``, ``mixture``; :mod:`~setsup.samplers.sampler` says what all samplers share. The folder ``groups``
-has what they draw from: ``group_sampler`` (the groups of a list of inactive factors), ``choose`` and ``different``
-(which group), ``members`` and ``window`` (which rows), ``within`` (no repeats) and ``plan`` (all sets of a step).
+losses), ``epochs``, ``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers share, ``schedules``
+which options may change with the step. The folder ``groups`` has what they draw from: ``group_sampler`` (the groups of
+a list of inactive factors), ``choose`` and ``different`` (which group), ``members`` and ``window`` (which rows),
+``within`` (no repeats) and ``plan`` (all sets of a step).
 """
 
 from setsup.samplers.domains import DomainSampler
 from setsup.samplers.draw import Draw
 from setsup.samplers.epochs import EpochSampler
-from setsup.samplers.mixture import Mixture, Stepwise
+from setsup.samplers.mixture import Mixture
 from setsup.samplers.orbits import OrbitSampler
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, Shard, from_dict
+from setsup.samplers.schedules import Stepwise
 from setsup.samplers.sets import SetSampler
 from setsup.samplers.triplets import TripletSampler
+from setsup.samplers.zips import Zip
 
 __all__ = [
     "DomainSampler",
@@ -29,5 +32,6 @@ __all__ = [
     "Shard",
     "Stepwise",
     "TripletSampler",
+    "Zip",
     "from_dict",
 ]

@@ -1,13 +1,13 @@
-"""Arguments that samplers share: which factors sets fix, row weights, tolerances and limits."""
+"""Arguments that samplers share: which factors sets fix, which rows are drawn, row weights, tolerances and limits."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Reals
+from setsup.arrays import Array, Bools, Reals
 from setsup.checks import check_array, check_instance, check_memory, check_number
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Factor
@@ -16,14 +16,27 @@ from setsup.factors.table import FactorTable
 __all__ = [
     "MOST_ROWS",
     "MOST_SETS",
+    "Weights",
+    "Where",
     "check_draw_memory",
     "check_names",
     "check_table",
     "check_tolerance",
     "copy_arguments",
     "inactive_factors",
+    "is_listed",
+    "is_per_set",
+    "per_set",
+    "row_mask",
     "row_weights",
+    "where_words",
 ]
+
+Where = str | Sequence[bool] | Sequence[int] | Array
+"""Rows that may be drawn: an expression, one boolean per row, or row numbers."""
+
+Weights = str | Sequence[float] | Array
+"""Relative probability of each row, or the factor that has it."""
 
 MOST_ROWS = 2**31 - 1
 """Rows of a set."""
@@ -52,12 +65,19 @@ def copy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
         if key in ("self", "table", "__class__"):
             continue
         try:
-            found[key] = copy.deepcopy(value)
+            found[key] = _copy(value)
         except (TypeError, RuntimeError, copy.Error):  # generators, open files, tensors with a gradient
             raise SamplerError(
                 f"{key} must be plain data, which a sampler can keep, not a {type(value).__name__}"
             ) from None
     return found
+
+
+def _copy(value: Any) -> Any:
+    """A copy; of what numpy takes for an array, such as a column of pandas, an array."""
+    if is_per_set(value):
+        return [_copy(one) for one in value]
+    return np.array(value) if _is_column(value) else copy.deepcopy(value)
 
 
 def check_names(given: str | Sequence[str], option: str) -> list[str]:
@@ -142,3 +162,72 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
         if not np.isfinite(found.sum()):
             raise SamplerError("the sum of the weights overflows: divide all by the largest")
     return found
+
+
+def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> Bools | None:
+    """Rows that may be drawn, (rows,) bool, from an expression, booleans or row numbers; None for all."""
+    if where is None or isinstance(where, str):
+        return None if where is None else table.mask(where)
+    given = check_array(where, f"{option}, an expression, one boolean per row, or row numbers,", SamplerError)
+    if given.dtype == np.bool_:
+        if given.shape != (len(table),):
+            raise SamplerError(f"{option} must have one boolean per row, ({len(table)},), not {given.shape}")
+        return given
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+        raise SamplerError(f"{option} must be an expression, one boolean per row, or row numbers, not {brief(where)}")
+    if given.size and not 0 <= given.min() <= given.max() < len(table):
+        wrong = given[(given < 0) | (given >= len(table))][0]
+        raise SamplerError(f"row {wrong} of {option} is out of range: rows are from 0 and below {len(table)}")
+    mask = np.zeros(len(table), dtype=bool)
+    mask[given.astype(np.int64)] = True
+    if int(mask.sum()) < given.size:
+        rows, times = np.unique(given, return_counts=True)
+        raise SamplerError(
+            f"row {rows[times > 1][0]} is listed twice in {option}: list each row once, and use weights= to draw it "
+            "more often"
+        )
+    return mask
+
+
+def is_listed(given: Any) -> bool:
+    """Whether this is a list, a tuple or an array."""
+    return isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+
+
+def is_per_set(given: Any) -> bool:
+    """Whether ``where`` or ``weights`` is a list with one for each set, and not one for all of them."""
+    return (
+        isinstance(given, list | tuple)
+        and len(given) > 0
+        and all(one is None or isinstance(one, str) or is_listed(one) or _is_column(one) for one in given)
+    )
+
+
+def _is_column(given: Any) -> bool:
+    return hasattr(given, "__array__") and not isinstance(given, np.ndarray | np.generic)
+
+
+def per_set(given: Any, sets: int, option: str, read: Callable[[Any], Any]) -> list[Any]:
+    """What each set reads from an option with one for each set, or one for all; equal ones are read once."""
+    if not is_per_set(given):
+        return [read(given)] * sets
+    if len(given) != sets:
+        raise SamplerError(f"{option} has {len(given)} items for sets={sets}: give one per set, or one for all")
+    found: dict[Any, Any] = {}
+    for one in given:
+        key = one if isinstance(one, str) else id(one)
+        if key not in found:
+            found[key] = read(one)
+    return [found[one if isinstance(one, str) else id(one)] for one in given]
+
+
+def where_words(where: Any) -> str:
+    """What ``where`` says, in few words: the expression, or the number of rows that are listed."""
+    if is_per_set(where):
+        return "; ".join(
+            f"set {number}: {'all rows' if one is None else where_words(one)}" for number, one in enumerate(where)
+        )
+    if isinstance(where, str):
+        return where
+    given = np.asarray(where)
+    return f"{int(given.sum()) if given.dtype == np.bool_ else given.size:,} rows are listed"

@@ -24,7 +24,17 @@ from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, permute, stream_key
-from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
+from setsup.samplers.arguments import (
+    MOST_ROWS,
+    MOST_SETS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    row_weights,
+)
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
@@ -32,11 +42,12 @@ from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler
+from setsup.samplers.schedules import Scheduled, read_size, shorten
 
 __all__ = ["DomainSampler"]
 
 DOMAINS = ("balanced", "independent", "all")
-_ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for
+_ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for, plus three for each change of the size
 
 
 class DomainSampler(Sampler):
@@ -54,16 +65,23 @@ class DomainSampler(Sampler):
         Factors whose combinations are the domains.
     sets : int
         Domains per batch, P; more than there are is an error unless ``domains="all"``.
-    size : int
-        Rows per domain, K.
+    size : int or mapping
+        Rows per domain, K. ``{0: 16, 1000: 32}`` gives 32 rows from step 1,000 on: the width of a draw is the largest
+        size, and positions beyond the size of the step are masked. Rounds and passes over rows begin again wherever
+        the size changes. ``small`` is about domains with fewer rows than the largest size.
     domains : str
         ``balanced``: in rounds; ``all``: the same with min(P, D) domains; ``independent``: an independent choice of P
         domains and of their rows for each step, without full passes over the data (as published for DCoDR).
     small : str
         What to do with domains of fewer than K rows: ``error``, ``drop``, ``short`` (all rows once, the rest masked)
         or ``replace`` (K rows with replacement).
-    where : str, optional
-        Expression that drawn rows satisfy; rows keep their numbers.
+    weights : str or (rows,) float, optional
+        Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then
+        drawn by successive sampling, each by weight among those that are left, and visits are independent. Rows of
+        weight 0 are never drawn. Domains come as often as without weights.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -91,11 +109,12 @@ class DomainSampler(Sampler):
         table: FactorTable,
         domain: str | Sequence[str],
         sets: int = 4,
-        size: int = 32,
+        size: Scheduled = 32,
         *,
         domains: Literal["balanced", "independent", "all"] = "balanced",
         small: Literal["error", "drop", "short", "replace"] = "error",
-        where: str | None = None,
+        weights: Weights | None = None,
+        where: Where | None = None,
         seed: int = 0,
         stream: str = "DomainSampler",
     ) -> None:
@@ -103,8 +122,19 @@ class DomainSampler(Sampler):
         check_choice(domains, DOMAINS, "domains", SamplerError)
         names = check_names(domain, "domain")
         self.table, self._small = check_table(table), check_small(small)
-        self.size = check_integer(size, "size", SamplerError, 1, MOST_ROWS)
-        self._domains = GroupSampler(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
+        self._sizes = read_size(size, MOST_ROWS)
+        self.arguments["size"], self.size = self._sizes.plain(), self._sizes.most
+        self._domains = GroupSampler(
+            table,
+            names,
+            self.size,
+            choose="groups",
+            small=small,
+            tolerance={},
+            weights=row_weights(table, weights),
+            where=where,
+        )
+        self._weighted = weights is not None
         self._count = len(self._domains.drawable)
         self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
         if domains == "all":
@@ -116,40 +146,64 @@ class DomainSampler(Sampler):
             )
         check_draw_memory(self.size * self.sets, "a draw", "size or sets", 80)
         self._independent = domains == "independent"
-        key = stream_key(seed, stream)
-        self._round_key, self._visit_key, self._step_key = (int(fold(key, tag)) for tag in (_ROUND, _VISIT, _STEP))
+        self._key = stream_key(seed, stream)
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
         rows, mask, chosen = self._independently(steps) if self._independent else self._in_rounds(steps)
         if mask is not None and mask.all():
             mask = None
-        return Draw(rows, self._domains.codes(chosen), mask)
+        draw = Draw(rows, self._domains.codes(chosen), mask)
+        return shorten(draw, [self._sizes], steps) if self._sizes.changes else draw
 
     def _in_rounds(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
+        if len(self._sizes.starts) == 1:
+            return self._rounds(steps, 0)
+        stretch = self._sizes.stretch(steps)
+        rows, chosen = (
+            np.empty((len(steps), self.sets, self.size), np.int64),
+            np.empty((len(steps), self.sets), np.int64),
+        )
+        mask = np.ones(rows.shape, dtype=bool)
+        for number in np.unique(stretch).tolist():
+            some = np.flatnonzero(stretch == number)
+            found, counts, chosen[some] = self._rounds(steps[some] - self._sizes.starts[number], number)
+            size = found.shape[-1]
+            rows[some, :, :size], rows[some, :, size:] = found, found[:, :, :1]
+            if counts is not None:
+                mask[some, :, :size] = counts
+        return rows, mask, chosen
+
+    def _rounds(self, steps: Steps, stretch: int) -> tuple[Rows, Array | None, Rows]:
+        """Draws of steps, counted from where the size of a stretch of steps holds."""
+        size = int(self._sizes.values[stretch])
+        round_key, visit_key = (int(fold(self._key, 3 * stretch + tag)) for tag in (_ROUND, _VISIT))
         shared = math.gcd(self._count, self.sets)
         lap, step = np.divmod(steps, self._count // shared)
         walk = step[:, None] * self.sets + np.arange(self.sets)
-        chosen = permute(fold(self._round_key, lap), self._count, walk % self._count)
+        chosen = permute(fold(round_key, lap), self._count, walk % self._count)
         visit = lap[:, None] * (self.sets // shared) + walk // self._count
-        rows, mask = self._visited(chosen.reshape(-1), visit.reshape(-1))
-        shape = (*chosen.shape, self.size)
+        rows, mask = self._visited(chosen.reshape(-1), visit.reshape(-1), size, visit_key)
+        shape = (*chosen.shape, size)
         return rows.reshape(shape), None if mask is None else mask.reshape(shape), chosen
 
-    def _visited(self, chosen: Rows, visit: Rows) -> tuple[Rows, Array | None]:
+    def _visited(self, chosen: Rows, visit: Rows, size: int, visit_key: int) -> tuple[Rows, Array | None]:
         """Rows that the given visits of drawable domains take."""
         groups = self._domains.number(chosen)
+        if self._weighted:
+            visits = Keys(fold(fold(visit_key, chosen), visit), np.zeros(1, dtype=np.uint64))
+            return self._domains.members.draw(visits, groups, size, self._small)
         sizes = self._domains.groups.sizes[groups]
-        slot = np.arange(self.size)
-        domain_key = fold(self._visit_key, chosen)
-        few = sizes < self.size
-        lap, turn = np.divmod(visit, np.where(few, 1, sizes // np.gcd(sizes, self.size)))
+        slot = np.arange(size)
+        domain_key = fold(visit_key, chosen)
+        few = sizes < size
+        lap, turn = np.divmod(visit, np.where(few, 1, sizes // np.gcd(sizes, size)))
         key = fold(domain_key, lap)
-        begin = _product_modulo(turn, self.size, sizes)
+        begin = _product_modulo(turn, size, sizes)
         positions = (begin[:, None] + slot) % sizes[:, None]
         mask = None
         if few.any() and self._small == "short":
-            mask = slot < np.where(few, sizes, self.size)[:, None]
+            mask = slot < np.where(few, sizes, size)[:, None]
             positions = np.where(mask, positions, 0)
         found = permute(key, sizes, positions)
         if few.any() and self._small == "replace":
@@ -158,7 +212,7 @@ class DomainSampler(Sampler):
         return self._domains.groups.take(groups[:, None], found), mask
 
     def _independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
-        key = fold(self._step_key, steps)
+        key = fold(int(fold(self._key, _STEP)), steps)
         places = np.broadcast_to(np.arange(self.sets), (len(steps), self.sets))
         chosen = permute(fold(key, _ROUND), self._count, places)
         keys = Keys(fold(key, _VISIT), np.arange(self.sets, dtype=np.uint64))
@@ -166,14 +220,17 @@ class DomainSampler(Sampler):
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
-        title = f"DomainSampler: {self.sets} of {self._count} domains with {self.size} rows each"
+        title = f"DomainSampler: {self.sets} of {self._count} domains with {self._sizes.words()} rows each"
         lap = self._count // math.gcd(self._count, self.sets)
         balanced = f"each domain is drawn equally often in every {f'{lap:,} steps' if lap > 1 else 'step'}"
         note = "an independent choice each step" if self._independent else balanced
         entry = group_entry(self.table, self._domains, self.size, self.sets, "different")
         if self.sets == 1 and not self._independent:
             entry = replace(entry, shared_rows=math.nan)  # what two steps share depends on how far apart they are
-        return Report(title, [entry], [note])
+        notes = [note]
+        if self._sizes.changes:
+            notes.append("figures are for the largest size, for which domains must have rows at every step")
+        return Report(title, [entry], notes)
 
 
 def _product_modulo(turn: Rows, size: int, sizes: Rows) -> Rows:

@@ -4,13 +4,26 @@ from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Steps
+from setsup.arrays import Bools, Steps
 from setsup.checks import check_boolean, check_choice, check_integer
 from setsup.errors import SamplerError
+from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
-from setsup.samplers.arguments import MOST_ROWS, check_draw_memory, check_table, copy_arguments
+from setsup.samplers.arguments import (
+    MOST_ROWS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_table,
+    copy_arguments,
+    row_mask,
+    row_weights,
+    where_words,
+)
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.members import WeightedMembers
+from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, length_of
 
@@ -38,8 +51,13 @@ class EpochSampler(Sampler):
     partial : str
         What to do when the rows are no multiple of ``size``: ``drop`` leaves the last rows of an epoch's order out,
         ``pad`` repeats the order from its start and masks these positions.
-    where : str, optional
-        Expression that drawn rows satisfy; rows keep their numbers.
+    weights : str or (rows,) float, optional
+        Relative probability of each row, or the factor that has it. Each batch is then drawn by successive sampling,
+        each row by weight among those that are left, independently of other batches: rows come by their weight, and no
+        longer once per epoch. Rows of weight 0 are never drawn and do not count for the length of an epoch.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -73,7 +91,8 @@ class EpochSampler(Sampler):
         epochs: int | None = None,
         shuffle: bool = True,
         partial: Literal["drop", "pad"] = "drop",
-        where: str | None = None,
+        weights: Weights | None = None,
+        where: Where | None = None,
         seed: int = 0,
         stream: str = "EpochSampler",
     ) -> None:
@@ -82,10 +101,18 @@ class EpochSampler(Sampler):
         self.table, self.size = check_table(table), check_integer(size, "size", SamplerError, 1, MOST_ROWS)
         self._shuffle = check_boolean(shuffle, "shuffle", SamplerError)
         check_draw_memory(self.size, "a draw", "size", 88 if self._shuffle else 16)
-        self._rows = None if where is None else table.rows(where)
+        mask, row_weight = row_mask(table, where), row_weights(table, weights)
+        if row_weight is not None:
+            if not self._shuffle:
+                raise SamplerError("weights go with shuffle=True: rows in table order are not drawn by weight")
+            mask = row_weight > 0 if mask is None else mask & (row_weight > 0)
+        self._rows = None if mask is None else np.flatnonzero(mask)
         self._count = len(table) if self._rows is None else len(self._rows)
         if self._count == 0:
-            raise SamplerError("no row is left to draw: the table is empty" + (f" where {where}" if where else ""))
+            left = f" where {where_words(where)}" if where is not None else ""
+            left += ", or these rows have no weight" if weights is not None else ""
+            raise SamplerError(f"no row is left to draw: the table is empty{left}")
+        self._members = None if row_weight is None else WeightedMembers(group_by(table, [], mask), row_weight)
         if partial == "drop" and self._count < self.size:
             raise SamplerError(
                 f"{self._count:,} rows do not fill one batch of size={size}; lower size, or pass partial='pad'"
@@ -109,11 +136,19 @@ class EpochSampler(Sampler):
         position = step[:, None] * self.size + np.arange(self.size)
         mask = position < self._count
         rows = position % self._count
+        if self._members is not None:
+            return self._by_weight(steps, mask, self._members)
         if self._shuffle:
             rows = permute(fold(self._key, epoch), self._count, rows)
         if self._rows is not None:
             rows = self._rows[rows]
         return Draw(rows[:, None], mask=None if mask.all() else mask[:, None])
+
+    def _by_weight(self, steps: Steps, mask: Bools, members: WeightedMembers) -> Draw:
+        keys = Keys(fold(self._key, steps), np.zeros(1, dtype=np.uint64))
+        rows, few = members.draw(keys, np.zeros(len(steps), dtype=np.int64), self.size, "short")
+        mask = mask if few is None else mask & few
+        return Draw(np.where(mask, rows, rows[:, :1])[:, None], mask=None if mask.all() else mask[:, None])
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
@@ -122,7 +157,9 @@ class EpochSampler(Sampler):
         excluded = len(self.table) - self._count
         entry = Entry("nothing", 1, 1, self._count, self._count, unreachable=never, excluded=excluded)
         notes = [f"{self.steps_per_epoch:,} steps per epoch"]
-        if left > 0:
+        if self._members is not None:
+            notes.append("rows are drawn by weight in each batch, and not once per epoch")
+        elif left > 0:
             notes.append(
                 f"{left:,} rows are left out of each epoch" + (", different ones each time" if self._shuffle else "")
             )

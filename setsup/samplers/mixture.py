@@ -11,63 +11,27 @@ References
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Steps
-from setsup.checks import check_array, check_integer, check_number
-from setsup.errors import RowError, SamplerError, brief
+from setsup.arrays import Bools, Reals, Steps
+from setsup.checks import check_number
+from setsup.errors import SamplerError, brief
+from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
+from setsup.samplers.arguments import Weights, Where, copy_arguments, row_mask, row_weights, where_words
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, from_dict, length_of
+from setsup.samplers.schedules import Schedule, Stepwise
 
-__all__ = ["Mixture", "Stepwise"]
-
-
-@dataclass(frozen=True, slots=True)
-class Stepwise:
-    """A probability that rises in equal steps: p = end·min(⌊step/every⌋, levels − 1)/(levels − 1).
-
-    Parameters
-    ----------
-    end : float
-        Last value, reached at step ``every·(levels − 1)``.
-    every : int
-        Steps between two increases.
-    levels : int
-        Number of values, with 0 and ``end``; at least 2.
-
-    Examples
-    --------
-    >>> Stepwise(0.10, every=4000, levels=10).at([0, 3999, 4000, 36000, 90000]).round(4).tolist()
-    [0.0, 0.0, 0.0111, 0.1, 0.1]
-
-    """
-
-    end: float
-    every: int
-    levels: int
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        what = "a stepwise schedule's {}".format
-        object.__setattr__(self, "end", check_number(self.end, what("end"), SamplerError, 0, 1))
-        object.__setattr__(self, "every", check_integer(self.every, what("every"), SamplerError, 1, 2**63 - 1))
-        object.__setattr__(self, "levels", check_integer(self.levels, what("levels"), SamplerError, 2, 2**63 - 1))
-
-    def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Probability at steps; float64 of their shape."""
-        numbers = check_array(steps, "steps", RowError)
-        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
-            raise RowError(f"steps must be integers from 0 and below 2**63, not {brief(steps)}")
-        rise = np.minimum(numbers.astype(np.int64) // self.every, self.levels - 1)
-        return self.end * rise / (self.levels - 1)
+__all__ = ["Mixture"]
 
 
 class Mixture(Sampler):
@@ -77,12 +41,16 @@ class Mixture(Sampler):
     ----------
     base : Sampler
         Sampler of the concatenated table, restricted to one source: ``where="part == 'a'"``.
-    pool : str
-        Expression for the alternative rows: ``"part == 'b'"``. None may be a row of the base sampler.
+    pool : str, (rows,) bool or list of int
+        The alternative rows: an expression such as ``"part == 'b'"``, one boolean per row, or their numbers. None may
+        be a row of the base sampler.
     sets : sequence of int
         Numbers of the sets to mix; they must fix no factor.
-    p : float or Stepwise
-        Probability that a row is replaced, constant or by step.
+    p : float, mapping or Stepwise
+        Probability that a row is replaced: constant, by step, ``{0: 0.0, 1000: 0.1}``, or rising in equal steps.
+    weights : str or (rows,) float, optional
+        Relative probability of the rows of the pool, or the factor that has it; without repeats in a set by successive
+        sampling. Rows of weight 0 are never drawn.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -108,43 +76,61 @@ class Mixture(Sampler):
     def __init__(
         self,
         base: Sampler,
-        pool: str,
+        pool: Where,
         sets: Sequence[int] = (1,),
-        p: float | Stepwise | Mapping[str, Any] = 0.1,
+        p: float | Mapping[int, float] | Stepwise | Mapping[str, Any] = 0.1,
         *,
+        weights: Weights | None = None,
         seed: int = 0,
         stream: str = "Mixture",
     ) -> None:
+        given = copy_arguments({"pool": pool, "weights": weights})
         if not isinstance(base, Sampler):
             raise SamplerError(f"a mixture is over another sampler, not over a {type(base).__name__}")
         self._schedule = _check_schedule(p)
-        plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule
+        plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule.plain()
         numbers = _check_numbers(sets)
-        self.arguments = {"base": base.to_dict(), "pool": pool, "sets": numbers, "p": plain}
-        self.arguments |= {"seed": seed, "stream": stream}
+        self.arguments = {"base": base.to_dict(), "pool": given["pool"], "sets": numbers, "p": plain}
+        self.arguments |= {"weights": given["weights"], "seed": seed, "stream": stream}
         self.table: FactorTable = base.table
         self.base, self.length, self.unconstrained_sets = base, base.length, base.unconstrained_sets
         self._key = stream_key(seed, stream)
-        self._pool = self._pool_rows(pool)
+        row_weight = row_weights(self.table, weights)
+        pool_mask = self._pool_mask(pool, row_weight)
+        self._pool = np.flatnonzero(pool_mask)
+        self._members = None
+        if row_weight is not None:
+            self._members = WeightedMembers(group_by(self.table, [], pool_mask), row_weight)
         first = base.draws(np.zeros(1, dtype=np.int64))
         self._sets = self._check_sets(numbers, first)
         if len(self._pool) < first.indices.shape[-1]:
-            raise SamplerError(f"the pool {pool!r} has {len(self._pool)} rows; a set takes {first.indices.shape[-1]}")
+            raise SamplerError(
+                f"the pool {_pool_words(pool)} has {len(self._pool)} rows; a set takes {first.indices.shape[-1]}"
+            )
 
     @classmethod
     def _from_arguments(cls, arguments: Mapping[str, Any], table: FactorTable) -> Sampler:
         return cls(**{**arguments, "base": from_dict(arguments.get("base", {}), table)})
 
-    def _pool_rows(self, pool: str) -> npt.NDArray[np.int64]:
-        mask = self.table.mask(pool)
-        where = self.base.arguments.get("where")
-        shared = mask if where is None else mask & self.table.mask(where)
+    def _pool_mask(self, pool: Where, weights: Reals | None) -> Bools:
+        mask = row_mask(self.table, pool, "pool")
+        if mask is None:
+            raise SamplerError("pool must be an expression, one boolean per row, or row numbers, not None")
+        if weights is not None:
+            mask = mask & (weights > 0)
+        shared = mask & self.base.rows_where()
         if shared.any():
             raise SamplerError(
-                f"{int(shared.sum()):,} rows of the pool {pool!r} are rows of the base sampler too (row "
+                f"{int(shared.sum()):,} rows of the pool {_pool_words(pool)} are rows of the base sampler too (row "
                 f"{int(np.argmax(shared))} is one): give the base where=\"part == 'a'\" or so"
             )
-        return np.flatnonzero(mask)
+        return mask
+
+    def rows_where(self) -> Bools:
+        """Rows of the pool, and those that ``where`` of the base lets through."""
+        found = self.base.rows_where()
+        found[self._pool] = True
+        return found
 
     def _check_sets(self, sets: Sequence[int], draw: Draw) -> npt.NDArray[np.int64]:
         count = draw.indices.shape[1]
@@ -161,16 +147,20 @@ class Mixture(Sampler):
         """Draws of any steps as one block."""
         draw = self.base.draws(steps)
         size = draw.indices.shape[-1]
-        p = self._schedule.at(steps) if isinstance(self._schedule, Stepwise) else np.full(len(steps), self._schedule)
+        p = self._schedule.at(steps)
         keys = Keys(fold(self._key, steps), self._sets.astype(np.uint64))
         shape = (len(steps), len(self._sets), size)
         replaced = uniform(keys.bits(MIX, size)).reshape(shape) < p[:, None, None]
         if draw.mask is not None:
             replaced &= draw.mask[:, self._sets]
-        others = self._pool[distinct(keys, len(self._pool), size)].reshape(shape)
+        if self._members is None:
+            others = self._pool[distinct(keys, len(self._pool), size)].reshape(shape)
+        else:
+            one = np.zeros(len(steps) * len(self._sets), dtype=np.int64)
+            others = self._members.draw(keys, one, size, "error")[0].reshape(shape)
         indices = draw.indices.copy()
         indices[:, self._sets] = np.where(replaced, others, draw.indices[:, self._sets])
-        return Draw(indices, draw.inactive, draw.mask, draw.canonical)
+        return replace(draw, indices=indices)
 
     def __len__(self) -> int:
         """Count the draws; EndlessError, a TypeError, where the base is infinite."""
@@ -180,10 +170,11 @@ class Mixture(Sampler):
         """What is drawn, and what never is, before any training."""
         found = self.base.report()
         p = self._schedule
-        share = f"{p:g}" if not isinstance(p, Stepwise) else f"0 to {p.end:g} in steps of {p.every}"
+        share = f"0 to {p.end:g} in steps of {p.every}" if isinstance(p, Stepwise) else p.words()
+        never = isinstance(p, Schedule) and not any(p.values)
         sets = ", ".join(str(number) for number in self._sets)
         note = f"rows of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
-        entries = [self._mix(entry) if entry.inactive == "nothing" and p != 0 else entry for entry in found.entries]
+        entries = [self._mix(entry) if entry.inactive == "nothing" and not never else entry for entry in found.entries]
         return Report(f"Mixture over {found.title}", entries, [*found.notes, note])
 
     def _mix(self, entry: Entry) -> Entry:
@@ -194,15 +185,20 @@ class Mixture(Sampler):
         )
 
 
-def _check_schedule(p: Any) -> float | Stepwise:
-    """A probability or a schedule, which may be plain data; SamplerError otherwise."""
+def _pool_words(pool: Where) -> str:
+    return repr(pool) if isinstance(pool, str) else where_words(pool)
+
+
+def _check_schedule(p: Any) -> Schedule | Stepwise:
+    """A schedule of the probability, which may be plain data; SamplerError otherwise."""
     if isinstance(p, Stepwise):
         return p
-    if isinstance(p, Mapping):
+    if isinstance(p, Mapping) and set(p) & {"end", "every", "levels"}:
         if set(p) != {"end", "every", "levels"}:
             raise SamplerError(f"a stepwise schedule is described by end, every and levels, not {sorted(p)}")
         return Stepwise(**p)
-    return check_number(p, "p, unless it is a Stepwise schedule,", SamplerError, 0, 1)
+    what = "p, unless it is a Stepwise schedule,"
+    return Schedule.read(p, what, lambda value, name: check_number(value, name, SamplerError, 0, 1))
 
 
 def _check_numbers(sets: Any) -> list[int]:

@@ -24,7 +24,17 @@ from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import fold, mix, spread, stream_key
-from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
+from setsup.samplers.arguments import (
+    MOST_ROWS,
+    MOST_SETS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    row_weights,
+)
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
@@ -32,6 +42,7 @@ from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler
+from setsup.samplers.schedules import Scheduled, read_size, shorten
 
 __all__ = ["OrbitSampler"]
 
@@ -47,8 +58,10 @@ class OrbitSampler(Sampler):
         Factors whose combinations are the orbits.
     sets : int
         Orbits per step.
-    size : int, optional
-        Members per orbit, without repeats. None takes whole orbits: the width is that of the largest drawable orbit,
+    size : int or mapping, optional
+        Members per orbit, without repeats. ``{0: 2, 1000: 4}`` gives 4 members from step 1,000 on: the width of a draw
+        is the largest size, for which orbits must have members, and positions beyond the size of the step are masked.
+        None takes whole orbits: the width is that of the largest drawable orbit,
         and shorter ones are padded with their first member and masked.
     canonical : str or mapping, optional
         ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
@@ -60,8 +73,12 @@ class OrbitSampler(Sampler):
         ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`.
     small : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
-    where : str, optional
-        Expression that drawn rows, canonical ones too, satisfy; rows keep their numbers.
+    weights : str or (rows,) float, optional
+        Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
+        sampling. Rows of weight 0 are never drawn. Whole orbits have all rows of positive weight.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
+        numbers. Rows keep their numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -89,13 +106,14 @@ class OrbitSampler(Sampler):
         table: FactorTable,
         orbit: str | Sequence[str],
         sets: int = 8,
-        size: int | None = None,
+        size: Scheduled | None = None,
         *,
         canonical: str | Mapping[str, Level] | None = None,
         values: Literal["different", "independent"] = "different",
         choose: Literal["levels", "groups", "rows"] = "groups",
         small: Literal["error", "drop", "short", "replace"] = "error",
-        where: str | None = None,
+        weights: Weights | None = None,
+        where: Where | None = None,
         seed: int = 0,
         stream: str = "OrbitSampler",
     ) -> None:
@@ -104,9 +122,20 @@ class OrbitSampler(Sampler):
         check_choice(values, ("different", "independent"), "values", SamplerError)
         self.table, self._small = check_table(table), check_small(small)
         self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
-        need = 1 if size is None else check_integer(size, "size", SamplerError, 1, MOST_ROWS)
+        self._sizes = None if size is None else read_size(size, MOST_ROWS)
+        self.arguments["size"] = None if self._sizes is None else self._sizes.plain()
+        need = 1 if self._sizes is None else self._sizes.most
         taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
-        self._orbits = GroupSampler(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
+        self._orbits = GroupSampler(
+            table,
+            names,
+            need,
+            choose=choose,
+            small=taken,
+            tolerance={},
+            weights=row_weights(table, weights),
+            where=where,
+        )
         self._left_out = 0
         self._canonical = None if canonical is None else self._with_canonical(canonical)
         drawable, chooser = self._orbits.drawable, self._orbits.chooser
@@ -153,7 +182,8 @@ class OrbitSampler(Sampler):
         else:
             rows, mask = self._orbits.draw(Keys(key, self._numbers), chosen, self.size)
         canonical = None if self._canonical is None else self._canonical[groups]
-        return Draw(rows, self._orbits.codes(chosen), None if mask is None or mask.all() else mask, canonical)
+        draw = Draw(rows, self._orbits.codes(chosen), None if mask is None or mask.all() else mask, canonical)
+        return draw if self._sizes is None or not self._sizes.changes else shorten(draw, [self._sizes], steps)
 
     def _whole_orbits(self, groups: Rows) -> tuple[Rows, Array | None]:
         position = np.arange(self.size)
@@ -164,9 +194,11 @@ class OrbitSampler(Sampler):
         """What is drawn, and what never is, before any training."""
         values = "independent" if self._different is None else "different"
         entry = group_entry(self.table, self._orbits, self.size, self.sets, values)
-        title = f"OrbitSampler: {self.sets} orbits per step, {'whole' if self._whole else f'{self.size} members each'}"
-        left_out = f"{self._left_out:,} orbits without a canonical row are left out"
-        return Report(title, [entry], [left_out] if self._left_out else [])
+        taken = "whole" if self._sizes is None else f"{self._sizes.words()} members each"
+        notes = [f"{self._left_out:,} orbits without a canonical row are left out"] if self._left_out else []
+        if self._sizes is not None and self._sizes.changes:
+            notes.append("figures are for the largest size, for which orbits must have members at every step")
+        return Report(f"OrbitSampler: {self.sets} orbits per step, {taken}", [entry], notes)
 
 
 def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:

@@ -38,6 +38,8 @@ class Entry:
         group are left out.
     estimated : bool
         Whether ``distinct`` is an estimate, from some groups or rows, or from some draws.
+    sets : list of int
+        Numbers of the sets of a step that this is about, where they have options of their own; empty for all.
 
     """
 
@@ -54,6 +56,7 @@ class Entry:
     distinct: Mapping[str, float] = field(default_factory=dict)
     estimated: bool = False
     narrowest: int | None = None
+    sets: list[int] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """Lines of the report."""
@@ -65,7 +68,8 @@ class Entry:
         else:
             least = "" if self.narrowest == self.largest else f"{self.narrowest:,} to "
             groups = f"groups: {self.groups:,}; {least}{self.largest:,} rows within the tolerance of a row"
-        found = [f"inactive: {self.inactive}", f"  {groups}; {drawable} can be drawn"]
+        which = f" (set{'s' * (len(self.sets) > 1)} {', '.join(map(str, self.sets))})" if self.sets else ""
+        found = [f"inactive: {self.inactive}{which}", f"  {groups}; {drawable} can be drawn"]
         lost = {
             "in groups too small or left out": self.unreachable,
             "with an unknown value": self.unknown,

@@ -2,16 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from setsup.arrays import Steps
+from setsup.arrays import Bools, Steps
 from setsup.checks import check_integer, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
-from setsup.samplers.arguments import check_draw_memory, check_table
+from setsup.samplers.arguments import check_draw_memory, check_table, is_per_set, row_mask
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
@@ -62,6 +63,15 @@ class Sampler(ABC):
     @abstractmethod
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block: every array has a leading axis (steps,)."""
+
+    def rows_where(self) -> Bools:
+        """Rows that ``where`` lets through, (rows,) bool; of a sampler of other samplers, those of any of them."""
+        where = self.arguments.get("where")
+        masks = [row_mask(self.table, one) for one in (where if is_per_set(where) else [where])]
+        found = np.zeros(len(self.table), dtype=bool)
+        for mask in masks:
+            found |= True if mask is None else mask
+        return found
 
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training; nothing unless a sampler says it."""
@@ -184,7 +194,7 @@ class Shard:
         draw = _draw(self.sampler, np.minimum(steps, self.sampler.length - 1))
         mask = np.ones(draw.indices.shape, dtype=bool) if draw.mask is None else draw.mask.copy()
         mask[over] = False
-        return Draw(draw.indices, draw.inactive, mask, draw.canonical)
+        return replace(draw, mask=mask)
 
     def __iter__(self) -> Iterator[Draw]:
         """All draws of this rank in order."""

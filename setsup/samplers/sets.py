@@ -13,9 +13,12 @@ References
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
-from setsup.arrays import Array, Steps
+import numpy as np
+
+from setsup.arrays import Steps
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
@@ -23,11 +26,17 @@ from setsup.random import fold, stream_key
 from setsup.samplers.arguments import (
     MOST_ROWS,
     MOST_SETS,
+    Weights,
+    Where,
     check_draw_memory,
     check_table,
     check_tolerance,
     copy_arguments,
     inactive_factors,
+    is_listed,
+    is_per_set,
+    per_set,
+    row_mask,
     row_weights,
 )
 from setsup.samplers.draw import Draw
@@ -35,8 +44,9 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.plan import StepPlan, StepPlans
 from setsup.samplers.groups.statistics import group_entry
-from setsup.samplers.report import Report
+from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler
+from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
 
 __all__ = ["SetSampler"]
 
@@ -62,14 +72,17 @@ class SetSampler(Sampler):
     active : list of str
         Factors that vary, in place of ``inactive``: all others are fixed, except keys, splits, ``part`` and continuous
         factors without a tolerance.
-    size : int
-        Rows per set.
+    size : int, mapping, or a list with one per set
+        Rows per set. ``{0: 16, 1000: 32}`` gives sets of 32 rows from step 1,000 on: the width of a draw is the largest
+        size, and positions beyond the size of the step are masked. With ``[5, 15]`` sets differ in size: so do support
+        and query with ``values="equal"``. Groups must have rows for the largest size.
     sets : int
         Sets per step.
     unconstrained : int
         Leave the last N sets unconstrained.
-    random : int, optional
+    random : int or mapping, optional
         Fix this many of the listed factors: a uniform choice for each step, the same in all its sets.
+        ``{0: 3, 1000: 1}`` changes their number from step 1,000 on.
     choose : str
         ``levels``: inactive factors in table order, each uniform over the levels that still have a drawable group;
         ``groups``: uniform over drawable groups; ``rows``: proportional to their rows, or weights.
@@ -82,11 +95,12 @@ class SetSampler(Sampler):
     tolerance : mapping of str to float, optional
         Continuous factors among the inactive ones, at most one per list: rows lie within it of an anchor row's value,
         up to the rounding of both values to float32.
-    weights : str or (rows,) float, optional
+    weights : str or (rows,) float, or a list with one per set, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn.
-    where : str, optional
-        Expression that drawn rows satisfy; rows keep their numbers.
+    where : str, (rows,) bool or list of int, or a list with one per set, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers. ``["label == 1", None]`` restricts the first of two sets.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -117,47 +131,63 @@ class SetSampler(Sampler):
         inactive: Lists | None = None,
         *,
         active: Sequence[str] | None = None,
-        size: int = 32,
+        size: Scheduled | Sequence[Scheduled] = 32,
         sets: int = 2,
         unconstrained: int = 0,
-        random: int | None = None,
+        random: Scheduled | None = None,
         choose: Literal["levels", "groups", "rows"] = "levels",
         values: Literal["independent", "equal", "different"] = "independent",
         small: Literal["error", "drop", "short", "replace"] = "error",
         tolerance: Mapping[str, float] | None = None,
-        weights: str | Sequence[float] | Array | None = None,
-        where: str | None = None,
+        weights: Weights | Sequence[Weights | None] | None = None,
+        where: Where | Sequence[Where | None] | None = None,
         seed: int = 0,
         stream: str = "SetSampler",
     ) -> None:
         self.arguments = copy_arguments(locals())
-        self.table, self.size = check_table(table), check_integer(size, "size", SamplerError, 1, MOST_ROWS)
+        self.table = check_table(table)
         self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
+        self._sizes = _sizes_by_set(size, self.sets)
+        most = [one.most for one in self._sizes]
+        self.size = max(most)
         check_draw_memory(self.size * self.sets, "a draw", "size or sets")
         check_small(small)
         self._values = check_choice(values, VALUES, "values", SamplerError)
         self._key = stream_key(seed, stream)
         self._tolerance = check_tolerance(table, tolerance)
-        alternatives = self._alternatives(inactive, active, unconstrained, random)
-        together = self.size * self.sets if values == "equal" else self.size
-        row_weight = row_weights(table, weights)
-        samplers: dict[tuple[str, ...], GroupSampler] = {}
-        for names in dict.fromkeys(itertools.chain.from_iterable(alternatives)):
-            samplers[names] = GroupSampler(
-                table,
-                names,
-                together,
-                choose=choose,
-                small=small,
-                tolerance=self._tolerance,
-                weights=row_weight,
-                where=where,
-                shared=values == "equal",
-            )
-        plans = [StepPlan([samplers[names] for names in lists], self.size, values) for lists in alternatives]
-        self._plans = StepPlans(plans, table)
+        self._random = None if random is None else Schedule.read(random, "random", lambda value, what: value)
+        self.arguments |= _plain_schedules(size, self._sizes, self._random)
+        alternatives = self._alternatives(inactive, active, unconstrained)
+        if values != "independent" and (is_per_set(weights) or is_per_set(where)):
+            raise SamplerError(f"values={values!r} needs the same weights and the same where in all sets")
+        need = {"independent": most, "equal": [sum(most)] * self.sets, "different": [self.size] * self.sets}[values]
+        masks = per_set(where, self.sets, "where", lambda one: row_mask(table, one))
+        loads = per_set(weights, self.sets, "weights", lambda one: row_weights(table, one))
+        samplers: dict[tuple[object, ...], GroupSampler] = {}
+
+        def sampler_of(number: int, names: tuple[str, ...]) -> GroupSampler:
+            key = (names, need[number], id(masks[number]), id(loads[number]))
+            if key not in samplers:
+                samplers[key] = GroupSampler(
+                    table,
+                    names,
+                    need[number],
+                    choose=choose,
+                    small=small,
+                    tolerance=self._tolerance,
+                    weights=loads[number],
+                    where=masks[number],
+                    shared=values == "equal",
+                )
+            return samplers[key]
+
+        widths = need if values == "different" else most
+        self._plans = StepPlans(
+            [StepPlan(list(map(sampler_of, range(self.sets), lists)), widths, values) for lists in alternatives], table
+        )
         constrained = {number for lists in alternatives for number, names in enumerate(lists) if names}
         self.unconstrained_sets = frozenset(range(self.sets)) - constrained
+        self._shortens = any(one.changes or one.most < self.size for one in self._sizes)
         for name in self._tolerance:
             if name not in self._plans.names:
                 raise SamplerError(
@@ -165,9 +195,11 @@ class SetSampler(Sampler):
                 )
 
     def _alternatives(
-        self, inactive: Lists | None, active: Sequence[str] | None, unconstrained: int, random: int | None
+        self, inactive: Lists | None, active: Sequence[str] | None, unconstrained: int
     ) -> list[tuple[tuple[str, ...], ...]]:
         """Inactive factors of each set of a step; several alternatives only with ``random``."""
+        self._first, self._count = [0], [1]
+        random = self._random
         if isinstance(inactive, str):
             inactive = [inactive]
         free = check_integer(unconstrained, "unconstrained", SamplerError, 0, self.sets)
@@ -184,39 +216,93 @@ class SetSampler(Sampler):
             raise SamplerError(f"values={self._values!r} needs the same list in all sets, so none can be unconstrained")
         if random is None:
             return [(fixed,) * (self.sets - free) + ((),) * free]
-        random = check_integer(random, f"random, of {len(fixed)} listed factors,", SamplerError, 0, len(fixed))
-        if math.comb(len(fixed), random) > _SUBSETS:
-            raise SamplerError(f"{random} of {len(fixed)} factors are more than {_SUBSETS} choices; list fewer factors")
-        return [(names,) * (self.sets - free) + ((),) * free for names in itertools.combinations(fixed, random)]
+        found: list[tuple[tuple[str, ...], ...]] = []
+        self._first, self._count = [], []
+        for value in random.values:
+            count = check_integer(value, f"random, of {len(fixed)} listed factors,", SamplerError, 0, len(fixed))
+            if math.comb(len(fixed), count) > _SUBSETS:
+                raise SamplerError(
+                    f"{count} of {len(fixed)} factors are more than {_SUBSETS} choices; list fewer factors"
+                )
+            self._first.append(len(found))
+            found += [(names,) * (self.sets - free) + ((),) * free for names in itertools.combinations(fixed, count)]
+            self._count.append(len(found) - self._first[-1])
+        return found
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
-        return self._plans.draw(
-            fold(self._key, int(steps[0])).reshape(1) if len(steps) == 1 else fold(self._key, steps)
-        )
+        key = fold(self._key, int(steps[0])).reshape(1) if len(steps) == 1 else fold(self._key, steps)
+        if self._random is not None and len(self._first) > 1:
+            stretch = self._random.stretch(steps)
+            draw = self._plans.draw(key, np.array(self._first)[stretch], np.array(self._count)[stretch])
+        else:
+            draw = self._plans.draw(key)
+        return shorten(draw, self._sizes, steps) if self._shortens else draw
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
-        samplers = {sampler.describe(): sampler for plan in self._plans.plans for sampler in plan.samplers}
-        title = f"SetSampler: {self.sets} sets of {self.size}, {self._values} values"
-        entries = [
-            group_entry(self.table, sampler, self.size, self._count_sets(names), self._values, len(samplers))
-            for names, sampler in samplers.items()
-        ]
-        return Report(title, entries, self._notes())
+        samplers = list(dict.fromkeys(sampler for plan in self._plans.plans for sampler in plan.samplers))
+        entries = []
+        for sampler in samplers:
+            places = sorted(
+                {number for plan in self._plans.plans for number, one in enumerate(plan.lists) if one is sampler}
+            )
+            sets = max(sum(one is sampler for one in plan.lists) for plan in self._plans.plans)
+            for size in dict.fromkeys(self._sizes[number].most for number in places):
+                entry = self._entry(sampler, size, sets, len(samplers))
+                if self._differ:
+                    numbers = [number for number in places if self._sizes[number].most == size]
+                    entry = replace(entry, sets=numbers)
+                entries.append(entry)
+        sizes = " and ".join(dict.fromkeys(one.words() for one in self._sizes))
+        return Report(f"SetSampler: {self.sets} sets of {sizes}, {self._values} values", entries, self._notes())
 
-    def _count_sets(self, names: str) -> int:
-        """Sets of a step that fix these factors, in a step that has any."""
-        return max(sum(sampler.describe() == names for sampler in plan.lists) for plan in self._plans.plans)
+    @property
+    def _differ(self) -> bool:
+        """Whether sets have options of their own."""
+        given = (self.arguments["where"], self.arguments["weights"])
+        return any(map(is_per_set, given)) or len(set(self._sizes)) > 1
+
+    def _entry(self, sampler: GroupSampler, size: int, sets: int, lists: int) -> Entry:
+        """Entry for the sets of one size that are drawn from the same groups."""
+        if self._values == "independent" or size * sets == sum(one.most for one in self._sizes):
+            return group_entry(self.table, sampler, size, sets, self._values, lists)
+        # sets of unlike sizes: where every group is large enough, each is a set of its size alone
+        equal = self._values == "equal"
+        entry = group_entry(self.table, sampler, size, 1 if equal else sets, "independent" if equal else self._values)
+        few = bool((sampler.members.sizes[sampler.drawable] < sampler.need).any())
+        if few or math.isnan(entry.log10_sets):
+            return replace(entry, log10_sets=math.nan, shared_rows=math.nan, distinct={}, estimated=False)
+        return replace(entry, shared_rows=0.0)
 
     def _notes(self) -> list[str]:
-        """Continuous factors that naming the active ones does not fix."""
+        """What changes with the step, and continuous factors that naming the active ones does not fix."""
+        notes = []
+        if any(one.changes for one in self._sizes):
+            notes.append("figures are for the largest size, for which groups must have rows at every step")
+        if self._random is not None and self._random.changes:
+            notes.append(f"factors fixed at random: {self._random.words()}")
         active = self.arguments["active"]
         if active is None:
-            return []
+            return notes
         varying = [
             factor.name
             for factor in self.table.factors
             if factor.continuous and factor.role == "variation" and factor.name not in (*active, *self._tolerance)
         ]
-        return [f"{', '.join(varying)} not fixed: a continuous factor needs a tolerance"] if varying else []
+        return [*notes, f"{', '.join(varying)} not fixed: a continuous factor needs a tolerance"] if varying else notes
+
+
+def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
+    """Rows of each set by step."""
+    if not is_listed(size):
+        return [read_size(size, MOST_ROWS)] * sets
+    if len(size) != sets:
+        raise SamplerError(f"size has {len(size)} items for sets={sets}: give one per set, or one for all")
+    return [read_size(one, MOST_ROWS, f"size of set {number}") for number, one in enumerate(size)]
+
+
+def _plain_schedules(size: Any, sizes: Sequence[Schedule], random: Schedule | None) -> dict[str, Any]:
+    """The arguments size and random as plain data."""
+    plain = [one.plain() for one in sizes] if is_listed(size) else sizes[0].plain()
+    return {"size": plain, "random": None if random is None else random.plain()}

@@ -20,11 +20,21 @@ from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
-from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
+from setsup.samplers.arguments import (
+    MOST_SETS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    row_weights,
+)
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.statistics import group_entry
-from setsup.samplers.groups.within import GROUP, word
+from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler
 
@@ -52,8 +62,13 @@ class TripletSampler(Sampler):
         ``levels``.
     small : str
         Orbits of one row have no positive: ``error`` refuses, ``drop`` takes no anchor from them.
-    where : str, optional
-        Expression that drawn rows satisfy; rows keep their numbers.
+    weights : str or (rows,) float, optional
+        Relative probability of each row, or the factor that has it: the anchor is drawn by weight within its orbit, the
+        positive by weight among the orbit's other rows, the negative by weight over the rows of all other orbits. With
+        ``choose="rows"`` orbits are chosen by their total weight. Rows of weight 0 are never drawn.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -83,7 +98,8 @@ class TripletSampler(Sampler):
         *,
         choose: Literal["levels", "groups", "rows"] = "rows",
         small: Literal["error", "drop", "short", "replace"] = "error",
-        where: str | None = None,
+        weights: Weights | None = None,
+        where: Where | None = None,
         seed: int = 0,
         stream: str = "TripletSampler",
     ) -> None:
@@ -96,17 +112,39 @@ class TripletSampler(Sampler):
         self.table, self.triplets = check_table(table), check_integer(triplets, "triplets", SamplerError, 1, MOST_SETS)
         check_draw_memory(3 * self.triplets, "a draw", "triplets")
         self._orbits = GroupSampler(
-            table, names, 2, choose=choose, small=small, tolerance={}, where=where, policies=_SMALL
+            table,
+            names,
+            2,
+            choose=choose,
+            small=small,
+            tolerance={},
+            weights=row_weights(table, weights),
+            where=where,
+            policies=_SMALL,
         )
         groups = self._orbits.groups
         if len(groups) < 2:
             raise SamplerError(f"there is only one orbit of {self._orbits.describe()}, so no row is a negative")
         self._ends = np.cumsum(groups.sizes)
         self._key = stream_key(seed, stream)
-        self._spread = spread(word(np.arange(self.triplets)[:, None], GROUP, np.arange(4)))
+        self._numbers = np.arange(self.triplets, dtype=np.uint64)
+        self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(4)))
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, triplets, 3)."""
+        members = self._orbits.members
+        return self._by_weight(steps, members) if isinstance(members, WeightedMembers) else self._evenly(steps)
+
+    def _by_weight(self, steps: Steps, members: WeightedMembers) -> Draw:
+        key = fold(self._key, steps)
+        bits = mix(key[:, None, None], self._spread)
+        chosen = self._orbits.chooser.pick(bits[..., 0])
+        pairs, _ = self._orbits.draw(Keys(key, self._numbers), chosen, 2)
+        stranger = members.other_group(bits[..., 1], self._orbits.number(chosen))
+        negative = members.pick(bits[..., 2], stranger)
+        return Draw(np.concatenate([pairs, negative[..., None]], axis=-1))
+
+    def _evenly(self, steps: Steps) -> Draw:
         bits = mix(fold(self._key, steps)[:, None, None], self._spread)
         groups = self._orbits.groups
         orbit = self._orbits.number(self._orbits.chooser.pick(bits[..., 0]))

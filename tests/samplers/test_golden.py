@@ -23,6 +23,7 @@ from setsup.samplers import (
     SetSampler,
     Stepwise,
     TripletSampler,
+    Zip,
 )
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -117,6 +118,25 @@ CASES = {
     "EpochSampler seed": lambda: EpochSampler(COLUMNS, size=64, partial="pad", seed=5),
     "EpochSampler large": lambda: EpochSampler(LARGE, size=128, where="d != 3"),
     "EpochSampler ordered": lambda: EpochSampler(GRID, size=7, epochs=5, shuffle=False),
+    "SetSampler short weights": lambda: SetSampler(
+        COLUMNS, inactive=["item"], size=30, weights="weight", small="short"
+    ),
+    "SetSampler per set": lambda: SetSampler(
+        COLUMNS, inactive=[["kind"], []], size=[4, 12], weights=[None, "weight"], where=["light >= 0.5", None]
+    ),
+    "SetSampler equal sizes": lambda: SetSampler(COLUMNS, ["kind"], size=[5, 15], values="equal"),
+    "SetSampler schedules": lambda: SetSampler(
+        GRID, inactive=["a", "b", "c"], random={0: 3, 300: 1}, size={0: 2, 500: 8}
+    ),
+    "DomainSampler weights": lambda: DomainSampler(COLUMNS, "kind", sets=3, size=16, weights="weight"),
+    "DomainSampler schedule": lambda: DomainSampler(COLUMNS, "kind", sets=3, size={0: 8, 300: 16, 700: 5}),
+    "OrbitSampler weights": lambda: OrbitSampler(COLUMNS, "item", 4, {0: 6, 500: 10}, weights="weight", small="short"),
+    "TripletSampler weights": lambda: TripletSampler(COLUMNS, "item", triplets=16, weights="weight"),
+    "EpochSampler weights": lambda: EpochSampler(COLUMNS, size=64, partial="pad", weights="weight"),
+    "Mixture weights": lambda: Mixture(
+        SetSampler(BOTH, inactive=[], size=16, where="part == 'a'"), "part == 'b'", p={0: 0, 200: 0.5}, weights="weight"
+    ),
+    "Zip": lambda: Zip(mixed(0.3, 0), DomainSampler(BOTH, "kind", sets=3, size=7), mixed(0.3, 0)),
     "Mixture": lambda: mixed(0.3, 0),
     "Mixture stepwise": lambda: mixed(Stepwise(0.5, every=100, levels=6), 5),
 }

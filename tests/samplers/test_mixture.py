@@ -226,3 +226,13 @@ def test_a_pool_that_is_large_enough():
 def test_wrong_arguments(arguments, sentence):
     with pytest.raises(SamplerError, match=sentence):
         Mixture(base_of(both()), **{"pool": "part == 'b'", **arguments})
+
+
+def test_a_mixture_over_a_mixture_takes_a_pool_of_its_own():
+    table = concat([FactorTable([HUE], {"hue": np.arange(6) % 3}) for _ in range(3)])
+    inner = Mixture(base_of(table, inactive=[], sets=2, size=3), "part == 'b'", p=0.5)
+    assert inner.rows_where().tolist() == [True] * 12 + [False] * 6
+    draw = Mixture(inner, "part == 'c'", p=0.5, stream="second").block(0, 99).indices[:, 1]
+    assert set(draw.ravel().tolist()) == set(range(18))
+    with pytest.raises(SamplerError, match=r"6 rows of the pool .* are rows of the base sampler too"):
+        Mixture(inner, "part == 'b'")

@@ -20,6 +20,7 @@ from setsup.samplers import (
     SetSampler,
     Stepwise,
     TripletSampler,
+    Zip,
     from_dict,
 )
 
@@ -101,8 +102,20 @@ SAMPLERS = {
     "mixture of passes": lambda: Mixture(
         EpochSampler(BOTH, size=5, epochs=3, partial="pad", where="part == 'a'"), "part == 'b'", [0], 0.5
     ),
+    "sizes of sets": lambda: SetSampler(COLUMNS, ["kind"], size=[3, {0: 2, 9: 5}], weights=[None, "weight"]),
+    "scheduled sets": lambda: SetSampler(GRID, ["a", "b", "c"], random={0: 2, 7: 1}, size={0: 3, 20: 5}, small="short"),
+    "scheduled domains": lambda: DomainSampler(COLUMNS, "kind", sets=3, size={0: 4, 11: 7}, weights="weight"),
+    "weighted passes": lambda: EpochSampler(COLUMNS, size=64, weights="weight", where=list(range(0, 300, 2))),
+    "weighted triplets": lambda: TripletSampler(COLUMNS, "item", triplets=9, weights="weight", small="drop"),
+    "zip": lambda: Zip(
+        SetSampler(COLUMNS, inactive=["kind"], size=4), DomainSampler(COLUMNS, "item", sets=3, size=9, small="short")
+    ),
+    "zip of a sampler with itself": lambda: Zip(mixture(), mixture(p=0.6), mixture()),
+    "zip of passes": lambda: Zip(
+        EpochSampler(COLUMNS, size=5, epochs=2), EpochSampler(COLUMNS, size=20, epochs=9, partial="pad")
+    ),
 }
-FINITE = {"three passes", "two passes", "ordered pass", "mixture of passes"}
+FINITE = {"three passes", "two passes", "ordered pass", "mixture of passes", "zip of passes"}
 
 each = pytest.mark.parametrize("name", SAMPLERS)
 FAR = 2**62
@@ -196,7 +209,7 @@ def test_iteration_from_any_step(name, start):
 @each
 def test_seeds_and_streams_change_the_draws(name):
     sampler = SAMPLERS[name]()
-    if name == "ordered pass":
+    if name == "ordered pass" or isinstance(sampler, Zip):  # a zip has the seeds and streams of its samplers
         return
     data = sampler.to_dict()
     stated = data["arguments"]

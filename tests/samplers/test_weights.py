@@ -204,7 +204,7 @@ def test_even_weights_are_no_weights_in_law_and_where_applies():
         ([1, 2, 3, -np.inf], "weights must be finite"),
         ([0, 0, 0, 0], "not all 0"),
         ([np.nan] * 4, "not all 0"),
-        (["x"] * 4, "weights, one number per row, must be an array"),
+        (["x"] * 4, "weights has 4 items for sets=2: give one per set, or one for all"),
         (object(), "weights, one number per row, must be an array"),
         ([1, [2], 3, 4], "weights, one number per row, must be an array"),
         ("word", "names a factor of strings"),

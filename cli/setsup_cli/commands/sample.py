@@ -68,7 +68,12 @@ class Options(Source):
     ] = None
 
     size: Annotated[
-        int | None, option("N", "Set size.", "32; for your own data the size of the smallest group, up to 32")
+        int | str | None,
+        option(
+            "N",
+            "Set size; 4,12 gives each set a size of its own, 0:4,100:8 the size 8 from step 100 on.",
+            "32; for your own data the size of the smallest group, up to 32",
+        ),
     ] = None
     sets: Annotated[int | None, option("N", "Sets per step.", "2 sets, 32 triplets; up to 4 domains, 8 orbits")] = None
     seed: Annotated[int, option("N", "Random seed.")] = 0
@@ -76,9 +81,17 @@ class Options(Source):
     where: Annotated[
         str | None, option("EXPRESSION", "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".")
     ] = None
+    weights: Annotated[
+        str | None, option("FACTOR", "Factor of numbers: the relative probability of each row within its group.")
+    ] = None
     unconstrained: Annotated[int, option("N", "Leave the last N sets of a step unconstrained.")] = 0
     random: Annotated[
-        int | None, option("N", "Fix a random subset of N of the --inactive factors, drawn again for each step.")
+        int | str | None,
+        option(
+            "N",
+            "Fix a random subset of N of the --inactive factors, drawn again for each step; 0:3,100:1 gives N = 1 from "
+            "step 100 on.",
+        ),
     ] = None
     choose: Annotated[
         Literal["levels", "groups", "rows"] | None,
@@ -283,7 +296,8 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
 
     table, arguments = drawn.dataset.factors, drawn.sampler.arguments
     steps, sets = drawn.draws.indices.shape[:2]
-    say(f"{drawn.dataset.name}: {len(table):,} rows, seed {arguments['seed']}, {steps:,} step{'s' * (steps > 1)}")
+    seed = f", seed {arguments['seed']}" if "seed" in arguments else ""
+    say(f"{drawn.dataset.name}: {len(table):,} rows{seed}, {steps:,} step{'s' * (steps > 1)}")
     for note in drawn.notes:
         say(note)
     say()

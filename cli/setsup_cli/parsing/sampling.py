@@ -19,10 +19,13 @@ Given = Mapping[str, Any]
 """Options that were given, by name; a sampler has its own defaults for the others."""
 
 _TAKES = {
-    "set": ("size", "sets", "unconstrained", "random", "choose", "values", "small", "tolerance", "where", "seed"),
-    "domain": ("size", "sets", "domains", "small", "where", "seed"),
-    "orbit": ("size", "sets", "canonical", "choose", "values", "small", "where", "seed"),
-    "triplets": ("sets", "choose", "small", "where", "seed"),
+    "set": (
+        *("size", "sets", "unconstrained", "random", "choose", "values", "small", "tolerance", "weights", "where"),
+        "seed",
+    ),
+    "domain": ("size", "sets", "domains", "small", "weights", "where", "seed"),
+    "orbit": ("size", "sets", "canonical", "choose", "values", "small", "weights", "where", "seed"),
+    "triplets": ("sets", "choose", "small", "weights", "where", "seed"),
 }
 """Which options go with which sampler."""
 
@@ -41,6 +44,8 @@ _SETS = {"domain": 4, "orbit": 8}
 
 def choose_sampler(given: Given) -> str | None:
     """The sampler that options choose: set, domain, orbit or triplets; None when they choose none."""
+    for name in ("size", "random"):
+        _by_step_or_set(given.get(name, 1), name)
     named = [name for name in _LISTS if name in given]
     if len(named) > 1:
         raise SamplerError(f"give only one of --{' and --'.join(named)}")
@@ -102,6 +107,9 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
     named = list(given[option])
     check_factors(named, table, card)
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
+    arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
+    if "weights" in arguments:
+        check_factors([arguments["weights"]], table, card)
     if kind == "domain":
         return DomainSampler(table, named, **arguments)
     if kind == "triplets":
@@ -172,6 +180,31 @@ def sample_command(
     else:
         command = ["info", *places]
     return shlex.join(["setsup", *command, *(["--index", index] if index else []), *more])
+
+
+def _by_step_or_set(word: int | str, option: str) -> int | dict[int, int] | list[int]:
+    """Read ``8``, a number for each set, ``4,12``, or one from each of some steps on, ``0:4,100:8``."""
+    if isinstance(word, int):
+        return word
+    parts = [part.split(":") for part in word.split(",")]
+    if len(parts) == 1 and len(parts[0]) == 1:
+        raise SamplerError(f"--{option} must be an integer, not {word!r}")
+    if not all(number.isascii() and number.isdigit() for part in parts for number in part) or {
+        *map(len, parts)
+    } not in (
+        {1},
+        {2},
+    ):
+        raise SamplerError(
+            f"--{option} must be an integer, one for each set, such as 4,12, or one from each of some steps on, such "
+            f"as 0:4,100:8, not {word!r}"
+        )
+    if len(parts[0]) == 1:
+        return [int(number) for (number,) in parts]
+    found = {int(step): int(number) for step, number in parts}
+    if len(found) < len(parts):
+        raise SamplerError(f"--{option} {word} names a step twice")
+    return found
 
 
 def _canonical(words: tuple[str, ...], table: "FactorTable", card: str) -> "str | Mapping[str, Level]":

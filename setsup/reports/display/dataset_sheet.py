@@ -16,6 +16,7 @@ from setsup.reports.sheet import contact_page
 from setsup.reports.thumbnails import thumbnail
 from setsup.reports.triplets import triplet_page
 from setsup.reports.words import SetWords, describe
+from setsup.samplers.arguments import where_words
 from setsup.samplers.draw import Draw
 from setsup.samplers.sampler import Sampler
 
@@ -188,7 +189,7 @@ def _heading(shown: Shown, steps: int) -> str:
     parts = [
         f"seed {seed}" if seed is not None else "",
         which if not shown.single else "",
-        f"where {where}" if where else "",
+        f"where {where_words(where)}" if where is not None else "",
     ]
     return "\n".join(line for line in (f"{name}: {what}", ", ".join(filter(None, parts))) if line)
 

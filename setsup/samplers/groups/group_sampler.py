@@ -8,6 +8,7 @@ from setsup.arrays import Array, Bools, Reals, Rows
 from setsup.errors import SamplerError
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
+from setsup.samplers.arguments import Where, row_mask
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
 from setsup.samplers.groups.window import WindowMembers
@@ -32,7 +33,7 @@ class GroupSampler:
         small: str,
         tolerance: Mapping[str, float],
         weights: Reals | None = None,
-        where: str | None = None,
+        where: Where | None = None,
         shared: bool = False,
         policies: Sequence[str] = SMALL,
     ) -> None:
@@ -104,10 +105,10 @@ class GroupSampler:
 
 
 def _eligible(
-    table: FactorTable, near: Sequence[str], weights: Reals | None, where: str | None
+    table: FactorTable, near: Sequence[str], weights: Reals | None, where: Where | None
 ) -> tuple[Bools | None, int]:
     """Rows that may be drawn, None for all; and how many more would be, were their value within tolerance known."""
-    found = None if where is None else table.mask(where)
+    found = row_mask(table, where)
     if weights is not None:
         found = weights > 0 if found is None else found & (weights > 0)
     before = len(table) if found is None else int(found.sum())

@@ -5,13 +5,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from setsup.arrays import Bools, Reals, Rows
+from setsup.arrays import Bools, Reals, Rows, Words
 from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.random import below, permute
-from setsup.samplers.groups.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted
+from setsup.random import below, permute, uniform
+from setsup.samplers.groups.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted, order_by_weight
 
 __all__ = ["SMALL", "EvenMembers", "GroupMembers", "WeightedMembers", "check_small", "drawable_groups"]
 
@@ -84,6 +84,9 @@ class WeightedMembers:
         self.totals = np.add.reduceat(self._weights, self._start) if len(groups) else np.zeros(0)
         # the chances of a group add up to 1, so that heavy groups cost light ones no digits
         self._ends = np.cumsum(self._weights / self.totals[which])
+        # both ways, for what is left without a heavy group is no difference of large sums
+        self._until = np.cumsum(self.totals)
+        self._after = np.cumsum(self.totals[::-1])[::-1]
 
     def crowded(self, slots: int) -> bool:
         """Never: weighted draws begin with bits for every row."""
@@ -99,15 +102,43 @@ class WeightedMembers:
             keys,
             lambda part, draws: distinct_weighted(part, self._ends, self._weights, start[draws], sizes[draws], slots),
             lambda part, draws: by_weight(part.bits(ROWS, slots), self._ends, start[draws], sizes[draws]),
+            lambda part, draws: order_by_weight(part.order(), self._weights, start[draws], sizes[draws], slots),
         )
         return self._groups.take(groups[:, None], positions), mask
+
+    def other_group(self, bits: Words, groups: Rows) -> Rows:
+        """Another group than the given one, by total weight; of the shape of the bits."""
+        last = len(self.totals) - 1
+        before = np.where(groups > 0, self._until[groups - 1], 0.0)
+        after = np.where(groups < last, self._after[np.minimum(groups + 1, last)], 0.0)
+        point = uniform(bits) * (before + after)
+        low = np.searchsorted(self._until, point, side="right")
+        # of what comes after the group, the distance from the end decides
+        high = last - np.searchsorted(self._after[::-1], before + after - point, side="left")
+        return np.asarray(np.where(point < before, np.minimum(low, groups - 1), np.clip(high, groups + 1, last)))
+
+    def pick(self, bits: Words, groups: Rows) -> Rows:
+        """A row of each of the given groups by weight; of the shape of the bits."""
+        flat = groups.reshape(-1)
+        found = by_weight(bits.reshape(-1, 1), self._ends, self._start[flat], self.sizes[flat])
+        return self._groups.take(flat[:, None], found).reshape(bits.shape)
 
 
 Drawn = Callable[[Keys, Any], Rows]
 
 
-def fill(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, repeating: Drawn) -> tuple[Rows, Bools | None]:
+def fill(
+    sizes: Rows,
+    slots: int,
+    small: str,
+    keys: Keys,
+    apart: Drawn,
+    repeating: Drawn,
+    ordered: Drawn | None = None,
+) -> tuple[Rows, Bools | None]:
     """Positions for groups of which some have fewer rows than slots.
+
+    ``ordered`` gives all positions of small groups in their order, a uniform one by default.
 
     `sizes` (draws,) int64; returns `positions` (draws, slots) int64; returns `mask` (draws, slots) bool or None.
     """
@@ -124,8 +155,10 @@ def fill(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, repeatin
         return found, None
     slot = np.arange(slots)
     counts = slot < sizes[scarce, None]
-    order = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
-    found[scarce] = order
+    if ordered is None:
+        found[scarce] = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
+    else:
+        found[scarce] = ordered(part, scarce)
     mask = np.ones(found.shape, dtype=bool)
     mask[scarce] = counts
     return found, mask

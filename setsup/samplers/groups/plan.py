@@ -18,9 +18,10 @@ __all__ = ["StepPlan", "StepPlans"]
 class Part:
     """The sets of a step that fix the same factors."""
 
-    def __init__(self, sampler: GroupSampler, places: list[int], size: int, values: str) -> None:
+    def __init__(self, sampler: GroupSampler, places: list[int], sizes: Sequence[int], values: str) -> None:
         self.sampler, self.places = sampler, places
-        self._size, self._values = size, values
+        self.size, self._values = max(sizes), values
+        self._dealt, self._slots = _deals(sizes) if values == "equal" else (None, self.size)
         self._numbers = np.array(places, dtype=np.uint64)
         self._different = sampler.chooser.different() if values == "different" else None
         if values == "different" and len(places) > len(sampler.drawable):
@@ -42,7 +43,7 @@ class Part:
     @property
     def slots(self) -> int:
         """Rows drawn at once from one group."""
-        return self._size * len(self.places) if self._values == "equal" else self._size
+        return self._slots
 
     def draw(self, key: Words) -> tuple[Rows, Rows, Array | None]:
         """Chosen drawable groups (steps, sets), rows (steps, sets, size) and mask."""
@@ -57,29 +58,39 @@ class Part:
         rows_bits = first.reshape(steps * sets, -1) if first.size else None
         keys = Keys(key, self._numbers, order.reshape(-1), rows_bits)
         rows, mask = self.sampler.draw(keys, chosen, self.slots)
-        return self._deal(chosen, rows, mask) if self._values == "equal" else (chosen, rows, mask)
-
-    def _deal(self, chosen: Rows, rows: Rows, mask: Array | None) -> tuple[Rows, Rows, Array | None]:
-        """One group's rows dealt to the sets in turn, so that a short group shortens all sets alike."""
-        sets = len(self.places)
-        shape = (len(rows), self._size, sets)
-        dealt = rows.reshape(shape).transpose(0, 2, 1)
-        counts = None if mask is None else mask.reshape(shape).transpose(0, 2, 1)
+        if self._dealt is None:
+            return chosen, rows, mask
+        dealt = rows[:, 0, self._dealt]
+        counts = None if mask is None else mask[:, 0, self._dealt]
         if counts is not None:  # padding repeats the set's own first member
             dealt = np.where(counts, dealt, dealt[:, :, :1])
-        return np.repeat(chosen, sets, axis=1), dealt, counts
+        return np.repeat(chosen, len(self.places), axis=1), dealt, counts
+
+
+def _deals(sizes: Sequence[int]) -> tuple[Rows, int]:
+    """Which of one group's rows each set has, (sets, most), and how many rows these are.
+
+    They are dealt to the sets in turn, so that a short group shortens all sets alike; a set that has its rows is passed
+    over, and what follows them repeats its first.
+    """
+    real = np.arange(max(sizes))[:, None] < np.asarray(sizes)
+    slots = np.cumsum(real).reshape(real.shape) - 1
+    return np.where(real, slots, slots[0]).T, int(real.sum())
 
 
 class StepPlan:
-    """The inactive factors of each set of a step."""
+    """The inactive factors of each set of a step.
 
-    def __init__(self, lists: Sequence[GroupSampler], size: int, values: str) -> None:
+    ``sizes`` has the rows of each set; the sets of a sampler differ in it only if they share one group.
+    """
+
+    def __init__(self, lists: Sequence[GroupSampler], sizes: Sequence[int], values: str) -> None:
         self.lists, self.samplers = list(lists), list(dict.fromkeys(lists))
-        self.shape = (len(lists), size)
+        self.shape = (len(lists), max(sizes))
         self._parts = []
         for sampler in self.samplers:
             places = [place for place, other in enumerate(lists) if other is sampler]
-            self._parts.append(Part(sampler, places, size, values))
+            self._parts.append(Part(sampler, places, [sizes[place] for place in places], values))
 
     def draw(self, key: Words, names: tuple[str, ...], table: FactorTable) -> Draw:
         """Draws of steps, given their keys (steps,); ``names`` are the factors to report."""
@@ -93,8 +104,10 @@ class StepPlan:
         indices, counts = np.empty(shape, np.int64), np.ones(shape, dtype=bool)
         codes = {name: no_codes(table, name, shape[:2]) for name in names}
         for part, (chosen, rows, mask) in zip(self._parts, drawn, strict=True):
-            indices[:, part.places] = rows
-            counts[:, part.places] = True if mask is None else mask
+            indices[:, part.places, : part.size] = rows
+            indices[:, part.places, part.size :] = rows[:, :, :1]
+            if mask is not None:
+                counts[:, part.places, : part.size] = mask
             for name, values in part.sampler.inactive(chosen, rows).items():
                 codes[name][:, part.places] = values
         return Draw(indices, codes, counts)
@@ -115,12 +128,13 @@ class StepPlans:
         inactive = {name for plan in plans for sampler in plan.samplers for name in sampler.names}
         self.names = tuple(name for name in table.names if name in inactive)
 
-    def draw(self, key: Words) -> Draw:
-        """Draws of steps, given their keys (steps,)."""
+    def draw(self, key: Words, first: Rows | int = 0, count: Rows | int | None = None) -> Draw:
+        """Draws of steps, given their keys (steps,); each takes one of ``count`` plans from a first one on."""
         if len(self.plans) == 1:
             draw = self.plans[0].draw(key, self.names, self._table)
         else:
-            draw = self._draw_any(key, below(fold(key, int(word(0, SUBSET, 0))), len(self.plans)))
+            chosen = below(fold(key, int(word(0, SUBSET, 0))), len(self.plans) if count is None else count)
+            draw = self._draw_any(key, first + chosen)
         return Draw(draw.indices, draw.inactive) if draw.mask is not None and draw.mask.all() else draw
 
     def _draw_any(self, key: Words, which: Rows) -> Draw:

@@ -10,7 +10,7 @@ import numpy as np
 from setsup.arrays import Array, Bools, Rows, Words
 from setsup.random import below, fold, leading, mix, spread, uniform
 
-__all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted"]
+__all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted", "order_by_weight"]
 
 PASSES = 8
 CROWDED = 4  # below this many rows per slot, a permutation is cheaper than redrawing
@@ -147,6 +147,27 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
     total = ends[start + sizes - 1][:, None] - before
     found = np.searchsorted(ends, before + uniform(bits) * total, side="right") - start[:, None]
     return np.asarray(np.clip(found, 0, sizes[:, None] - 1), dtype=np.int64)
+
+
+def order_by_weight(keys: Words, weights: Array, start: Rows, sizes: Rows, slots: int) -> Rows:
+    """All positions of groups by successive sampling, followed by the first of them.
+
+    `keys` (draws,) uint64; `weights` (rows,) float64; `start` (draws,) int64; `sizes` (draws,) int64, no more than the
+    slots; returns (draws, slots) int64. One after the other, for logarithms of exponential times would be the
+    platform's.
+    """
+    most, draw = int(sizes.max()), np.arange(len(sizes))
+    position = np.arange(most)
+    left = np.where(position < sizes[:, None], weights[np.minimum(start[:, None] + position, len(weights) - 1)], 0.0)
+    chance = uniform(fold(keys[:, None], position))
+    found = np.empty((len(sizes), slots), dtype=np.int64)
+    for slot in range(most):
+        ends = np.cumsum(left, axis=1)
+        point = np.minimum(chance[:, slot] * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
+        place = np.minimum((ends <= point[:, None]).sum(axis=1), most - 1)
+        left[draw, place] = 0.0
+        found[:, slot] = place
+    return np.where(np.arange(slots) < sizes[:, None], found, found[:, :1])
 
 
 def _successive(found: Rows, repeated: Bools, weights: Array, bits: Words) -> Rows:

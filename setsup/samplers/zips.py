@@ -1,0 +1,217 @@
+"""Several samplers side by side: a step has the sets of all of them.
+
+Semi-supervised methods draw labelled and unlabelled rows in every step, at a ratio of their own; FixMatch [1]_ takes
+seven unlabelled images for each labelled one.
+
+References
+----------
+.. [1] K. Sohn et al., "FixMatch: simplifying semi-supervised learning with consistency and confidence", NeurIPS 2020
+   (arXiv 2001.07685), section 2.2 and algorithm 1.
+
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Array, Bools, Steps
+from setsup.errors import SamplerError, brief
+from setsup.factors.table import FactorTable
+from setsup.samplers.arguments import check_draw_memory
+from setsup.samplers.draw import Draw
+from setsup.samplers.groups.plan import no_codes
+from setsup.samplers.report import Report
+from setsup.samplers.sampler import Sampler, from_dict, length_of
+
+__all__ = ["Zip"]
+
+
+class Zip(Sampler):
+    """Draws the sets of several samplers in each step, one sampler after the other.
+
+    The draws of different samplers are independent: sampler i draws what it would alone on the stream ``"NAME#i"``,
+    where ``"NAME"`` is its own. So ``Zip(a, a)`` draws two different things.
+
+    Sets are as wide as the widest; the others are padded with their first row and masked. A factor that some of the
+    samplers do not fix is -1 (NaN, if continuous) in their sets. The zip ends with the first sampler that does.
+
+    Parameters
+    ----------
+    *samplers : Sampler
+        Samplers of one table; those of several datasets are made on the table of :func:`setsup.concat`.
+
+    Attributes
+    ----------
+    samplers : tuple of Sampler
+        What draws the sets, each on its own stream.
+    sets : tuple of slice
+        The sets of a step that each sampler draws.
+
+    Raises
+    ------
+    SamplerError
+        When the samplers have different tables, only some give canonical rows, or two without ``stream=`` are equal.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> table = setsup.load("shapes3d-procedural").factors
+    >>> labelled = setsup.SetSampler(table, [], sets=1, size=16, where="orientation == 0")
+    >>> unlabelled = setsup.SetSampler(table, [], sets=7, size=16, where="orientation != 0")
+    >>> both = setsup.Zip(labelled, unlabelled)
+    >>> both[0].indices.shape, both.sets
+    ((8, 16), (slice(0, 1, None), slice(1, 8, None)))
+
+    """
+
+    def __init__(self, *samplers: Sampler) -> None:
+        if not samplers or not all(isinstance(one, Sampler) for one in samplers):
+            given = ", ".join(map(brief, samplers)) or "nothing"
+            raise SamplerError(f"a zip is over samplers, one or more, not over {given}")
+        self.table: FactorTable = samplers[0].table
+        for number, one in enumerate(samplers):
+            if one.table is not self.table and not self.table.has_fingerprint(one.table.fingerprint):
+                raise SamplerError(
+                    f"sampler {number} of the zip has another table than sampler 0: join the datasets, "
+                    "setsup.concat(a, b), and give each sampler where=\"part == 'a'\" or so on the joint table"
+                )
+        self.arguments = {"samplers": [one.to_dict() for one in samplers]}
+        self.samplers = tuple(_on_own_stream(one, number) for number, one in enumerate(samplers))
+        _check_apart(samplers, self.samplers)
+        lengths = [one.length for one in samplers if one.length is not None]
+        self.length = min(lengths) if lengths else None
+        first = [one.draws(np.zeros(1, dtype=np.int64)) for one in self.samplers]
+        ends = np.cumsum([draw.indices.shape[1] for draw in first]).tolist()
+        self.sets = tuple(slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False))
+        self._width = max(draw.indices.shape[2] for draw in first)
+        check_draw_memory(ends[-1] * self._width, "a draw", "size or sets of the samplers")
+        self.unconstrained_sets = frozenset(
+            place.start + number
+            for one, place in zip(self.samplers, self.sets, strict=True)
+            for number in one.unconstrained_sets
+        )
+        has = [draw.canonical is not None for draw in first]
+        if any(has) and not all(has):
+            raise SamplerError(
+                f"sampler {has.index(True)} of the zip gives canonical rows, and sampler {has.index(False)} does not: "
+                "zip samplers of which all or none do"
+            )
+
+    @classmethod
+    def _from_arguments(cls, arguments: Mapping[str, Any], table: FactorTable) -> Sampler:
+        described = arguments["samplers"] if arguments.keys() == {"samplers"} else [{}]
+        return cls(*(from_dict(one, table) for one in described))
+
+    def __repr__(self) -> str:
+        """Show the samplers, with the streams that they draw on here."""
+        return f"Zip({', '.join(map(repr, self.samplers))})"
+
+    def __len__(self) -> int:
+        """Count the draws; EndlessError, a TypeError, where no sampler ends."""
+        return length_of(self)
+
+    def rows_where(self) -> Bools:
+        """Rows that ``where`` of any of the samplers lets through."""
+        return np.asarray(np.any([one.rows_where() for one in self.samplers], axis=0))
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block."""
+        return _side_by_side([one.draws(steps) for one in self.samplers], self._width, self.table)
+
+    def report(self) -> Report:
+        """What is drawn, and what never is, before any training."""
+        reports = [one.report() for one in self.samplers]
+        notes = []
+        for found, place in zip(reports, self.sets, strict=True):
+            which = f"set {place.start}" if place.stop - place.start == 1 else f"sets {place.start} to {place.stop - 1}"
+            notes += [f"{which}: {line}" for line in (found.title, *found.notes)]
+        return Report(
+            f"Zip of {len(reports)} sampler{'s' * (len(reports) > 1)}, {self.sets[-1].stop} sets of "
+            f"{self._width} rows at most",
+            [entry for found in reports for entry in found.entries],
+            notes,
+        )
+
+
+def _on_own_stream(sampler: Sampler, position: int) -> Sampler:
+    """The sampler with the position folded into its streams; one without streams as it is."""
+    arguments = _with_position(sampler.arguments, position)
+    return sampler if arguments is sampler.arguments else type(sampler)._from_arguments(arguments, sampler.table)
+
+
+def _with_position(given: Any, position: int) -> Any:
+    """Arguments in which every stream, those of samplers within included, has a position; the same where none has."""
+    if isinstance(given, Mapping):
+        found = {
+            key: f"{value}#{position}" if key == "stream" else _with_position(value, position)
+            for key, value in given.items()
+        }
+        return found if any(found[key] is not given[key] for key in found) else given
+    if isinstance(given, list) and any(isinstance(one, Mapping) for one in given):
+        listed = [_with_position(one, position) for one in given]
+        return listed if any(new is not old for new, old in zip(listed, given, strict=True)) else given
+    return given
+
+
+def _check_apart(given: Sequence[Sampler], apart: Sequence[Sampler]) -> None:
+    """Refuse samplers that no stream tells apart, if they would draw the same."""
+    alone: dict[str, int] = {}
+    for number, (one, other) in enumerate(zip(given, apart, strict=True)):
+        if other is one:
+            first = alone.setdefault(repr(one.to_dict()), number)
+            if first != number:
+                raise SamplerError(
+                    f"samplers {first} and {number} of the zip draw the same: give {type(one).__name__} an argument "
+                    "stream=, or them different seeds"
+                )
+
+
+def _side_by_side(draws: Sequence[Draw], width: int, table: FactorTable) -> Draw:
+    """One draw with the sets of all draws of some steps, padded to a width."""
+    names = {name for draw in draws for name in draw.inactive}
+    inactive = {
+        name: np.concatenate(
+            [
+                draw.inactive[name] if name in draw.inactive else no_codes(table, name, draw.indices.shape[:2])
+                for draw in draws
+            ],
+            axis=1,
+        )
+        for name in table.names
+        if name in names
+    }
+    masks = [_mask(draw, width) for draw in draws]
+    whole = all(mask is None for mask in masks)
+    mask = None
+    if not whole:
+        mask = np.concatenate(
+            [
+                np.ones((*draw.indices.shape[:2], width), dtype=bool) if one is None else one
+                for one, draw in zip(masks, draws, strict=True)
+            ],
+            axis=1,
+        )
+    canonical = [draw.canonical for draw in draws if draw.canonical is not None]
+    return Draw(
+        np.concatenate([_widened(draw.indices, width) for draw in draws], axis=1),
+        inactive,
+        mask,
+        np.concatenate(canonical, axis=1) if canonical else None,
+    )
+
+
+def _widened(rows: Array, width: int) -> Array:
+    """Rows (steps, sets, size) followed by the first of each set."""
+    more = width - rows.shape[2]
+    return np.concatenate([rows, np.repeat(rows[:, :, :1], more, axis=2)], axis=2) if more else rows
+
+
+def _mask(draw: Draw, width: int) -> Array | None:
+    """Mask (steps, sets, width) of a draw that is padded to a width; None where nothing is."""
+    steps, sets, size = draw.indices.shape
+    if draw.mask is None and size == width:
+        return None
+    mask = np.zeros((steps, sets, width), dtype=bool)
+    mask[:, :, :size] = True if draw.mask is None else draw.mask
+    return mask
