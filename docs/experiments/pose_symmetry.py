@@ -9,7 +9,8 @@ mirror plane, and the smallest that change under any turn, or mirror image that 
 
 import argparse
 
-from setsup.datasets.benchmarks.abc_pose_procedural.models import CATEGORIES, model_of
+from setsup.datasets.benchmarks.abc_pose.factors import CATEGORIES
+from setsup.datasets.benchmarks.abc_pose_procedural.models import model_of
 from setsup.datasets.benchmarks.abc_pose_procedural.symmetry import asymmetries, views_around
 from setsup.datasets.benchmarks.abc_pose_procedural.writing import Counts, blocks_of
 

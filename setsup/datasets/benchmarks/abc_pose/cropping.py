@@ -15,7 +15,7 @@ __all__ = ["alpha_edges", "crop_photo", "crop_rendering", "crop_with_margin", "m
 Size = tuple[int, int]
 
 
-def margin_of(size: int, share: float) -> int:
+def margin_of(size: int, share: float = 0.1) -> int:
     """Pixels around a box of so many: a share of them, rounded up."""
     return math.ceil(round(share * size, 6))
 

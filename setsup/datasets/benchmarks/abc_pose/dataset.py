@@ -15,18 +15,15 @@ from setsup.datasets import images
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.benchmarks import cars196, compcars, imagenet_a, pascal3d, shapenet_renderings
 from setsup.datasets.benchmarks.abc_pose.cropping import crop_photo, crop_rendering, margin_of
-from setsup.datasets.benchmarks.abc_pose.factors import CATEGORIES, POSE, Part, pose_table
-from setsup.datasets.benchmarks.pascal3d.pose import rotation
+from setsup.datasets.benchmarks.abc_pose.factors import CATEGORIES, HIGHEST, POSE, Part, pose_table, rotations_of
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import DamagedFile, DataError
 from setsup.files.expand_user import expanded
 from setsup.random import fold, permute, stream_key
 
-__all__ = ["HIGHEST", "AbcPose", "open"]
+__all__ = ["AbcPose", "open"]
 
 _NAME = "abc-pose"
-HIGHEST = {"car": 28.647889756541160, "chair": 74.484513367007034}
-"""Elevations below which renderings are taken, degrees: 0.5 and 1.3 rad."""
 _LOOKUP = {"car": ("0182", "0183"), "chair": ("0047", "0048")}
 """Records whose views codebooks are made of."""
 _CHAIRS = 1000  # of Pascal3D+ for training
@@ -97,7 +94,7 @@ class AbcPose(BaseDataset):
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         if name == "rotation":
-            return rotation(*(self.factors.codes(factor, rows) for factor in POSE)).astype(np.float32)
+            return rotations_of(self.factors, rows)
         places = np.searchsorted(self._firsts, rows, side="right") - 1
 
         def put(slot: int) -> None:

@@ -1,19 +1,25 @@
 """The factor table of images for ABC's pose experiment, the same for published files and their substitute."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Floats, Rows
+from setsup.datasets.benchmarks.pascal3d.pose import rotation
 from setsup.factors import Factor, FactorTable, Kind
 
-__all__ = ["CATEGORIES", "POSE", "SOURCES", "SPLITS", "Part", "pose_table"]
+__all__ = ["CATEGORIES", "HIGHEST", "POSE", "SOURCES", "SPLITS", "Part", "pose_table", "rotations_of"]
 
 CATEGORIES = ("car", "chair")
 SOURCES = ("rendering", "real")
 SPLITS = ("train", "codebook", "test")
 POSE = ("azimuth", "elevation", "theta")
+
+HIGHEST = {"car": math.degrees(0.5), "chair": math.degrees(1.3)}
+"""Elevations below which ABC takes renderings, degrees."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,3 +61,8 @@ def pose_table(parts: Sequence[Part], names: Sequence[str]) -> FactorTable:
         Factor("split", Kind.NOMINAL, SPLITS, role="split"),
     ]
     return FactorTable(factors, columns)
+
+
+def rotations_of(table: FactorTable, rows: Rows) -> Floats:
+    """Rotations of rows of a table, (..., 3, 3) float32, from the object axes of Pascal3D+ to the camera; or NaN."""
+    return rotation(*(table.codes(name, rows) for name in POSE)).astype(np.float32)

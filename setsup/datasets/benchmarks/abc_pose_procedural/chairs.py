@@ -7,7 +7,7 @@ Every part is its own mirror image in y = 0, or stands there with its mirror ima
 """
 
 import colorsys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,12 +22,14 @@ __all__ = ["BACKS", "LEGS", "Chair", "chair_of", "chair_parts"]
 LEGS = ("square", "round", "splayed", "pedestal", "sled", "block")
 BACKS = ("solid", "slats", "rungs", "frame", "hoop", "low")
 
-Take = Callable[[float, float], float]
-
 
 @dataclass(frozen=True, slots=True)
 class Chair:
-    """A chair: lengths in metres, angles in radians, colours of sRGB bytes."""
+    """A chair: lengths in metres, angles in radians, colours of sRGB bytes.
+
+    `rise` and `recline` are the height of the back above the seat and its tilt to the rear; `count` is how many slats,
+    rungs or spindles a back has; `leg` is the radius of a leg; `frame`, `cover` and `second` are colours.
+    """
 
     legs: str
     back: str
@@ -77,8 +79,7 @@ def chair_of(seed: int, number: int) -> Chair:
 def chair_parts(chair: Chair) -> list[Mesh]:
     """Meshes of a chair."""
     frame = Material(chair.frame)
-    parts = [*_legs(chair, frame), *_seat(chair, frame), *_back(chair, frame), *_arms(chair, frame)]
-    return parts
+    return [*_legs(chair, frame), *_seat(chair, frame), *_back(chair, frame), *_arms(chair, frame)]
 
 
 def _legs(chair: Chair, frame: Material) -> Iterator[Mesh]:
@@ -88,12 +89,8 @@ def _legs(chair: Chair, frame: Material) -> Iterator[Mesh]:
         yield disc(0.03, top - 0.08, (0.0, 0.0, (top + 0.08) / 2), metal)
         for turn in np.pi * np.array([0.0, 0.4, 0.8]):  # five feet: one ahead, two on either side
             foot = (0.29 * float(np.cos(turn)), 0.29 * float(np.sin(turn)), 0.035)
-            if turn:
-                yield bars((0.0, 0.0, 0.10), foot, 0.02, metal)
-                yield disc(0.03, 0.05, (foot[0], foot[1], 0.025), Material((30, 30, 32)))
-            else:
-                yield bar((0.0, 0.10), (foot[0], foot[2]), 0.02, metal)
-                yield disc(0.03, 0.05, (foot[0], 0.0, 0.025), Material((30, 30, 32)))
+            yield bars((0.0, 0.0, 0.10), foot, 0.02, metal) if turn else bar((0.0, 0.10), foot[::2], 0.02, metal)
+            yield disc(0.03, 0.05, (foot[0], foot[1], 0.025), Material((30, 30, 32)))
     elif chair.legs == "sled":
         for end in (-1, 1):
             yield bars((end * x, y, top), (end * x, y, 0.02), 0.014, metal)
@@ -141,8 +138,7 @@ def _back(chair: Chair, frame: Material) -> Iterator[Mesh]:
         return
     if chair.back == "low":
         yield across((0.05, wide, 0.7 * rise), at(0.75), material, lean)
-        for y in (0.32 * wide,):
-            yield bars((*_three(at(0.0), y),), (*_three(at(0.8), y),), 0.014, frame)
+        yield bars(_three(at(0.0), 0.32 * wide), _three(at(0.8), 0.32 * wide), 0.014, frame)
         return
     if chair.back == "hoop":
         turns = np.linspace(0.0, np.pi / 2, 7)

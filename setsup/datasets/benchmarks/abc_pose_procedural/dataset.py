@@ -8,7 +8,7 @@ import numpy as np
 from setsup.arrays import Array, Pixels, Rows
 from setsup.datasets.adapters.substitutes import find_substitute, place_substitute
 from setsup.datasets.base import BaseDataset
-from setsup.datasets.benchmarks.abc_pose.factors import POSE, Part, pose_table
+from setsup.datasets.benchmarks.abc_pose.factors import Part, pose_table, rotations_of
 from setsup.datasets.benchmarks.abc_pose_procedural.writing import (
     BACKGROUNDS,
     IMAGES,
@@ -16,10 +16,10 @@ from setsup.datasets.benchmarks.abc_pose_procedural.writing import (
     POSES,
     Block,
     Counts,
+    first_rows,
     mesh_files,
     write_views,
 )
-from setsup.datasets.benchmarks.pascal3d.pose import rotation
 from setsup.datasets.dataset import Modality, gather
 from setsup.errors import DamagedFile
 from setsup.factors.table import FactorTable
@@ -86,20 +86,16 @@ class ProceduralPose(BaseDataset):
         if name == "image":
             check_mapped(self._images)
             return gather(self._images, rows, out)
-        return rotation(*(self.factors.codes(factor, rows) for factor in POSE)).astype(np.float32)
+        return rotations_of(self.factors, rows)
 
 
 def _table(blocks: list[Block], poses: Array) -> FactorTable:
     """Table of the blocks; what training must not see of real images is unknown."""
     names: dict[str, int] = {}
     parts = []
-    starts = np.cumsum([0, *(block.images for block in blocks)])
-    for block, start in zip(blocks, starts[:-1].tolist(), strict=True):
+    for block, start in zip(blocks, first_rows(blocks), strict=True):
         known = block.source == "rendering"
-        title = (
-            f"{block.category} {block.number}" if block.mesh is None else f"{block.category} {Path(block.mesh).stem}"
-        )
-        code = names.setdefault(f"{title} ({block.number})" if block.mesh else title, len(names)) if known else -1
+        code = names.setdefault(block.title, len(names)) if known else -1
         pose = poses[start : start + block.images]
         seen = pose if known or block.split == "test" else np.full_like(pose, np.nan)
         parts.append(Part(block.category, block.source, block.split, np.full(block.images, code), seen))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setsup.arrays import Floats, Reals
+from setsup.arrays import Array, Floats, Reals
 from setsup.datasets.adapters.substitutes import spread_traits
 from setsup.datasets.benchmarks.abc_pose_procedural.chairs import chair_of, chair_parts
 from setsup.datasets.benchmarks.abc_pose_procedural.solids import pair
@@ -21,9 +21,8 @@ from setsup.datasets.benchmarks.cars3d_procedural.traits import Car, car_of
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.scene import Ambient, Placement, Scene
 
-__all__ = ["CATEGORIES", "GLASS", "PAINT", "TO_PASCAL3D", "Model", "mesh_model", "model_of"]
+__all__ = ["GLASS", "PAINT", "PLAIN", "TO_PASCAL3D", "Model", "mesh_model", "model_of"]
 
-CATEGORIES = ("car", "chair")
 GLASS, PAINT, PLAIN = 2, 1, 0
 """Kinds of surfaces, by what they reflect."""
 
@@ -43,7 +42,7 @@ class Model:
     """
 
     scene: Scene
-    kinds: np.ndarray
+    kinds: Array
     texture: Floats
 
     @cached_property
@@ -56,11 +55,11 @@ class Model:
 def model_of(seed: int, category: str, number: int) -> Model:
     """Model number `number` of a category and a seed, whichever others there are."""
     if category == "chair":
-        chair = chair_of(seed, number)
-        return _model(chair_parts(chair), seed, category, number)
+        return _model(chair_parts(chair_of(seed, number)), seed, category, number)
     car = car_of(seed, number)
-    parts = [one.mesh for one in car_scene(car).placements] + _details(car)
-    return _model(parts, seed, category, number, painted=2)
+    parts = [one.mesh for one in car_scene(car).placements]
+    # of a car, the first two meshes are the body and the cabin, which shine
+    return _model(parts + _details(car), seed, category, number, painted=2)
 
 
 def mesh_model(path: Path) -> Model:
@@ -86,7 +85,7 @@ def _model(parts: list[Mesh], seed: int, category: str, number: int, painted: in
     return Model(scene, np.concatenate(kinds), np.array([strength, *waves], np.float32))
 
 
-def _kinds(mesh: Mesh, paint: bool) -> np.ndarray:
+def _kinds(mesh: Mesh, paint: bool) -> Array:
     own = np.array([GLASS if one.color == _GLASS else PAINT if paint else PLAIN for one in mesh.materials], np.uint8)
     return own[np.zeros(len(mesh.faces), np.int64) if mesh.material is None else mesh.material]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.arrays import Array, Floats, Pixels, Words
 from setsup.datasets.benchmarks.abc_pose_procedural.models import Model
-from setsup.datasets.benchmarks.abc_pose_procedural.shading import noise, points_of, rays_of, sun_light
+from setsup.datasets.benchmarks.abc_pose_procedural.shading import Lights, noise, points_of, rays_of, sun_light
 from setsup.datasets.benchmarks.abc_pose_procedural.textures import backdrop, soften
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
@@ -32,12 +32,15 @@ def photograph(model: Model, frame: Frame, camera: Camera, key: Words, indoors: 
     height, width = frame.triangle.shape
     turn, rise = np.radians([take(0, 360), take(20, 75)])
     lamp = np.array([np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), np.sin(rise)], np.float32)
-    sun = _tint(take, 0.25) * np.float32(take(0.3, 1.3))
-    sky = _tint(take, 0.20) * np.float32(take(0.35, 0.8))
-    ground = _tint(take, 0.35) * np.float32(take(0.2, 0.6))
-    light = _behind(model, camera, take, key, (lamp, sun, sky), ground, indoors)
+    lights = Lights(
+        lamp,
+        sun=_tint(take, 0.25) * np.float32(take(0.3, 1.3)),
+        sky=_tint(take, 0.20) * np.float32(take(0.35, 0.8)),
+        ground=_tint(take, 0.35) * np.float32(take(0.2, 0.6)),
+    )
+    light = _behind(model, camera, lights, take, key, indoors)
     points = points_of(model, frame, camera)
-    light.reshape(-1, 3)[points.pixels] = sun_light(points, lamp, sun, sky, ground, take(0.3, 1.0))
+    light.reshape(-1, 3)[points.pixels] = sun_light(points, lights, take(0.3, 1.0))
     small = light.reshape(height // 2, 2, width // 2, 2, 3).mean(axis=(1, 3))
     return _stored(small, take, key)
 
@@ -48,17 +51,9 @@ def _tint(take: Take, strength: float) -> Floats:
     return np.array([1 + warm, 1 + green, 1 - warm], np.float32)
 
 
-def _behind(
-    model: Model,
-    camera: Camera,
-    take: Take,
-    key: Words,
-    lights: tuple[Floats, Floats, Floats],
-    ground: Floats,
-    indoors: bool,
-) -> Floats:
+def _behind(model: Model, camera: Camera, lights: Lights, take: Take, key: Words, indoors: bool) -> Floats:
     """Linear colours (H, W, 3) of what lies behind: a floor that ends at some distance in a backdrop."""
-    lamp, sun, sky = lights
+    lamp, sun, sky, ground = lights
     rays, eye = rays_of(camera).reshape(-1, 3), camera.centre.astype(np.float32)
     scene = LINEAR.astype(np.float32)[backdrop(key, camera.height, camera.width, indoors)].reshape(-1, 3)
     low, high = (corner.astype(np.float32) for corner in model.scene.bounds)

@@ -8,17 +8,18 @@ so that renderings have the mirror plane of their model.
 
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from setsup.arrays import Array, Floats, Pixels
-from setsup.datasets.benchmarks.abc_pose_procedural.models import GLASS, Model
+from setsup.datasets.benchmarks.abc_pose_procedural.models import GLASS, PLAIN, Model
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR, to_bytes
 from setsup.scenes.frame import Frame
 
-__all__ = ["Points", "even_light", "noise", "points_of", "rays_of", "rendering", "sun_light"]
+__all__ = ["Lights", "Points", "even_light", "noise", "points_of", "rays_of", "rendering", "sun_light"]
 
 _LATTICE = 32
 _GLOSS = np.array([0.03, 0.16, 0.45], np.float32)  # of PLAIN, PAINT, GLASS: share of the surroundings that is reflected
@@ -40,21 +41,34 @@ class Points:
     kinds: Array
 
 
+class Lights(NamedTuple):
+    """Lights of an image of the real domain.
+
+    `lamp` (3,): unit vector towards it, in the world; `sun`, `sky`, `ground` (3,): linear colours of the lamp, of the
+    sky, and of what the ground reflects; all float32.
+    """
+
+    lamp: Floats
+    sun: Floats
+    sky: Floats
+    ground: Floats
+
+
 def points_of(model: Model, frame: Frame, camera: Camera) -> Points:
     """Points of a model in a frame that was rendered in ambient light."""
-    pixels = np.flatnonzero(frame.triangle.reshape(-1) >= 0)
-    back = camera.rotation.astype(np.float32)
+    triangles = frame.triangle.reshape(-1)
+    pixels = np.flatnonzero(triangles >= 0)
+    kinds = model.kinds[triangles[pixels]]
     rays = rays_of(camera).reshape(-1, 3)[pixels]
     at = rays * frame.depth.reshape(-1)[pixels, None] + camera.centre.astype(np.float32)
     albedo = LINEAR.astype(np.float32)[frame.rgb.reshape(-1, frame.rgb.shape[2])[pixels, :3]]
     if model.texture[0]:
         place = np.abs(at) * model.texture[1:]  # the same on either side
         wave = noise(place) + 0.5 * noise(2.7 * place)
-        kept = model.kinds[frame.triangle.reshape(-1)[pixels]] != GLASS
-        albedo = albedo * (1 + model.texture[0] * kept * (wave - 0.75))[:, None]
+        albedo = albedo * (1 + model.texture[0] * (kinds != GLASS) * (wave - 0.75))[:, None]
     towards = -rays / np.linalg.norm(rays, axis=1, keepdims=True)
-    normal = frame.normal.reshape(-1, 3)[pixels] @ back
-    return Points(pixels, albedo, at, normal, towards, model.kinds[frame.triangle.reshape(-1)[pixels]])
+    normal = frame.normal.reshape(-1, 3)[pixels] @ camera.rotation.astype(np.float32)
+    return Points(pixels, albedo, at, normal, towards, kinds)
 
 
 def rays_of(camera: Camera) -> Floats:
@@ -88,9 +102,9 @@ def rendering(model: Model, frame: Frame, camera: Camera) -> Pixels:
     return found
 
 
-def sun_light(points: Points, lamp: Floats, sun: Floats, sky: Floats, ground: Floats, gloss: float) -> Floats:
-    """Linear colours (n, 3) under a lamp in a direction, of the colours of lamp, sky and ground, with reflections."""
-    normal = points.normal
+def sun_light(points: Points, lights: Lights, gloss: float) -> Floats:
+    """Linear colours (n, 3) under a lamp and a sky, with reflections, whose strength is `gloss`, 0 … 1."""
+    (lamp, sun, sky, ground), normal = lights, points.normal
     up = 0.5 + 0.5 * normal[:, 2:]
     around = up * sky + (1 - up) * ground * 0.6
     height = points.at[:, 2:] / max(float(points.at[:, 2].max()), 1e-6)
@@ -99,7 +113,7 @@ def sun_light(points: Points, lamp: Floats, sun: Floats, sky: Floats, ground: Fl
     light = points.albedo * (around + facing * sun)
     cosine = np.maximum((normal * points.towards).sum(axis=1), 0)
     mirrored = 2 * cosine[:, None] * normal - points.towards
-    share = gloss * _GLOSS[points.kinds] + (points.kinds != 0) * 0.35 * gloss * (1 - cosine) ** 5
+    share = gloss * _GLOSS[points.kinds] + (points.kinds != PLAIN) * 0.35 * gloss * (1 - cosine) ** 5
     spot = np.maximum(mirrored @ lamp, 0) ** 40
     seen = _surroundings(mirrored, sky, ground) + 2 * spot[:, None] * sun
     found: Floats = light * (1 - share[:, None]) + share[:, None] * seen

@@ -1,4 +1,4 @@
-"""Parts of made-up objects, each its own mirror image in y = 0, or there with its mirror image."""
+"""Parts of made-up objects, in metres, each its own mirror image in y = 0, or there with its mirror image."""
 
 import numpy as np
 import numpy.typing as npt

@@ -18,13 +18,13 @@ _CHANGED = 16  # levels of 255
 
 def views_around(model: Model, elevation: float = 15.0, size: int = 64) -> Array:
     """Views of a model on black from :data:`AZIMUTHS`, (24, size, size, 4) uint8."""
-    drawn = renderer("embree")
-    drawn.load(model.scene)
+    engine = renderer("embree")
+    engine.load(model.scene)
     images = []
     for azimuth in AZIMUTHS:
         camera = camera_of(model, azimuth, elevation, 0.0, 8.0, 2 * size, 0)
-        images.append(rendering(model, drawn.render(camera), camera))
-    drawn.close()
+        images.append(rendering(model, engine.render(camera), camera))
+    engine.close()
     return np.stack(images)
 
 

@@ -39,7 +39,7 @@ def pool(seed: int, count: int, side: int) -> Pixels:
 
 def backdrop(key: Words, height: int, width: int, indoors: bool) -> Pixels:
     """What lies beyond the floor, (height, width, 3) uint8: a blurred photograph, a wall, or a sky over a skyline."""
-    u = uniform(fold(fold(key, 2000), np.arange(8, dtype=np.uint64))).tolist()
+    u = _uniform(fold(key, 2000), 8)
     names = INDOORS if indoors else OUTDOORS
     if u[0] < 0.4:
         image = crop(photograph_named(names[int(u[1] * len(names))]), fold(key, 2001), height, width).astype(np.float32)
@@ -49,7 +49,9 @@ def backdrop(key: Words, height: int, width: int, indoors: bool) -> Pixels:
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) / height
     place = np.stack([4 * x + 40 * u[3], np.full_like(x, 40 * u[4]), np.zeros_like(x)], axis=-1).reshape(-1, 3)
     line = 0.25 + 0.35 * noise(np.floor(2 * place)).reshape(height, width)
-    top, far = (np.array([60 + 190 * part for part in fold_uniform(key, word, 3)], np.float32) for word in (2003, 2004))
+    top, far = (
+        np.array([60 + 190 * part for part in _uniform(fold(key, word), 3)], np.float32) for word in (2003, 2004)
+    )
     sky = top * (1 - y[..., None]) + 235 * y[..., None]
     windows = 0.7 + 0.3 * ((np.floor(24 * x) + np.floor(18 * y)) % 2)[..., None]
     image = np.where((y > line)[..., None], far * windows * 0.6, sky)
@@ -58,7 +60,7 @@ def backdrop(key: Words, height: int, width: int, indoors: bool) -> Pixels:
 
 def texture(key: Words, height: int, width: int) -> Pixels:
     """Noise of two colours on several scales, with or without stripes."""
-    u = uniform(fold(key, np.arange(16, dtype=np.uint64))).tolist()
+    u = _uniform(key, 16)
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) / max(height, width)
     turn = np.pi * u[0]
     along, over = x * np.cos(turn) + y * np.sin(turn), y * np.cos(turn) - x * np.sin(turn)
@@ -78,8 +80,8 @@ def crop(image: Pixels, key: Words, height: int, width: int) -> Pixels:
     """A random part of an image, a third to the whole of its smaller side, resized, and flipped half of the time."""
     from PIL import Image
 
-    u = uniform(fold(key, np.arange(3, dtype=np.uint64)))
-    side = max(2, int(min(image.shape[:2]) * (0.33 + 0.67 * float(u[0]))))
+    u = _uniform(key, 3)
+    side = max(2, int(min(image.shape[:2]) * (0.33 + 0.67 * u[0])))
     free = np.array([image.shape[0] - side + 1, image.shape[1] - side + 1])
     top, left = below(fold(key, np.arange(8, 10, dtype=np.uint64)), free).tolist()
     part = Image.fromarray(image[top : top + side, left : left + side]).resize(
@@ -99,7 +101,6 @@ def soften(image: Floats, sigma: float) -> Floats:
     return found
 
 
-def fold_uniform(key: Words, word: int, count: int) -> list[float]:
-    """Numbers of a key and a word."""
-    found: list[float] = uniform(fold(fold(key, word), np.arange(count, dtype=np.uint64))).tolist()
+def _uniform(key: Words, count: int) -> list[float]:
+    found: list[float] = uniform(fold(key, np.arange(count, dtype=np.uint64))).tolist()
     return found

@@ -8,20 +8,18 @@ image, proportions not kept; a margin lies around it. So the pixels of an image 
 """
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from setsup.arrays import Reals
+from setsup.datasets.benchmarks.abc_pose.factors import HIGHEST
 from setsup.datasets.benchmarks.abc_pose_procedural.models import TO_PASCAL3D, Model
 from setsup.datasets.benchmarks.pascal3d.pose import rotation
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
 
-__all__ = ["HIGHEST", "Poses", "camera_of", "margin_of", "real_poses", "rendered_poses"]
-
-HIGHEST = {"car": math.degrees(0.5), "chair": math.degrees(1.3)}
-"""Largest elevation of renderings, degrees: the filters of ABC."""
+__all__ = ["Poses", "camera_of", "real_poses", "rendered_poses"]
 
 _REAL = {"car": (7.0, 6.0, -2.0, 28.0), "chair": (16.0, 11.0, -2.0, 60.0)}
 """Of real images: mean and deviation of the elevation, and its range, degrees."""
@@ -32,8 +30,7 @@ _CLOSE = {"car": (1.3, 3.0), "chair": (1.6, 3.5)}
 _FAR = 8.0  # of the cameras of renderings
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Poses:
+class Poses(NamedTuple):
     """Where cameras stand: `azimuth`, `elevation`, `theta` (n,) float64, degrees, `distance` (n,) in diagonals."""
 
     azimuth: Reals
@@ -75,11 +72,6 @@ def camera_of(
     k = np.array([[focal[0], 0.0, centre[0]], [0.0, focal[1], centre[1]], [0.0, 0.0, 1.0]])
     side = size + 2 * margin
     return Camera(side, side, k, turn, shift)
-
-
-def margin_of(size: int, share: float = 0.1) -> int:
-    """Pixels around a box of so many: a share of them, rounded up."""
-    return math.ceil(round(share * size, 6))
 
 
 def _uniform(seed: int, name: str, count: int, rows: int) -> Reals:

@@ -12,13 +12,26 @@ import numpy as np
 from setsup.arrays import Pixels
 from setsup.checks import check_integer
 from setsup.datasets.adapters.substitutes import RECORD, settle_record
-from setsup.datasets.benchmarks.abc_pose_procedural.models import CATEGORIES, mesh_model, model_of
-from setsup.datasets.benchmarks.abc_pose_procedural.views import camera_of, margin_of, real_poses, rendered_poses
+from setsup.datasets.benchmarks.abc_pose.cropping import margin_of
+from setsup.datasets.benchmarks.abc_pose.factors import CATEGORIES
+from setsup.datasets.benchmarks.abc_pose_procedural.models import mesh_model, model_of
+from setsup.datasets.benchmarks.abc_pose_procedural.views import Poses, camera_of, real_poses, rendered_poses
 from setsup.errors import DataError, imported
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.jobs import Unit, check_processes, run
 
-__all__ = ["BACKGROUNDS", "IMAGES", "LAST", "POSES", "Block", "Counts", "blocks_of", "mesh_files", "write_views"]
+__all__ = [
+    "BACKGROUNDS",
+    "IMAGES",
+    "LAST",
+    "POSES",
+    "Block",
+    "Counts",
+    "blocks_of",
+    "first_rows",
+    "mesh_files",
+    "write_views",
+]
 
 IMAGES, POSES, BACKGROUNDS, LAST = "images.npy", "poses.npy", "backgrounds.npy", "blocks.json"
 _DONE = ".rendered"
@@ -67,6 +80,19 @@ class Block:
     images: int
     mesh: str | None = None
 
+    @property
+    def title(self) -> str:
+        """Name of the model; files of one name in different folders are told apart by the number."""
+        if self.mesh is None:
+            return f"{self.category} {self.number}"
+        return f"{self.category} {Path(self.mesh).stem} ({self.number})"
+
+
+def first_rows(blocks: Sequence[Block]) -> list[int]:
+    """Row of the first image of each block."""
+    found: list[int] = np.cumsum([0, *(block.images for block in blocks)])[:-1].tolist()
+    return found
+
 
 def blocks_of(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Block]:
     """All blocks in the order of their rows; meshes of the user are further training models."""
@@ -110,7 +136,7 @@ def write_views(
     """Render the blocks that the files lack; the last file is written when all are there."""
     check_integer(seed, "seed", DataError, 0)
     check_processes(processes)
-    imported("skimage.data", "train")
+    imported("skimage.data", "train")  # looked for first: the backgrounds, made last, need it
     named = {category: [str(path) for path in paths] for category, paths in meshes.items() if paths}
     for category, paths in named.items():
         if counts.models + len(paths) > _MOST:
@@ -118,9 +144,6 @@ def write_views(
                 f"{len(paths):,} meshes of {category}s and {counts.models:,} models: a category has at most {_MOST:,} "
                 "in all; give fewer meshes or models"
             )
-    blocks = blocks_of(counts, named)
-    rows = sum(block.images for block in blocks)
-    side = counts.size + 2 * margin_of(counts.size)
     with locked(folder / RECORD):
         digests = {
             path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for paths in named.values() for path in paths
@@ -129,23 +152,27 @@ def write_views(
             for path in digests:  # before the record: once it is written, only the same meshes are accepted
                 mesh_model(Path(path))
         settle_record(folder, _TITLE, {"version": _VERSION, "seed": seed, **asdict(counts), "meshes": digests})
-        if (folder / LAST).exists():
-            return
-        shape = (rows, side, side, 4)
-        need_space(folder, 0 if (folder / f".{IMAGES}").exists() else int(np.prod(shape)), "the images")
-        _begin(folder / f".{IMAGES}", shape)
-        done = folder / _DONE
-        with disk_errors(done):
-            done.mkdir(exist_ok=True)
-        starts = np.cumsum([0, *(block.images for block in blocks)]).tolist()
-        units = [
-            Unit(f"{block.split} {block.category} {block.number}", (block, start), block.images)
-            for block, start in zip(blocks, starts[:-1], strict=True)
-            if not (done / _name(block)).exists()
-        ]
-        work = partial(_write_block, folder, seed, counts.size)
-        run(work, units, processes=processes, folder=folder, what="rendering cars and chairs", counted="images")
-        _finish(folder, blocks, seed, counts.size)
+        if not (folder / LAST).exists():
+            _render(folder, blocks_of(counts, named), seed, counts.size, processes)
+
+
+def _render(folder: Path, blocks: list[Block], seed: int, size: int, processes: int) -> None:
+    """Render the blocks that are not rendered yet, and finish the files."""
+    images, done = folder / f".{IMAGES}", folder / _DONE
+    side = size + 2 * margin_of(size)
+    shape = (sum(block.images for block in blocks), side, side, 4)
+    need_space(folder, 0 if images.exists() else int(np.prod(shape)), "the images")
+    _begin(images, shape)
+    with disk_errors(done):
+        done.mkdir(exist_ok=True)
+    units = [
+        Unit(f"{block.split} {block.category} {block.number}", (block, start), block.images)
+        for block, start in zip(blocks, first_rows(blocks), strict=True)
+        if not (done / _name(block)).exists()
+    ]
+    work = partial(_write_block, folder, seed, size)
+    run(work, units, processes=processes, folder=folder, what="rendering cars and chairs", counted="images")
+    _finish(folder, blocks, seed, size)
 
 
 def _name(block: Block) -> str:
@@ -177,37 +204,33 @@ def images_of(block: Block, seed: int, size: int) -> Pixels:
     from setsup.scenes.renderers import renderer
 
     model = model_of(seed, block.category, block.number) if block.mesh is None else mesh_model(Path(block.mesh))
-    poses = (rendered_poses if block.source == "rendering" else real_poses)(
-        seed, block.category, block.number, block.images
-    )
-    side = size + 2 * margin_of(size)
-    images = np.empty((block.images, side, side, 4), np.uint8)
-    drawn = renderer("embree")
-    drawn.load(model.scene)
-    for place, image in enumerate(images):
-        azimuth, elevation, theta, distance = (
-            float(some[place]) for some in (poses.azimuth, poses.elevation, poses.theta, poses.distance)
-        )
-        camera = camera_of(model, azimuth, elevation, theta, distance, 2 * size, 2 * margin_of(size))
-        frame = drawn.render(camera)
+    margin = margin_of(size)
+    images = np.empty((block.images, size + 2 * margin, size + 2 * margin, 4), np.uint8)
+    engine = renderer("embree")
+    engine.load(model.scene)
+    poses = zip(*(column.tolist() for column in _poses_of(block, seed)), strict=True)
+    for place, (image, pose) in enumerate(zip(images, poses, strict=True)):
+        camera = camera_of(model, *pose, 2 * size, 2 * margin)
+        frame = engine.render(camera)
         if block.source == "rendering":
             image[:] = rendering(model, frame, camera)
         else:
             key = photograph_key(seed, block.category, block.number, place)
             image[:] = photograph(model, frame, camera, key, indoors=block.category == "chair")
-    drawn.close()
+    engine.close()
     return images
+
+
+def _poses_of(block: Block, seed: int) -> Poses:
+    poses = rendered_poses if block.source == "rendering" else real_poses
+    return poses(seed, block.category, block.number, block.images)
 
 
 def _finish(folder: Path, blocks: list[Block], seed: int, size: int) -> None:
     """Write the poses and the pool of backgrounds, and give the images their name."""
     from setsup.datasets.benchmarks.abc_pose_procedural.textures import pool
 
-    poses = []
-    for block in blocks:
-        made = rendered_poses if block.source == "rendering" else real_poses
-        found = made(seed, block.category, block.number, block.images)
-        poses.append(np.stack([found.azimuth, found.elevation, found.theta], axis=1).astype(np.float32))
+    poses = [np.stack(_poses_of(block, seed)[:3], axis=1).astype(np.float32) for block in blocks]
     for name, array in ((POSES, np.concatenate(poses)), (BACKGROUNDS, pool(seed, min(_POOL, len(poses)), 2 * size))):
         with written(folder / name) as fresh, fresh.open("wb") as file:
             np.save(file, array)
