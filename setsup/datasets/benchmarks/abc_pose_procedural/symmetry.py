@@ -22,7 +22,7 @@ def views_around(model: Model, elevation: float = 15.0, size: int = 64) -> Array
     engine.load(model.scene)
     images = []
     for azimuth in AZIMUTHS:
-        camera = camera_of(model, azimuth, elevation, 0.0, 8.0, 2 * size, 0)
+        camera = camera_of(model, (azimuth, elevation, 0.0, 8.0), 2 * size, 0)
         images.append(rendering(model, engine.render(camera), camera))
     engine.close()
     return np.stack(images)

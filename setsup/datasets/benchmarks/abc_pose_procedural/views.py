@@ -56,10 +56,12 @@ def real_poses(seed: int, category: str, number: int, views: int) -> Poses:
     return Poses(360 * turn, elevation, 8 * (roll - 0.5), low + (high - low) * near)
 
 
-def camera_of(
-    model: Model, azimuth: float, elevation: float, theta: float, distance: float, size: int, margin: int
-) -> Camera:
-    """Camera of a pose whose image has the object's box in its middle `size` pixels, with a margin around it."""
+def camera_of(model: Model, pose: tuple[float, ...], size: int, margin: int) -> Camera:
+    """Camera whose image has the object's box in its middle `size` pixels, with `margin` pixels around it.
+
+    `pose` is azimuth, elevation and theta in degrees, and the distance from the middle of the object in diagonals.
+    """
+    azimuth, elevation, theta, distance = pose
     turn = np.diag([1.0, -1.0, -1.0]) @ rotation(azimuth, elevation, theta) @ TO_PASCAL3D
     low, high = model.scene.bounds
     away = distance * float(np.linalg.norm(high - low))

@@ -210,7 +210,7 @@ def images_of(block: Block, seed: int, size: int) -> Pixels:
     engine.load(model.scene)
     poses = zip(*(column.tolist() for column in _poses_of(block, seed)), strict=True)
     for place, (image, pose) in enumerate(zip(images, poses, strict=True)):
-        camera = camera_of(model, *pose, 2 * size, 2 * margin)
+        camera = camera_of(model, pose, 2 * size, 2 * margin)
         frame = engine.render(camera)
         if block.source == "rendering":
             image[:] = rendering(model, frame, camera)
