@@ -19,8 +19,9 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes, need_members
+from setsup.methods.minimise import minimise
 from setsup.methods.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator
-from setsup.methods.networks.images import unit_range
+from setsup.methods.networks.images import encode_images, unit_range
 
 __all__ = ["DRNET", "draw_partners"]
 
@@ -115,9 +116,7 @@ class DRNET(LightningModule):
 
     def embed(self, batch: Batch) -> Tensor:
         """Poses of a batch's images, (sets, size, d) float32 in (-1, 1)."""
-        images = batch["image"]
-        found: Tensor = self.pose(unit_range(images.reshape(-1, *images.shape[-3:])))[0]
-        return found.float().reshape(*images.shape[:-3], -1)
+        return encode_images(lambda images: self.pose(images)[0], batch["image"])
 
     def loss(self, batch: Batch) -> Tensor:
         """What the encoders and the decoder minimise; its terms are logged.
@@ -146,14 +145,10 @@ class DRNET(LightningModule):
         encoded = self._encode(batch)
         optimisers: Any = self.optimizers()
         discriminating, training = optimisers
-        discriminating.zero_grad()
         found = self._discriminator_loss(encoded)
-        self.manual_backward(found)
-        discriminating.step()
-        training.zero_grad()
+        minimise(self, discriminating, found)
         loss = self._main_loss(encoded)
-        self.manual_backward(loss)
-        training.step()
+        minimise(self, training, loss)
         self.log("discriminator", found)
         self.log("loss", loss)
 

@@ -23,7 +23,7 @@ from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.domain_encoders import ResNetEncoder
 from setsup.methods.networks.generator import EMBEDDED, AdaINGenerator
-from setsup.methods.networks.images import unit_range
+from setsup.methods.networks.images import encode_images, unit_range
 from setsup.methods.networks.pretrained import read_weights
 from setsup.methods.rows import RowCodes, RowState
 
@@ -256,9 +256,7 @@ class AmortisedLORD(LightningModule):
 
     def embed(self, batch: Batch) -> Tensor:
         """What the encoder of content gives for a batch's images, (sets, size, dimensions) float32."""
-        images = batch["image"]
-        found: Tensor = self.content(unit_range(images.reshape(-1, *images.shape[-3:])))
-        return found.float().reshape(*images.shape[:-3], -1)
+        return encode_images(self.content, batch["image"])
 
     def loss(self, batch: Batch) -> Tensor:
         """The objective on a batch, as :meth:`LORD.loss` takes it; its terms are logged.

@@ -19,11 +19,12 @@ from setsup.checks import check_rates
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
+from setsup.methods.gaussians import Gaussian, gaussian_divergence
 from setsup.methods.groups import GroupCodes
-from setsup.methods.networks.images import unit_range
-from setsup.methods.networks.ml_vae import Gaussian, GroupedDecoder, GroupedEncoder
+from setsup.methods.networks.images import encode_images, unit_range
+from setsup.methods.networks.ml_vae import GroupedDecoder, GroupedEncoder
 
-__all__ = ["MLVAE", "GroupSamples", "Likelihood", "gaussian_divergence", "gaussian_product"]
+__all__ = ["MLVAE", "GroupSamples", "Likelihood", "gaussian_product"]
 
 GroupSamples = Literal["image", "group"]
 Likelihood = Literal["gaussian", "bernoulli"]
@@ -71,28 +72,6 @@ def gaussian_product(means: Tensor, log_variances: Tensor, groups: Tensor, count
     shares = (-log_variances - log_precision[groups]).exp()
     # as a product of matrices, since sums by index are not reproducible on a GPU
     return member.to(means.dtype) @ (shares * means), -log_precision
-
-
-def gaussian_divergence(means: Tensor, log_variances: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of normal distributions with independent dimensions from the standard one.
-
-    Parameters
-    ----------
-    means, log_variances : (..., d) float
-        Of the distributions.
-
-    Returns
-    -------
-    (...) float
-        Nats.
-
-    Examples
-    --------
-    >>> gaussian_divergence(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2))
-    tensor([12.5000])
-
-    """
-    return (means.square() + log_variances.exp() - 1 - log_variances).sum(-1) / 2
 
 
 class MLVAE(LightningModule):
@@ -158,9 +137,7 @@ class MLVAE(LightningModule):
 
     def embed(self, batch: Batch) -> Tensor:
         """Means of the styles of a batch's images, (sets, size, style) float32."""
-        images = batch["image"]
-        style: Gaussian = self.encoder(unit_range(images.reshape(-1, *images.shape[-3:])))[0]
-        return style.mean.reshape(*images.shape[:-3], -1)
+        return encode_images(lambda images: self.encoder(images)[0].mean, batch["image"])
 
     def loss(self, batch: Batch) -> Tensor:
         """Negative evidence lower bound per group; its terms are logged.
@@ -181,7 +158,7 @@ class MLVAE(LightningModule):
         known, groups = torch.unique(codes, return_inverse=True)
         style, member = self.encoder(images)
         group = Gaussian(*gaussian_product(member.mean, member.log_variance, groups, len(known)))
-        maps = self.decoder(_sample(style), self._sample_groups(group, groups))
+        maps = self.decoder(style.sample(), self._sample_groups(group, groups))
         terms = {
             "reconstruction": -self._log_likelihood(maps, images) / len(known),
             "style": gaussian_divergence(*style).sum() / len(known),
@@ -204,8 +181,8 @@ class MLVAE(LightningModule):
     def _sample_groups(self, group: Gaussian, groups: Tensor) -> Tensor:
         """A sample of the group's code for each image, (n, d)."""
         if self.samples == "group":
-            return _sample(group, self.noise)[groups]
-        return _sample(Gaussian(group.mean[groups], group.log_variance[groups]), self.noise)
+            return group.sample(self.noise)[groups]
+        return Gaussian(group.mean[groups], group.log_variance[groups]).sample(self.noise)
 
     def _log_likelihood(self, maps: Tensor, images: Tensor) -> Tensor:
         """Of all pixels together, ()."""
@@ -214,8 +191,3 @@ class MLVAE(LightningModule):
         mean, log_variance = maps[0], maps[1].tanh()
         errors = (images - mean).square() * (-log_variance).exp()
         return -(errors + log_variance + math.log(2 * math.pi)).sum() / 2
-
-
-def _sample(found: Gaussian, noise: float = 1.0) -> Tensor:
-    """A sample of each, with gradients for means and log-variances."""
-    return found.mean + (found.log_variance / 2).exp() * noise * torch.randn_like(found.mean)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from setsup.errors import SetsupError
-from setsup.methods.networks.ml_vae import Gaussian
+from setsup.methods.gaussians import Gaussian
 
 __all__ = ["CycleDecoder", "CycleEncoder", "cycle_vae"]
 

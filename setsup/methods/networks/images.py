@@ -3,12 +3,14 @@
 Images are (..., C, H, W): any number of leading axes (pairs, sets, copies), then channels, rows and columns.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from setsup.errors import SetsupError
 
-__all__ = ["OverImages", "unit_range"]
+__all__ = ["OverImages", "encode_images", "unit_range"]
 
 
 def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -24,6 +26,15 @@ def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
             "convert them, for bytes in a wider type with images.to(torch.uint8)"
         )
     return images.to(dtype)
+
+
+def encode_images(encode: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+    """What a function of (n, C, H, W) float32 in [0, 1] gives for images with any leading axes.
+
+    `images` (..., C, H, W) uint8, or float in [0, 1]; returns (..., d) float32, for a function that returns (n, d).
+    """
+    found = encode(unit_range(images.reshape(-1, *images.shape[-3:])))
+    return found.float().reshape(*images.shape[:-3], -1)
 
 
 class OverImages(nn.Module):

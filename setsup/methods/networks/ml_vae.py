@@ -13,29 +13,15 @@ References
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from setsup.errors import SetsupError
+from setsup.methods.gaussians import Gaussian
 from setsup.methods.networks.layers import halved_sides
 
-__all__ = ["Gaussian", "GroupedDecoder", "GroupedEncoder", "convolutional_vae", "dense_vae"]
-
-
-class Gaussian(NamedTuple):
-    """Normal distributions with independent dimensions.
-
-    Attributes
-    ----------
-    mean, log_variance : (n, d) float
-        One row for each.
-
-    """
-
-    mean: Tensor
-    log_variance: Tensor
+__all__ = ["GroupedDecoder", "GroupedEncoder", "convolutional_vae", "dense_vae"]
 
 
 class GroupedEncoder(nn.Module):

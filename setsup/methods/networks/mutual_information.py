@@ -8,6 +8,7 @@ References
 
 """
 
+import math
 from itertools import pairwise
 
 import torch
@@ -103,16 +104,15 @@ class StatisticsNetworks(nn.Module):
 
     def __init__(self, maps: tuple[int, int, int], size: int, width: int = 512) -> None:
         super().__init__()
-        channels, height, rows = maps
         self.whole = nn.Sequential(
-            nn.Linear(channels * height * rows + size, width),
+            nn.Linear(math.prod(maps) + size, width),
             nn.ReLU(),
             nn.Linear(width, width),
             nn.ReLU(),
             nn.Linear(width, 1),
         )
         self.places = nn.Sequential(
-            nn.Conv2d(channels + size, width, 1),
+            nn.Conv2d(maps[0] + size, width, 1),
             nn.ReLU(),
             nn.Conv2d(width, width, 1),
             nn.ReLU(),

@@ -2,9 +2,11 @@
 
 from setsup.methods.pose.angles import AngleTargets, pose_rotation
 from setsup.methods.pose.cc_vae import CCVAE
+from setsup.methods.pose.exclusive_information import ExclusiveInformation
 from setsup.methods.pose.features import PretrainedFeatures
-from setsup.methods.pose.mutual_information import ExclusiveInformation, SharedInformation, jensen_shannon_loss
+from setsup.methods.pose.mutual_information import jensen_shannon_loss
 from setsup.methods.pose.pairs import pair_images
+from setsup.methods.pose.shared_information import SharedInformation
 from setsup.methods.pose.spherical import AngleLogits, SphericalHead, decode_angles, spherical_losses
 from setsup.methods.pose.spherical_regression import SphericalRegression
 

@@ -17,11 +17,11 @@ from torch.nn import functional
 from setsup.checks import check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
-from setsup.methods.domains.ml_vae import gaussian_divergence
 from setsup.methods.fused import fuse
+from setsup.methods.gaussians import gaussian_divergence
+from setsup.methods.minimise import minimise
 from setsup.methods.networks.cc_vae import CycleDecoder, CycleEncoder
-from setsup.methods.networks.images import unit_range
-from setsup.methods.networks.ml_vae import Gaussian
+from setsup.methods.networks.images import encode_images
 from setsup.methods.pose.pairs import pair_images
 
 __all__ = ["CCVAE"]
@@ -91,9 +91,7 @@ class CCVAE(LightningModule):
 
     def embed(self, batch: Batch) -> Tensor:
         """Means of the unspecified codes of a batch's images, (sets, size, d) float32."""
-        images = batch["image"]
-        posterior: Gaussian = self.encoder(unit_range(images.reshape(-1, *images.shape[-3:])))[0]
-        return posterior.mean.reshape(*images.shape[:-3], -1)
+        return encode_images(lambda images: self.encoder(images)[0].mean, batch["image"])
 
     def loss(self, batch: Batch) -> Tensor:
         """Losses of both cycles; their terms are logged.
@@ -123,8 +121,8 @@ class CCVAE(LightningModule):
         optimisers: Any = self.optimizers()
         together, encoding = optimisers
         loss = self._forward_loss(first, second)
-        self._step(together, loss)
-        self._step(encoding, self._reverse_loss(first, second))
+        minimise(self, together, loss)
+        minimise(self, encoding, self._reverse_loss(first, second))
         self.log("loss", loss)
         schedulers: Any = self.lr_schedulers() or []
         for scheduler in schedulers:
@@ -138,17 +136,12 @@ class CCVAE(LightningModule):
             return adams
         return adams, [torch.optim.lr_scheduler.StepLR(adam, self.decay_every, self.decay) for adam in adams]
 
-    def _step(self, optimiser: Any, loss: Tensor) -> None:
-        optimiser.zero_grad()
-        self.manual_backward(loss)
-        optimiser.step()
-
     def _forward_loss(self, first: Tensor, second: Tensor) -> Tensor:
         """Each image from its own unspecified code and the other's specified one."""
         (one, shared), (other, shared_of_other) = self.encoder(first), self.encoder(second)
         divergence = (gaussian_divergence(*one).mean() + gaussian_divergence(*other).mean()) / first[0].numel()
-        error = functional.mse_loss(self.decoder(_sample(one), shared_of_other), first)
-        error = error + functional.mse_loss(self.decoder(_sample(other), shared), second)
+        error = functional.mse_loss(self.decoder(one.sample(), shared_of_other), first)
+        error = error + functional.mse_loss(self.decoder(other.sample(), shared), second)
         self.log("divergence", divergence)
         self.log("reconstruction", error)
         return self.divergence * divergence + self.reconstruction * error
@@ -164,8 +157,3 @@ class CCVAE(LightningModule):
         error = functional.l1_loss(one, other)
         self.log("cycle", error)
         return self.cycle * error
-
-
-def _sample(found: Gaussian) -> Tensor:
-    """A sample of each, with gradients for means and log-variances."""
-    return found.mean + (found.log_variance / 2).exp() * torch.randn_like(found.mean)
