@@ -6,11 +6,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup import evaluation
-from setsup.experiments.abc.across import nearest_of_each
-from setsup.experiments.abc.digits import digit_measures, pixels
+from setsup.arrays import Array
+from setsup.experiments.abc.digit_images import open_digit_images, read_digits, read_images
+from setsup.experiments.abc.digits import pixels
 from setsup.experiments.measures import noise_of
 from setsup.experiments.measures.components import component_labels
 from setsup.experiments.preset import Measured
@@ -19,12 +19,7 @@ from setsup.experiments.trained import TrainedRun
 if TYPE_CHECKING:  # presets are listed without torch
     from PIL.Image import Image
 
-    from setsup.datasets import Dataset
-
 __all__ = ["DigitStyle", "LossOverDimensions"]
-
-Reals = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _NETWORKS = ("trained", "untrained")
 
@@ -72,35 +67,24 @@ class DigitStyle:
 
     def measure(self, trained: TrainedRun) -> Measured:
         """Measures of the trained network, the untrained one, and pixels; a scatter and a sheet of neighbours."""
-        from setsup.experiments.embedding import embed
-
         sigma = noise_of(trained, self.sigma)
-        train, test = trained.dataset, trained.open(split="test")
-        tested = np.arange(0, len(test), self.every)
-        apart = [(part, np.flatnonzero(_digits(part) == self.withheld)) for part in (train, test)]
-        digits, images = _digits(test)[tested], _images(test, tested)
-        withheld = np.concatenate([_images(part, rows) for part, rows in apart])
+        images = open_digit_images(trained, self.withheld, self.every)
 
-        def measured(of_tested: Reals, of_withheld: Reals) -> dict[str, float]:
-            found = digit_measures(of_tested, digits, images, of_withheld, withheld, sigma=sigma, seed=trained.seed)
-            return asdict(found)
+        def measured(embedded: Array, of_withheld: Array) -> dict[str, float]:
+            return images.measure(embedded, of_withheld, sigma=sigma, seed=trained.seed)
 
         @cache
-        def embedded(name: str) -> tuple[Reals, Reals]:
-            method = trained.method if name == "trained" else trained.untrained
-            of_parts = [
-                embed(method, part, rows, name=self.embedding, **trained.embedding(part))
-                for part, rows in ((test, tested), *apart)
-            ]
-            return of_parts[0], np.concatenate(of_parts[1:])
+        def embedded(name: str) -> tuple[Array, Array]:
+            return images.embed(trained, trained.method if name == "trained" else trained.untrained, self.embedding)
 
         def of_pixels() -> dict[str, float]:
-            learned = _images(train, np.flatnonzero(_digits(train) != self.withheld))
+            train = trained.dataset
+            learned = read_images(train, np.flatnonzero(read_digits(train) != self.withheld))
             components = evaluation.principal_components(pixels(learned), self.components)
-            return measured(*(components.project(pixels(some)) for some in (images, withheld)))
+            return measured(*(components.project(pixels(some)) for some in (images.images, images.withheld)))
 
         about = {
-            "tables": [part.factors.fingerprint for part in (train, test)],
+            "tables": images.fingerprints,
             "withheld": self.withheld,
             "every": self.every,
             "sigma": sigma,
@@ -115,11 +99,14 @@ class DigitStyle:
             found |= trained.parts("style", about, [name], of_network)
         found["pixels"] = trained.part("pixels", about | {"components": self.components}, of_pixels)
         of_tested, of_withheld = embedded("trained")
-        pictures = {"withheld": self._scatter(of_withheld, withheld), "neighbours": _sheet(of_tested, digits, images)}
+        pictures = {
+            "withheld": self._scatter(of_withheld, images.withheld),
+            "neighbours": images.draw_neighbours(of_tested),
+        }
         values = {f"{name}: {key}": value for name, by in found.items() for key, value in by.items()}
         return Measured(values=values, pictures=pictures)
 
-    def _scatter(self, embedded: Reals, images: Reals) -> "Image":
+    def _scatter(self, embedded: Array, images: Array) -> "Image":
         """Figure 5a: images of the withheld digit at their two first components."""
         from setsup.reports.points import image_scatter
 
@@ -172,7 +159,7 @@ class LossOverDimensions:
         for pair in (f"{size} x {count}" for size in self.sizes for count in self.dimensions):
             cells |= trained.parts("simulation", settings, [pair], compute)
 
-        def table(name: str) -> Reals:
+        def table(name: str) -> Array:
             values = [cells[f"{size} x {count}"][name][0][0] for size in self.sizes for count in self.dimensions]
             return np.array(values).reshape(len(self.sizes), len(self.dimensions))
 
@@ -183,19 +170,3 @@ class LossOverDimensions:
             values={f"best of {size}": best for size, best in zip(self.sizes, found.best, strict=True)},
             curves={f"sets of {size}": (list(self.dimensions), scaled.tolist()) for size, scaled in lines},
         )
-
-
-def _sheet(embedded: Reals, digits: Rows, images: Reals) -> "Image":
-    """Figure 5b: the first image of each digit, and the nearest to it of every digit."""
-    from setsup.reports.grid import image_grid
-
-    names, queries, rows = nearest_of_each(embedded, digits)
-    return image_grid(images[rows], column_labels=[str(name) for name in names], queries=images[queries])
-
-
-def _digits(dataset: "Dataset") -> Rows:
-    return np.asarray(dataset.factors.codes("digit"))
-
-
-def _images(dataset: "Dataset", rows: Rows) -> Reals:
-    return dataset.fetch(rows, ["image"])["image"]

@@ -9,6 +9,7 @@ References
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from setsup.arrays import Pixels
 from setsup.errors import DataError, SetsupError
 from setsup.samplers import Mixture, SetSampler, Stepwise
 
@@ -75,9 +76,9 @@ class PoseSets:
         )
         if not self.real:
             return base
-        rising = None if self.every is None else Stepwise(self.real, self.every, self.levels)
+        share = self.real if self.every is None else Stepwise(self.real, self.every, self.levels)
         mixed = range(1, 2 * self.pairs, 2) if self.constrained else range(2 * self.pairs)
-        return Mixture(base, _REAL, list(mixed), self.real if rising is None else rising, seed=seed)
+        return Mixture(base, _REAL, list(mixed), share, seed=seed)
 
     def shrunk(self) -> "PoseSets":
         """One pair of sets of four, and real images from the first step on."""
@@ -122,15 +123,13 @@ class PoseAugmentation:
         """Build the transform of a run."""
         from setsup.loading.transforms import Compose, recipe
 
-        options: dict[str, Any] = {
-            name: getattr(self, name) for name in ("move", "brightness", "hue", "noise", "salt_and_pepper", "sobel")
-        }
-        options["size"] = self.size
+        names = ("size", "move", "brightness", "hue", "noise", "salt_and_pepper", "sobel")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names}
         options["real"] = ("source", int(dataset.factors["source"].code("real")))
         if self.backgrounds:
             options["pool"] = _pool(dataset, self.backgrounds, self.size)
-            return recipe("abc-pose", seed=seed, **options)
-        return Compose([_without_alpha, recipe("abc-pose", seed=seed, **options)])
+        augment = recipe("abc-pose", seed=seed, **options)
+        return augment if self.backgrounds else Compose([_without_alpha, augment])
 
     def shrunk(self) -> "PoseAugmentation":
         """A pool of eight images."""
@@ -175,12 +174,13 @@ def _without_alpha(batch: "Batch") -> "Batch":
     return {**batch, "image": batch["image"][..., :3, :, :].contiguous()}
 
 
-def _pool(dataset: "Dataset", count: int, side: int) -> Any:
-    """Images of a dataset for what lies behind its renderings."""
+def _pool(dataset: "Dataset", count: int, side: int) -> Pixels:
+    """Images of a dataset for what lies behind its renderings, (k, height, width, 3) uint8."""
     backgrounds = getattr(dataset, "backgrounds", None)
     if backgrounds is None:
         raise DataError(
             f"{dataset.name} has no backgrounds: train on abc-pose or its substitute, or give "
             "--augmentation.backgrounds 0"
         )
-    return backgrounds(count, side)
+    found: Pixels = backgrounds(count, side)
+    return found

@@ -3,22 +3,17 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
+from setsup.arrays import Reals, Rows
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.pose.measures import disagreement
 from setsup.experiments.pose.photographs import CutRenderings
-from setsup.experiments.pose.poses import read_rotations
+from setsup.experiments.pose.poses import known_poses
 from setsup.experiments.trained import TrainedRun
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
 
 __all__ = ["PoseEstimates", "estimate_poses", "image_size"]
-
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +101,14 @@ def estimate_poses(
     """
     from setsup.evaluation.retrieval import nearest as nearest_rows
 
-    poses = read_rotations(codebook)
-    pool = np.flatnonzero(np.isfinite(poses).all(axis=(1, 2)))
-    if not len(pool):
-        raise DataError(f"{codebook.name} has no rendering with a known pose")
+    pool, poses = known_poses(codebook, "rendering")
     cut = CutRenderings(codebook, pool, size or image_size(trained, codebook))
     # photographs first: what is wrong with one is said before many renderings are embedded
     asked, known = (trained.embed_vectors(images, name=embedding) for images in (photographs, cut))
     if asked.shape[1] != known.shape[1]:
         raise SetsupError("photographs and renderings have embeddings of unequal lengths: train on images of one size")
     found, distances = nearest_rows(asked, known, min(nearest, len(pool)), metric="cosine")
-    return PoseEstimates(pool[found], poses[pool[found]], 1 - distances)
+    return PoseEstimates(pool[found], poses[found], 1 - distances)
 
 
 def image_size(trained: TrainedRun, codebook: "Dataset") -> tuple[int, int]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Reals, Rows
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.parts import digest_rows
 from setsup.experiments.preset import Measured
@@ -21,14 +21,9 @@ from setsup.experiments.trained import TrainedRun
 from setsup.random import permute, stream_key
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
     from setsup.datasets import Dataset
 
 __all__ = ["PoseLookup", "PoseRegression"]
-
-Reals = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _SHOWN, _NEAREST = 8, 5  # photographs of a sheet, and renderings of each
 _SMOKE = 64  # photographs, and renderings of a codebook
@@ -94,8 +89,9 @@ class PoseLookup:
 
         ``images`` is the number of photographs, ``renderings`` that of a codebook.
         """
-        from setsup.experiments.embedding import embed
+        from setsup.evaluation.retrieval import nearest
         from setsup.experiments.pose.lookup import draw_codebooks, look_up
+        from setsup.experiments.pose.lookup_sheet import draw_lookup
 
         renderings, pool, poses = self._renderings(trained)
         photographs, rows, truth = _photographs(trained, self.test, self.samples, self.codebook_seed)
@@ -105,7 +101,8 @@ class PoseLookup:
                 "%s has %d renderings, and codebooks of %d are all the same: their spread is 0",
                 *(renderings.name, len(pool), self.size),
             )
-        used = np.unique(books)
+        used, dense = np.unique(books, return_inverse=True)
+        dense = dense.reshape(books.shape)
         about = _about(photographs, rows) | {
             "renderings": renderings.name,
             "codebook": renderings.factors.fingerprint,
@@ -115,51 +112,44 @@ class PoseLookup:
         }
         values: dict[str, float] = {"images": float(len(rows)), "renderings": float(books.shape[1])}
         curves: dict[str, tuple[list[float], list[float]]] = {}
-        pictures: dict[str, Image] = {}
+
+        def embedded(source: str) -> tuple[Array, Array]:
+            """Of all photographs, and of all renderings that are in a codebook."""
+            parts = ((photographs, rows), (renderings, pool[used]))
+            asked, known = (_embed(trained, source, dataset, some, self.embedding) for dataset, some in parts)
+            return asked, known
+
         for source in ("", *self.baselines):
 
-            def embedded(dataset: "Dataset", some: Rows, source: str = source) -> Reals:
-                if not source:
-                    return trained.embed_vectors(dataset, some, self.embedding)
-                return embed(trained.untrained, dataset, some, name=self.embedding, **trained.embedding(dataset))
-
-            def compute(embedded: Any = embedded) -> Rows:
-                dense = np.searchsorted(used, books)
-                return used[look_up(embedded(photographs, rows), embedded(renderings, pool[used]), dense)]
+            def compute(source: str = source) -> Rows:
+                return used[look_up(*embedded(source), dense)]
 
             found = np.asarray(trained.part("look-up", about | {"source": source}, compute), dtype=np.int64)
             told, over = _measured(poses[found], truth, source)
             values |= told
             curves |= over
-            if not source:
-                shown = _shown(len(rows), self.codebook_seed)
-                first = pool[books[0]]
-                pictures["retrieved"] = _draw_nearest(
-                    photographs,
-                    rows[shown],
-                    truth[shown],
-                    embedded(photographs, rows)[shown],
-                    renderings,
-                    first,
-                    poses[books[0]],
-                    embedded(renderings, pool[used])[np.searchsorted(used, books[0])],
-                )
-        return Measured(values=values, curves=curves, pictures=pictures)
+        (asked, known), first = embedded(""), books[0]
+        shown = _shown(len(rows), self.codebook_seed)
+        near = nearest(asked[shown], known[dense[0]], min(_NEAREST, len(first)), metric="cosine")[0]
+        sheet = draw_lookup(photographs, rows[shown], truth[shown], renderings, pool[first[near]], poses[first[near]])
+        return Measured(values=values, curves=curves, pictures={"retrieved": sheet})
 
     def _renderings(self, trained: TrainedRun) -> "tuple[Dataset, Rows, Reals]":
         """The codebook's dataset, those of its rows that may be in codebooks, and their rotations."""
         from setsup.evaluation.rotations import euler_from_rotation
-        from setsup.experiments.pose.poses import read_rotations
+        from setsup.experiments.pose.poses import known_poses
 
         renderings = trained.open(self.codebook)
-        poses = read_rotations(renderings)
-        pool = np.flatnonzero(np.isfinite(poses).all(axis=(1, 2)))
+        pool, poses = known_poses(renderings, "rendering")
         if self.elevation is not None:
-            pool = pool[euler_from_rotation(poses[pool])[1] < self.elevation]
-        if not len(pool):
-            below = "" if self.elevation is None else f" from below {self.elevation:g}°"
-            raise DataError(f"{renderings.name} has no rendering with a known pose{below} to look poses up in")
-        return renderings, pool, poses[pool]
+            low = euler_from_rotation(poses)[1] < self.elevation
+            if not low.any():
+                raise DataError(
+                    f"{renderings.name} has no rendering with a known pose from below {self.elevation:g}°: give a "
+                    "higher elevation"
+                )
+            pool, poses = pool[low], poses[low]
+        return renderings, pool, poses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +192,6 @@ class PoseRegression:
 
     def measure(self, trained: TrainedRun) -> Measured:
         """Measures of :func:`~setsup.experiments.pose.measures.summarise`, and curves over azimuth."""
-        from setsup.experiments.embedding import embed
         from setsup.experiments.pose.poses import nearest_rotations
 
         photographs, rows, truth = _photographs(trained, self.test, self.samples, self.sample_seed)
@@ -211,10 +200,8 @@ class PoseRegression:
         curves: dict[str, tuple[list[float], list[float]]] = {}
         for source in ("", *self.baselines):
 
-            def compute(source: str = source) -> Reals:
-                method = trained.untrained if source else trained.method
-                more = trained.embedding(photographs)
-                return embed(method, photographs, rows, name=self.embedding, **more)
+            def compute(source: str = source) -> Array:
+                return _embed(trained, source, photographs, rows, self.embedding)
 
             found = np.asarray(trained.part("regression", about | {"source": source}, compute), dtype=np.float64)
             if found.shape != (len(rows), 9):
@@ -236,20 +223,28 @@ def _check_baselines(baselines: tuple[str, ...]) -> None:
 
 def _photographs(trained: TrainedRun, name: str, samples: int | None, seed: int) -> "tuple[Dataset, Rows, Reals]":
     """Annotated photographs, those of their rows that are measured, and their rotations."""
-    from setsup.experiments.pose.poses import read_rotations
+    from setsup.experiments.pose.poses import known_poses
 
     photographs = trained.open(name)
-    truth = read_rotations(photographs)
-    rows = np.flatnonzero(np.isfinite(truth).all(axis=(1, 2)))
-    if not len(rows):
-        raise DataError(f"{photographs.name} has no photograph with a known pose, so there is no error to measure")
+    rows, truth = known_poses(photographs, "photograph")
     if samples is not None:
         some = permute(stream_key(seed, "pose photographs"), len(rows), np.arange(min(samples, len(rows))))
-        rows = rows[np.sort(some)]
-    return photographs, rows, truth[rows]
+        some = np.sort(some)
+        rows, truth = rows[some], truth[some]
+    return photographs, rows, truth
+
+
+def _embed(trained: TrainedRun, source: str, dataset: "Dataset", rows: Rows, name: str | None) -> Array:
+    """Embeddings (n, d) of rows by the method of a run, or by the baseline that a source names."""
+    from setsup.experiments.embedding import embed
+
+    if not source:
+        return trained.embed_vectors(dataset, rows, name)
+    return embed(trained.untrained, dataset, rows, name=name, **trained.embedding(dataset))
 
 
 def _about(photographs: "Dataset", rows: Rows) -> dict[str, Any]:
+    """What results depend on of the photographs."""
     return {
         "photographs": photographs.name,
         "table": photographs.factors.fingerprint,
@@ -260,7 +255,7 @@ def _about(photographs: "Dataset", rows: Rows) -> dict[str, Any]:
 def _measured(
     predicted: Reals, truth: Reals, source: str
 ) -> tuple[dict[str, float], dict[str, tuple[list[float], list[float]]]]:
-    """Values and curves by name."""
+    """Values and curves by name, in front of which a source is put; `predicted` is (codebooks, n, 3, 3)."""
     from setsup.experiments.pose.measures import over_azimuth, summarise
 
     front = f"{source}: " if source else ""
@@ -276,21 +271,3 @@ def _shown(count: int, seed: int) -> Rows:
     """Photographs that are shown."""
     found: Rows = permute(stream_key(seed, "pose sheet"), count, np.arange(min(_SHOWN, count)))
     return found
-
-
-def _draw_nearest(
-    photographs: "Dataset",
-    queries: Rows,
-    truth: Reals,
-    asked: Reals,
-    renderings: "Dataset",
-    rows: Rows,
-    poses: Reals,
-    embedded: Reals,
-) -> "Image":
-    """Some photographs, and their nearest renderings in a codebook."""
-    from setsup.evaluation.retrieval import nearest
-    from setsup.experiments.pose.lookup_sheet import draw_lookup
-
-    near = nearest(asked, embedded, min(_NEAREST, len(rows)), metric="cosine")[0]
-    return draw_lookup(photographs, queries, truth, renderings, rows[near], poses[near])

@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Floats, Reals, Rows
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["draw_codebooks", "look_up"]
-
-Reals = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 21  # similarities of queries and renderings held at a time
 _SLICE = 512  # dimensions of a product that rounds: shorter sums have smaller errors
@@ -189,14 +186,14 @@ def _integers(given: npt.ArrayLike, name: str) -> Rows:
     return found.astype(np.int64)
 
 
-def _embeddings(given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+def _embeddings(given: npt.ArrayLike, name: str) -> Array:
     found = np.asarray(given)
     if found.ndim != 2 or 0 in found.shape or found.dtype.kind not in "biuf":
         raise DataError(f"{name} must be embeddings (n, d) of numbers, at least one, not {found.dtype} {found.shape}")
     return found
 
 
-def _directions(points: npt.NDArray[Any], name: str, first: int = 0) -> Floats:
+def _directions(points: Array, name: str, first: int = 0) -> Floats:
     """Vectors of length 1, float32."""
     step = max(1, _PAIRS // points.shape[1])
     found = np.empty(points.shape, dtype=np.float32)

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
+from setsup.arrays import Reals, Rows
 from setsup.errors import DataError
 from setsup.evaluation.rotations import euler_from_rotation, geodesic_error
 from setsup.experiments.data import image_modality
@@ -16,9 +14,6 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
 
 __all__ = ["angle_words", "draw_lookup"]
-
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 
 def draw_lookup(

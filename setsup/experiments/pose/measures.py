@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools, Counts, Reals
 from setsup.checks import check_arguments, check_array, check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.rotations import euler_from_rotation, geodesic_error, pose_errors
@@ -20,12 +21,9 @@ from setsup.experiments.pose.poses import half_turned
 
 __all__ = ["BINS", "OverAzimuth", "confused", "disagreement", "over_azimuth", "summarise"]
 
-Reals = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
 BINS = 24
 """Parts of the circle in curves over azimuth."""
-_LIMIT = 30.0  # degrees
+_LIMIT = 30.0  # degrees from the pose with front and back exchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class OverAzimuth:
     """
 
     azimuth: Reals
-    count: npt.NDArray[np.int64]
+    count: Counts
     median: Reals
     confused: Reals
 
@@ -82,13 +80,13 @@ def summarise(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> dict[str, float
     """
     check_arguments(summarise, locals(), DataError)
     found, true = _pair(predicted, truth)
-    turned = confused(found, true)
-    each: dict[str, list[float]] = {"median error": [], "Acc@15": [], "Acc@30": [], "front-back": []}
-    for errors, exchanged in zip(geodesic_error(found, true), turned, strict=True):
-        of_one = pose_errors(errors)
-        numbers = (of_one.median, of_one.accuracy15, of_one.accuracy30, float(exchanged.mean()))
-        for values, value in zip(each.values(), numbers, strict=True):
-            values.append(value)
+    by_codebook = [pose_errors(errors) for errors in geodesic_error(found, true)]
+    each: dict[str, list[float]] = {
+        "median error": [errors.median for errors in by_codebook],
+        "Acc@15": [errors.accuracy15 for errors in by_codebook],
+        "Acc@30": [errors.accuracy30 for errors in by_codebook],
+        "front-back": confused(found, true).mean(axis=1).tolist(),
+    }
     return {name: float(np.mean(values)) for name, values in each.items()} | _standard_errors(each)
 
 

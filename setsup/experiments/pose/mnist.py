@@ -9,6 +9,7 @@ from typing import Any
 
 from setsup.experiments.abc.presets import PAPER
 from setsup.experiments.abc.presets import PRESETS as ABC_PRESETS
+from setsup.experiments.abc.reports.mnist import STYLE
 from setsup.experiments.configs import MethodConfig
 from setsup.experiments.data import Data
 from setsup.experiments.dcodr.baseline_settings import MLVAESettings
@@ -31,17 +32,17 @@ _STEPS = 2_000
 _ABC, _CC_VAE, _ML_VAE, _SANCHEZ = "ABC", "CC-VAE", "ML-VAE", "Sanchez et al."
 _SHARED = "abc/figS7-sanchez-shared"
 
-_MEASURES = {
-    "withheld_slant": "nines: R² of slant",
-    "withheld_thickness": "nines: R² of thickness",
-    "slant": "all digits: R² of slant",
-    "thickness": "all digits: R² of thickness",
-    "across_slant": "neighbours: slant",
-    "across_thickness": "neighbours: thickness",
-    "noisy_accuracy": "digit of 25 noisy neighbours",
-    "withheld_variance": "nines: 2 components' share",
-}
-"""Measures of which there are curves, and what they are called."""
+_MEASURES = (
+    "withheld_slant",
+    "withheld_thickness",
+    "slant",
+    "thickness",
+    "across_slant",
+    "across_thickness",
+    "noisy_accuracy",
+    "withheld_variance",
+)
+"""Measures of which there are curves."""
 
 
 def _preset(name: str, shows: str, method: MethodConfig, sampler: Sets, **more: Any) -> Preset:
@@ -103,7 +104,7 @@ REPORTS = [
             Row("abc/figS7-sanchez", _SANCHEZ),
         ),
         columns=(
-            *(Column(key, label) for key, label in _MEASURES.items()),
+            *(Column(key, STYLE[key]) for key in _MEASURES),
             Column("seconds", "seconds of training", unit="s"),
         ),
         digits=2,
@@ -115,8 +116,8 @@ REPORTS = [
             ),
         ),
         charts=tuple(
-            Chart(f"{key} over {axis}", label, f"{axis} of training" if axis == "seconds" else axis, log_x=True)
-            for key, label in _MEASURES.items()
+            Chart(f"{key} over {axis}", STYLE[key], f"{axis} of training" if axis == "seconds" else axis, log_x=True)
+            for key in _MEASURES
             for axis in ("steps", "seconds")
         ),
     )

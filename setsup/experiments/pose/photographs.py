@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.boxes import crop
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import BaseDataset
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BoxedPhotographs", "CutRenderings", "open_photographs"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-
 _NOT_HIDDEN = "(?:[^/.][^/]*/)*[^/.][^/]*"
+"""Paths without a part that begins with a dot."""
 
 
 def open_photographs(
@@ -106,7 +104,7 @@ class BoxedPhotographs(BaseDataset):
         sources: Sequence[tuple[Source, str]],
         edges: Sequence[tuple[float, ...]],
         size: tuple[int, int],
-        there: int,
+        photographs: int,
     ) -> None:
         self.files, self._sources, self._size = list(files), list(sources), size
         self.edges = np.array(edges, dtype=np.float64).reshape(-1, 4)
@@ -115,7 +113,7 @@ class BoxedPhotographs(BaseDataset):
         factor = Factor("file", Kind.NOMINAL, levels, role="key")
         self.factors = FactorTable([factor], {"file": np.array([codes[name] for name in files], dtype=np.int64)})
         self.modalities = {"image": Modality((*size, 3), "uint8", color="srgb")}
-        self.boxless = there - len(levels)
+        self.boxless = photographs - len(levels)
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         def put(slot: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals, Rows
 from setsup.checks import check_array
 from setsup.errors import DataError
 from setsup.evaluation.rotations import rotation_from_euler
@@ -18,10 +19,7 @@ from setsup.evaluation.rotations import rotation_from_euler
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
 
-__all__ = ["half_turned", "nearest_rotations", "read_rotations"]
-
-Reals = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
+__all__ = ["half_turned", "known_poses", "nearest_rotations", "read_rotations"]
 
 _MODALITY = "rotation"
 _ANGLES, _TILTS = ("azimuth", "elevation"), ("theta", "tilt")
@@ -76,6 +74,20 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     angles = [_degrees(dataset, name, index) for name in (*_ANGLES, *([] if tilt is None else [tilt]))]
     found = rotation_from_euler(*angles)
     return np.asarray(found, dtype=np.float64)
+
+
+def known_poses(dataset: "Dataset", what: str) -> tuple[Rows, Reals]:
+    """Rows of a dataset whose pose is known, (k,) int64, and their rotations, (k, 3, 3) float64.
+
+    DataError where there are none, which calls the images of the dataset by `what` they are.
+    """
+    rotations = read_rotations(dataset)
+    rows = np.flatnonzero(np.isfinite(rotations).all(axis=(1, 2)))
+    if not len(rows):
+        raise DataError(
+            f"{dataset.name} has no {what} with a known pose: give one whose rotations, or angles, are not all unknown"
+        )
+    return rows, rotations[rows]
 
 
 def half_turned(rotations: npt.ArrayLike) -> Reals:

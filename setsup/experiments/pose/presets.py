@@ -18,12 +18,12 @@ from setsup.experiments.pose.settings import PoseABCSettings, PoseFeaturesSettin
 from setsup.experiments.preset import Preset
 from setsup.experiments.sets import Sets
 
-__all__ = ["CATEGORIES", "PRESETS", "TABLE_1", "TABLE_2", "WEIGHTS", "data_of", "table_1", "table_2"]
+__all__ = ["CATEGORIES", "PRESETS", "TABLE_1", "TABLE_2", "table_1", "table_2"]
 
 CATEGORIES = {"cars": "car", "chairs": "chair"}
 """Levels of the factor ``category`` by the ends of names."""
 
-WEIGHTS = "resnet50v2-imagenet"
+_WEIGHTS = "resnet50v2-imagenet"
 """Initial run of encoders: ResNet50-V2 as Keras publishes it."""
 
 TABLE_1 = {
@@ -49,7 +49,7 @@ _BOX, _SMALL_BOX = 128, 64
 _RENDERINGS = " and source == 'rendering'"
 
 
-def data_of(category: str, split: str, box: int, *, training: bool, where: str = "") -> Data:
+def _data(category: str, split: str, box: int, *, training: bool, where: str = "") -> Data:
     """Images of a category; those of the training have a margin around the box, and nothing but images."""
     margin = () if training else (("margin", 0.0),)
     return Data(
@@ -63,9 +63,15 @@ def data_of(category: str, split: str, box: int, *, training: bool, where: str =
 
 
 def _preset(
-    name: str, shows: str, category: str, sampler: SamplerConfig, method: MethodConfig, box: int = _BOX, **more: Any
+    name: str,
+    shows: str,
+    category: str,
+    sampler: SamplerConfig,
+    method: MethodConfig,
+    box: int = _BOX,
+    where: str = "",
+    **more: Any,
 ) -> Preset:
-    where = more.pop("where", "")
     parts: dict[str, Any] = {
         "augmentation": PoseAugmentation(size=box),
         "steps": 40_000,
@@ -75,8 +81,8 @@ def _preset(
     return Preset(
         name=name,
         shows=shows,
-        data=data_of(category, "train", box, training=True, where=where),
-        datasets={split: data_of(category, split, box, training=False) for split in ("codebook", "test")},
+        data=_data(category, "train", box, training=True, where=where),
+        datasets={split: _data(category, split, box, training=False) for split in ("codebook", "test")},
         sampler=sampler,
         method=method,
         eval_transform=PoseCrop(size=box),
@@ -97,7 +103,7 @@ def table_1(plural: str) -> Iterator[Preset]:
         PoseSets(pairs=1, real=0.0),
         PoseFeaturesSettings(),
         augmentation=PoseCrop(size=_BOX),
-        initial_run=WEIGHTS,
+        initial_run=_WEIGHTS,
         steps=1,
     )
     pairs = Sets(inactive=("object",), sets=64, size=2, small="drop")
@@ -106,7 +112,7 @@ def table_1(plural: str) -> Iterator[Preset]:
     groups = Sets(inactive=("object",), sets=8, size=32, small="drop")
     multi_level = MLVAESettings(domain=("object",), networks="convolutional", hidden=256, style=64, group=64)
     yield _preset(f"{name}-ml-vae", shows["-ml-vae"], category, groups, multi_level, **generative)
-    abc = _preset(name, shows[""], category, PoseSets(), PoseABCSettings(), initial_run=WEIGHTS)
+    abc = _preset(name, shows[""], category, PoseSets(), PoseABCSettings(), initial_run=_WEIGHTS)
     yield replace(
         abc,
         name=f"{name}-tcc",
@@ -142,7 +148,7 @@ def table_2(plural: str) -> Iterator[Preset]:
             category,
             sampler,
             method,
-            initial_run=WEIGHTS,
+            initial_run=_WEIGHTS,
             steps=60_000,
             evaluations={"regression": PoseRegression()},
         )

@@ -11,28 +11,22 @@ import copy
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import SetsupError
-from setsup.experiments.abc.digits import DigitMeasures, digit_measures
+from setsup.experiments.abc.digit_images import open_digit_images
+from setsup.experiments.abc.digits import DigitMeasures
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule
-    from PIL.Image import Image
-
-    from setsup.datasets import Dataset
 
 __all__ = ["SECONDS", "StyleOverTraining"]
-
-Reals = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 SECONDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0)
 """Seconds of training at which curves over seconds are read: the same for all runs, so that these can be averaged."""
@@ -96,76 +90,58 @@ class StyleOverTraining:
 
         And a sheet as figure S7: the first image of each digit, and the nearest to it of every digit.
         """
-        from setsup.experiments.embedding import embed
-
-        train, test = trained.dataset, trained.open(split="test")
-        tested = np.arange(0, len(test), self.every)
-        digits, images = np.asarray(test.factors.codes("digit"))[tested], _images(test, tested)
-        apart = [(part, self._withheld_rows(part)) for part in (train, test)]
-        withheld = np.concatenate([_images(part, rows) for part, rows in apart])
-        about = {
-            "tables": [part.factors.fingerprint for part in (train, test)],
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-        }
-        points = self._points(trained)
+        images = open_digit_images(trained, self.withheld, self.every, self.every)
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        points = _points(trained)
         found: list[dict[str, float]] = []
         for point in points:
 
             def compute(point: _Point = point) -> dict[str, float]:
-                method = point.method()
-                of_parts = [
-                    embed(method, part, rows, name=self.embedding, **trained.embedding(part))
-                    for part, rows in ((test, tested), *apart)
-                ]
-                embedded, of_withheld = of_parts[0], np.concatenate(of_parts[1:])
+                embedded, of_withheld = images.embed(trained, point.method(), self.embedding)
                 spread = float(np.sqrt(embedded.var(axis=0, dtype=np.float64).sum()))
                 sigma = self.noise * spread / math.sqrt(embedded.shape[1])
-                measured = digit_measures(
-                    embedded, digits, images, of_withheld, withheld, sigma=sigma, seed=trained.seed
-                )
-                return asdict(measured)
+                return images.measure(embedded, of_withheld, sigma=sigma, seed=trained.seed)
 
-            found.append(trained.part("style-over-training", about | {"step": point.step}, compute))
+            about = {"tables": images.fingerprints, **settings, "step": point.step}
+            found.append(trained.part("style-over-training", about, compute))
         steps, seconds = [point.step for point in points], [point.seconds for point in points]
         curves: dict[str, tuple[list[float], list[float]]] = {}
         for field in fields(DigitMeasures):
             heights = [one[field.name] for one in found]
             curves[f"{field.name} over steps"] = (list(map(float, steps)), heights)
             curves[f"{field.name} over seconds"] = (list(SECONDS), _at(SECONDS, seconds, heights))
-        last = embed(points[-1].method(), test, tested, name=self.embedding, **trained.embedding(test))
-        pictures = {"neighbours": _sheet(last, digits, images)}
+        last, _ = images.embed(trained, points[-1].method(), self.embedding)
+        pictures = {"neighbours": images.draw_neighbours(last)}
         return Measured(values={**found[-1], "seconds": seconds[-1]}, curves=curves, pictures=pictures)
 
-    def _withheld_rows(self, dataset: "Dataset") -> Rows:
-        return np.flatnonzero(np.asarray(dataset.factors.codes("digit")) == self.withheld)[:: self.every]
 
-    def _points(self, trained: TrainedRun) -> list[_Point]:
-        """States of the training, in the order of their steps."""
-        from setsup.experiments.runs.checkpoint import (
-            callback_state,
-            has_checkpoint,
-            open_checkpoint,
-            open_kept,
-            trained_steps,
-        )
+def _points(trained: TrainedRun) -> list[_Point]:
+    """States of the training, in the order of their steps."""
+    from setsup.experiments.runs.checkpoint import (
+        callback_state,
+        has_checkpoint,
+        open_checkpoint,
+        open_kept,
+        trained_steps,
+    )
 
-        folder = trained.folder
-        if not has_checkpoint(folder):
-            raise SetsupError(f"{folder} is no run with a checkpoint, so there is no training to follow")
-        points = {0: _Point(0, 0.0, lambda: trained.untrained)}
-        kept = sorted(path.stem for path in folder.glob("step-*.ckpt"))
-        if not kept:
-            _LOG.warning("%s kept no checkpoints between its ends: `setsup train … --keep-every N` keeps some", folder)
+    folder = trained.folder
+    if not has_checkpoint(folder):
+        raise SetsupError(f"{folder} is no run with a checkpoint, so there is no training to follow")
+    points = {0: _Point(0, 0.0, lambda: trained.untrained)}
+    kept = sorted(path.stem for path in folder.glob("step-*.ckpt"))
+    if not kept:
+        _LOG.warning("%s kept no checkpoints between its ends: `setsup train … --keep-every N` keeps some", folder)
 
-        for name in (*kept, ""):
+    for name in (*kept, ""):
 
-            def opened(name: str = name) -> dict[str, Any]:
-                return (open_kept(folder, name) if name else open_checkpoint(folder))[1]
+        def opened(name: str = name) -> dict[str, Any]:
+            return (open_kept(folder, name) if name else open_checkpoint(folder))[1]
 
-            state = opened()
-            step, seconds = trained_steps(state), float(callback_state(state)["seconds"])
-            points[step] = _Point(step, seconds, partial(_loaded, trained, opened))
-        return [points[step] for step in sorted(points)]
+        state = opened()
+        step, seconds = trained_steps(state), float(callback_state(state)["seconds"])
+        points[step] = _Point(step, seconds, partial(_loaded, trained, opened))
+    return [points[step] for step in sorted(points)]
 
 
 def _loaded(trained: TrainedRun, opened: Callable[[], dict[str, Any]]) -> "LightningModule":
@@ -179,15 +155,3 @@ def _at(places: tuple[float, ...], x: list[float], y: list[float]) -> list[float
     """Heights at some places, by lines between points; NaN before the first and after the last."""
     found: list[float] = np.interp(places, x, y, left=math.nan, right=math.nan).tolist()
     return found
-
-
-def _sheet(embedded: Reals, digits: Rows, images: Reals) -> "Image":
-    from setsup.experiments.abc.across import nearest_of_each
-    from setsup.reports.grid import image_grid
-
-    names, queries, rows = nearest_of_each(embedded, digits)
-    return image_grid(images[rows], column_labels=[str(name) for name in names], queries=images[queries])
-
-
-def _images(dataset: "Dataset", rows: Rows) -> Reals:
-    return dataset.fetch(rows, ["image"])["image"]

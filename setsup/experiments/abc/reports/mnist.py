@@ -6,14 +6,14 @@ from setsup.experiments.abc.presets import PAPER
 from setsup.experiments.report import Claim, Column, Means, Report, Row
 from setsup.experiments.report.criteria import rises, within
 
-__all__ = ["REPORTS"]
+__all__ = ["REPORTS", "STYLE"]
 
 _TRAINED, _UNTRAINED, _PIXELS = "ABC", "untrained", "pixels"
 _HARDLY = 0.2
 """Accuracy up to which one digit of ten counts as hardly known."""
 _NOISE = math.sqrt(8)
 """How far noise of σ = √τ = 1 spreads in the 8 dimensions of MNIST's embeddings."""
-_STYLE = {
+STYLE = {
     "withheld_variance": "nines: 2 components' share",
     "withheld_slant": "nines: R² of slant",
     "withheld_thickness": "nines: R² of thickness",
@@ -25,12 +25,13 @@ _STYLE = {
     "accuracy": "digit of nearest neighbour",
     "spread": "spread of embeddings",
 }
+"""Names of the measures of :class:`~setsup.experiments.abc.digits.DigitMeasures` in reports."""
 
 
 def _left_out(means: Means) -> tuple[bool | None, str]:
     """Whether noise hides digits, and not everything: a network that has collapsed tells nothing."""
-    hidden, words = within(("noisy_accuracy",), most=_HARDLY, label=_STYLE.__getitem__)(means)
-    far, how_far = within(("spread",), least=_NOISE, label=_STYLE.__getitem__)(means)
+    hidden, words = within(("noisy_accuracy",), most=_HARDLY, label=STYLE.__getitem__)(means)
+    far, how_far = within(("spread",), least=_NOISE, label=STYLE.__getitem__)(means)
     return (None, words) if hidden is None or far is None else (hidden and far, f"{words}; {how_far}")
 
 
@@ -40,7 +41,7 @@ def _better(says: str, tested: str, *keys: str) -> Claim:
         says=says,
         tested=f"{tested} better than without training",
         rows=(_TRAINED, _UNTRAINED),
-        criterion=rises(keys, _UNTRAINED, _TRAINED, label=_STYLE.__getitem__),
+        criterion=rises(keys, _UNTRAINED, _TRAINED, label=STYLE.__getitem__),
     )
 
 
@@ -55,7 +56,7 @@ REPORTS = [
             Row("abc/mnist", _UNTRAINED, "untrained: "),
             Row("abc/mnist", _PIXELS, "pixels: "),
         ),
-        columns=tuple(Column(key, words, unit="σ" if key == "spread" else "") for key, words in _STYLE.items()),
+        columns=tuple(Column(key, words, unit="σ" if key == "spread" else "") for key, words in STYLE.items()),
         digits=3,
         claims=(
             _better(
