@@ -119,23 +119,23 @@ def run(options: Options) -> int:
             poses = estimate_poses(
                 trained, photographs, codebook, options.nearest, size=size, embedding=options.embedding
             )
-    except (RuntimeError, ValueError, LookupError) as error:
-        if isinstance(error, SetsupError):
-            raise
+    except SetsupError:
+        raise
+    except (RuntimeError, ValueError, LookupError) as error:  # what a network raises for images of another size
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(
             f"the method of {found.folder} cannot embed images of {size[0]} × {size[1]}: {reason}"
         ) from error
     lines = _lines(photographs, poses)
-    asked, out = out, _write(out, lines, _sheet(photographs, codebook, poses, options), force=options.force)
+    place = _write(out, lines, _sheet(photographs, codebook, poses, options), force=options.force)
     about: dict[str, Any] = {"run": str(found.folder), "checkpoint": found.chosen or "last", "codebook": codebook.name}
     about |= {"renderings": len(codebook), "poses": [dict(zip(_HEADS, line, strict=True)) for line in lines]}
     if options.json:
-        show_json(about | {"files": {"poses": str(out / _POSES), "sheet": str(out / _SHEET)}})
+        show_json(about | {"files": {"poses": str(place / _POSES), "sheet": str(place / _SHEET)}})
         return 0
-    told = sorted(poses.disagreement.tolist())
-    say(f"the nearest {poses.rows.shape[1]} renderings disagree by {told[len(told) // 2]:.0f}° in the median")
-    for text in (*moved(asked, out), str(out / _SHEET), str(out / _POSES)):
+    angles = sorted(poses.disagreement.tolist())
+    say(f"the nearest {poses.rows.shape[1]} renderings disagree by {angles[len(angles) // 2]:.0f}° in the median")
+    for text in (*moved(out, place), str(place / _SHEET), str(place / _POSES)):
         say(text)
     return 0
 

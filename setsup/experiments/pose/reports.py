@@ -1,6 +1,7 @@
 """ABC's tables 1 and 2 and its figures S4 and S5, beside what is measured; and the same for the small runs."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from setsup.experiments.abc.presets import PAPER
 from setsup.experiments.pose.ablations import CHANGES
@@ -117,18 +118,20 @@ def _claims_1() -> tuple[Claim, ...]:
 
 
 def _claims_2() -> tuple[Claim, ...]:
-    labels = _labels(TABLE_2)
+    rows = tuple(_labels(TABLE_2).values())
     return (
         Claim(
             says="With ABC the median error of regression is lower, and with real images lower still (table 2).",
             tested="the median error falls from row to row",
-            rows=tuple(labels.values()),
-            criterion=_falls(tuple(labels.values())),
+            rows=rows,
+            criterion=_falls(rows),
         ),
     )
 
 
 def _falls(rows: tuple[str, ...]) -> Criterion:
+    """Whether the median error falls from each row to the next."""
+
     def test(means: Means) -> tuple[bool | None, str]:
         if not all(has(means, row, (_MEDIAN,)) for row in rows):
             return None, "needs runs of all rows"
@@ -155,50 +158,87 @@ def _references(labels: dict[str, str], published: _Numbers) -> dict[tuple[str, 
     return found
 
 
-def _table(number: int, plural: str, small: bool) -> Report:
-    table, published = (TABLE_1, _PUBLISHED_1) if number == 1 else (TABLE_2, _PUBLISHED_2)
-    front, end = f"abc/table{number}-{plural}", "-small" if small else ""
-    labels = _labels(table)
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of the paper, and the figure that changes one thing in it."""
+
+    name: str
+    figure: str
+    ends: dict[str, str]
+    published: dict[str, _Numbers]
+    what: str
+    how: str
+    evaluation: str
+    columns: tuple[Column, ...]
+    claims: tuple[Claim, ...]
+    untrained: bool = False
+
+
+_LOOK_UP = _Table(
+    name="table1",
+    figure="figS4",
+    ends=TABLE_1,
+    published=_PUBLISHED_1,
+    what="without annotations of poses",
+    how="look-up",
+    evaluation="lookup",
+    columns=_LOOKUP,
+    claims=_claims_1(),
+    untrained=True,
+)
+_REGRESS = _Table(
+    name="table2",
+    figure="figS5",
+    ends=TABLE_2,
+    published=_PUBLISHED_2,
+    what="with annotations of renderings",
+    how="regression",
+    evaluation="regression",
+    columns=_REGRESSION,
+    claims=_claims_2(),
+)
+
+
+def _table(table: _Table, plural: str, small: bool) -> Report:
+    front, end = f"abc/{table.name}-{plural}", "-small" if small else ""
+    labels = _labels(table.ends)
     rows = [Row(f"{front}{each}{end}", label) for each, label in labels.items()]
-    if number == 1:
+    if table.untrained:
         rows.append(Row(f"{front}{end}", _RANDOM, "untrained: "))
-    what = "without annotations of poses" if number == 1 else "with annotations of renderings"
+    paper = f"the paper{', its size and photographs' if small else ''}"
     return Report(
         name=f"{front}{end}",
-        shows=f"poses of {plural} in photographs, {what}{', small' if small else ''}",
-        source=f"table {number} of {PAPER}{_SIZE if small else ''}",
-        evaluations=("lookup" if number == 1 else "regression",),
+        shows=f"poses of {plural} in photographs, {table.what}{', small' if small else ''}",
+        source=f"table {table.name.removeprefix('table')} of {PAPER}{_SIZE if small else ''}",
+        evaluations=(table.evaluation,),
         rows=tuple(rows),
-        columns=_LOOKUP if number == 1 else _REGRESSION,
+        columns=table.columns,
         digits=2,
-        references={
-            f"the paper{', its size and photographs' if small else ''}": _references(labels, published[plural])
-        },
-        claims=_claims_1() if number == 1 else _claims_2(),
+        references={paper: _references(labels, table.published[plural])},
+        claims=table.claims,
         charts=_CHARTS,
     )
 
 
-def _ablation(figure: str, small: bool) -> Report:
-    end, lookup = "-small" if small else "", figure == "figS4"
-    how = "look-up" if lookup else "regression"
+def _ablation(table: _Table, small: bool) -> Report:
+    figure, end = table.figure, "-small" if small else ""
     return Report(
         name=f"abc/{figure}{end}",
-        shows=f"poses of cars by {how}, one thing changed{', small' if small else ''}",
+        shows=f"poses of cars by {table.how}, one thing changed{', small' if small else ''}",
         source=f"figure {figure.removeprefix('fig')} of {PAPER}, which has no numbers{_SIZE if small else ''}",
-        evaluations=("lookup" if lookup else "regression",),
+        evaluations=(table.evaluation,),
         rows=tuple(Row(f"abc/{figure}-{change.end}{end}", change.words) for change in CHANGES),
-        columns=_LOOKUP if lookup else _REGRESSION,
+        columns=table.columns,
         digits=2,
     )
 
 
 def _reports() -> Iterator[Report]:
     for small in (False, True):
-        for number in (1, 2):
-            yield from (_table(number, plural, small) for plural in CATEGORIES)
-    yield from (_ablation(figure, False) for figure in ("figS4", "figS5"))
-    yield _ablation("figS4", True)
+        for table in (_LOOK_UP, _REGRESS):
+            yield from (_table(table, plural, small) for plural in CATEGORIES)
+    yield from (_ablation(table, False) for table in (_LOOK_UP, _REGRESS))
+    yield _ablation(_LOOK_UP, True)
 
 
 REPORTS = list(_reports())
