@@ -70,7 +70,7 @@ def _fewer(sampler: Any, steps: int) -> Any:
 
 
 def _narrow(method: Any, steps: int) -> Any:
-    """A small encoder, and a rate with which it trains; what is as small already stays."""
+    """A small encoder, with a rate at which it trains; networks of ML-VAE stay as they are."""
     if isinstance(method, PoseABCSettings | SphericalRegressionSettings):
         halve = None if method.halve_every is None else _shorter(method.halve_every, steps)
         return replace(method, encoder="small", rate=_RATE, halve_every=halve)
@@ -82,7 +82,7 @@ def _narrow(method: Any, steps: int) -> Any:
 
 
 def _reduced(augmentation: Any, category: str) -> Augmentation:
-    """Small boxes, half of the amounts, and no backgrounds behind chairs."""
+    """Small boxes, half of the amounts, and black behind chairs."""
     if isinstance(augmentation, PoseAugmentation):
         amounts = {name: getattr(augmentation, name) / 2 for name in _AMOUNTS}
         backgrounds = 0 if category == "chair" else augmentation.backgrounds
