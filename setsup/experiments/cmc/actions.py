@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.errors import SetsupError
-from setsup.experiments.cmc.frozen import batches_of, check_views, derived_seed, seeded, training_precision
+from setsup.experiments.cmc.frozen import (
+    batches_of,
+    check_views,
+    derived_seed,
+    seeded,
+    shared_classes,
+    training_precision,
+)
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 from setsup.progress import progress
@@ -99,9 +106,7 @@ class Actions:
                     f"{data.name} has not the modality 'video' and factors {self.factor}, {self.video}: name a dataset "
                     "of videos, such as ucf101, and its factors"
                 )
-        levels = fit.factors[self.factor].levels
-        if levels is None or levels != test.factors[self.factor].levels:
-            raise SetsupError(f"{self.factor!r} must have the same levels in {self.fit} and {self.split}")
+        classes = shared_classes(fit, test, self.factor)
         names = ("factor", "video", "layer", "size", "frozen", "steps", "batch", "rate", "frames")
         about = {"view": view, **{name: getattr(self, name) for name in names}}
         about |= {"fit": fit.factors.fingerprint, "test": test.factors.fingerprint}
@@ -111,7 +116,7 @@ class Actions:
 
             def compute(source: str = source) -> dict[str, Any]:
                 method = trained.untrained if source else trained.method
-                return self._measured(trained, method, fit, test, len(levels))
+                return self._measured(trained, method, fit, test, classes)
 
             found = trained.part("actions", about | {"source": source}, compute)
             front = f"{source}: " if source else ""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import SetsupError, near
+from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.configs import build_transform
 from setsup.experiments.data import shared_modalities
 from setsup.experiments.trained import TrainedRun
@@ -29,6 +29,7 @@ __all__ = [
     "derived_seed",
     "modalities_of",
     "seeded",
+    "shared_classes",
     "training_precision",
 ]
 
@@ -80,6 +81,16 @@ def modalities_of(trained: TrainedRun, dataset: "Dataset", more: Sequence[str] =
             raise SetsupError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
     shared = shared_modalities(trained.data, dataset)
     return None if shared is None else tuple(dict.fromkeys([*shared, *more]))
+
+
+def shared_classes(fit: "Dataset", test: "Dataset", factor: str) -> int:
+    """Number of levels of a factor, which both datasets have alike; DataError where they do not."""
+    levels = fit.factors[factor].levels
+    if levels is None or levels != test.factors[factor].levels:
+        raise DataError(
+            f"{factor!r} must have the same levels in {fit.name} and in {test.name}: test on data of one kind"
+        )
+    return len(levels)
 
 
 def augmented_batches(

@@ -20,6 +20,7 @@ from setsup.experiments.cmc.frozen import (
     check_views,
     modalities_of,
     seeded,
+    shared_classes,
     training_precision,
 )
 from setsup.experiments.measures.rows import SMOKE_ROWS
@@ -131,7 +132,7 @@ class LayerProbes:
         views = check_views(trained.method, self.views)
         fit = self._known(trained, trained.open(self.fit_dataset, split=self.fit))
         test = self._known(trained, trained.open(self.dataset, split=self.split))
-        classes = _classes(fit, test, self.factor)
+        classes = shared_classes(fit, test, self.factor)
         about: dict[str, Any] = {"views": views, "classes": classes}
         names = ("factor", "layers", "pooled", "hidden", "epochs", "decays", "decay", "batch", "rate", "momentum")
         about |= {name: getattr(self, name) for name in (*names, "weight_decay", "strided")}
@@ -286,16 +287,6 @@ def _strided(
     grid = (len(images), *((side - size) // stride + 1 for side in images.shape[-2:]))
     found = encoder.layers(patches.flatten(0, 2), layers)
     return {name: some.flatten(1).unflatten(0, grid).movedim(-1, 1) for name, some in found.items()}
-
-
-def _classes(fit: "Dataset", test: "Dataset", factor: str) -> int:
-    """Number of classes, which both have alike."""
-    levels = fit.factors[factor].levels
-    if levels is None or levels != test.factors[factor].levels:
-        raise DataError(
-            f"{factor!r} must have the same levels in {fit.name} and in {test.name}: test on data of one kind"
-        )
-    return len(levels)
 
 
 def _majority(fit: "Dataset", test: "Dataset", factor: str) -> float:

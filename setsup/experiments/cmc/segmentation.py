@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.segmentation import confusion_matrix, segmentation_scores
@@ -25,6 +24,7 @@ from setsup.experiments.cmc.frozen import (
     seeded,
     training_precision,
 )
+from setsup.experiments.cmc.tiles import draw_tiles, tiles
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import TrainedRun
 from setsup.progress import progress
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.loading.batch import Batch
 
-__all__ = ["Segmentation", "tiles"]
+__all__ = ["Segmentation"]
 
 _UNLABELLED = 0
 """Class of pixels that count for nothing: unlabelled ones of NYU, and what lies beyond the windows of rooms."""
@@ -136,7 +136,9 @@ class Segmentation:
                 values |= {f"{title}: mIoU": scores.mean_iou, f"{title}: pixel accuracy": scores.pixel_accuracy}
                 curves[f"{title}: loss"] = (list(range(1, steps + 1)), found["losses"])
                 shown = [np.array(found[name], np.uint8) for name in ("shown", "labels", "told")]
-                pictures[title.replace(": ", "-")] = _sheet(shown[0], shown[1], shown[2], _names(train, self.labels))
+                pictures[title.replace(": ", "-")] = draw_tiles(
+                    shown[0], shown[1], shown[2], _names(train, self.labels)
+                )
         return Measured(values=values, curves=curves, pictures=pictures)
 
     def _classes(self, train: "Dataset", test: "Dataset") -> int:
@@ -252,67 +254,7 @@ class Segmentation:
                 yield tile if transform is None else transform(tile)
 
 
-def tiles(batch: "Batch", shape: tuple[int, int], size: int) -> "Iterator[Batch]":
-    """Parts of a batch whose maps are tiles of a size: as many whole ones as fit, in the middle, row after row.
-
-    `shape` (height, width) tells which entries are images and maps; all others stay.
-    """
-    import torch
-
-    height, width = shape
-    if min(height, width) < size:
-        raise SetsupError(f"images of {height} × {width} have no room for tiles of {size}: give a smaller size")
-    top, left = (height % size) // 2, (width % size) // 2
-    axes = {
-        name: axis
-        for name, value in batch.items()
-        if isinstance(value, torch.Tensor) and (axis := _first_axis(tuple(value.shape), (height, width))) is not None
-    }
-    for y in range(top, height - size + 1, size):
-        for x in range(left, width - size + 1, size):
-            cut = {
-                name: batch[name].narrow(axis, y, size).narrow(axis + 1, x, size).contiguous()
-                for name, axis in axes.items()
-            }
-            yield {**batch, **cut}
-
-
-def _first_axis(sizes: tuple[int, ...], shape: tuple[int, int]) -> int | None:
-    """The axis of rows of images (sets, size, …, h, w) or (sets, size, h, w, channels)."""
-    return next((axis for axis in (len(sizes) - 2, 2) if axis >= 2 and sizes[axis : axis + 2] == shape), None)
-
-
 def _names(dataset: "Dataset", labels: str) -> tuple[str, ...]:
     """Names of the classes of a modality, if the dataset tells them."""
     classes: Mapping[str, tuple[str, ...]] = getattr(dataset, "classes", {})
     return tuple(classes.get(labels, ()))
-
-
-def _sheet(
-    shown: npt.NDArray[np.uint8], labels: npt.NDArray[Any], told: npt.NDArray[Any], names: tuple[str, ...]
-) -> "Image":
-    """Tiles, their true classes, and the predicted ones, a row each."""
-    from setsup.reports import image_grid
-
-    most = int(max(labels.max(), told.max(), len(names) - 1)) + 1
-    colours = _colours(most)
-    rows: list[Any] = [
-        [np.repeat(one[..., None], 3, axis=-1) for one in shown],
-        [colours[one] for one in labels],
-        [colours[one] for one in told],
-    ]
-    return image_grid(rows, ["view", "classes", "predicted"], title="Classes of pixels", tile=96)
-
-
-def _colours(count: int) -> npt.NDArray[np.uint8]:
-    """A colour for each class, black for the first."""
-    import colorsys
-
-    turns = [0.61803 * number % 1 for number in range(count)]
-    found = [
-        colorsys.hsv_to_rgb(turn, 0.55 + 0.35 * (number % 2), 0.95 - 0.3 * (number % 3 == 2))
-        for number, turn in enumerate(turns)
-    ]
-    table = np.round(255 * np.array(found)).astype(np.uint8)
-    table[0] = 0
-    return table

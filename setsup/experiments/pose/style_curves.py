@@ -26,7 +26,7 @@ from setsup.experiments.trained import TrainedRun
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule
 
-__all__ = ["SECONDS", "StyleOverTraining"]
+__all__ = ["SECONDS", "StyleOverTraining", "training_points"]
 
 SECONDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0)
 """Seconds of training at which curves over seconds are read: the same for all runs, so that these can be averaged."""
@@ -92,7 +92,7 @@ class StyleOverTraining:
         """
         images = open_digit_images(trained, self.withheld, self.every, self.every)
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
-        points = _points(trained)
+        points = training_points(trained)
         found: list[dict[str, float]] = []
         for point in points:
 
@@ -115,7 +115,7 @@ class StyleOverTraining:
         return Measured(values={**found[-1], "seconds": seconds[-1]}, curves=curves, pictures=pictures)
 
 
-def _points(trained: TrainedRun) -> list[_Point]:
+def training_points(trained: TrainedRun) -> list[_Point]:
     """States of the training, in the order of their steps."""
     from setsup.experiments.runs.checkpoint import (
         callback_state,

@@ -20,7 +20,7 @@ from setsup.errors import SetsupError
 from setsup.experiments import Data, Preset, Run, RunConfig, Sets, evaluate, load_trained, open_run, train
 from setsup.experiments.abc.digits import digit_measures
 from setsup.experiments.pose.mnist import PRESETS, REPORTS
-from setsup.experiments.pose.style_curves import SECONDS, StyleOverTraining
+from setsup.experiments.pose.style_curves import SECONDS, StyleOverTraining, training_points
 from setsup.experiments.report.fill import Result, fill
 from setsup.experiments.report.picture import draw_report
 from setsup.methods.abc import ABC
@@ -93,7 +93,7 @@ def test_curves_are_the_measures_of_each_checkpoint(run: Run) -> None:
 
 def test_the_first_point_is_the_network_before_its_training(run: Run) -> None:
     trained = load_trained(run, device="cpu")
-    points = MEASURE._points(trained)
+    points = training_points(trained)
     assert [point.step for point in points] == [0, 2, 4, 5]
     assert [point.seconds for point in points] == sorted(point.seconds for point in points)
     first, last = (dict(point.method().named_parameters()) for point in (points[0], points[-1]))
@@ -110,10 +110,10 @@ def test_a_run_that_kept_nothing_has_the_ends(run: Run, tmp_path: Path, caplog: 
     shutil.copytree(run.folder, bare, ignore=shutil.ignore_patterns("step-*"))
     trained = load_trained(open_run(bare, run.preset), device="cpu")
     with caplog.at_level(logging.WARNING, logger="setsup"):
-        assert [point.step for point in MEASURE._points(trained)] == [0, 5]
+        assert [point.step for point in training_points(trained)] == [0, 5]
     assert "--keep-every N` keeps some" in caplog.text
     with pytest.raises(SetsupError, match="is no run with a checkpoint"):
-        MEASURE._points(replace(trained, folder=tmp_path))
+        training_points(replace(trained, folder=tmp_path))
 
 
 def test_settings_are_checked() -> None:
