@@ -69,7 +69,8 @@ def crop(pixels: npt.NDArray[np.uint8], sides: npt.ArrayLike, size: tuple[int, i
 
     Pillow's bilinear filter, widened where the image shrinks (antialiased). Sides beyond the image are clipped.
 
-    `pixels` (height, width, 3) uint8; `sides` (4,) float, pixels; `size` (height, width); returns (*size, 3) uint8.
+    `pixels` (height, width, 3 or 4) uint8; `sides` (4,) float, pixels; `size` (height, width); returns uint8 with as many
+    channels.
     """
     from PIL import Image
 

@@ -54,10 +54,10 @@ def alpha_edges(image: Pixels) -> npt.NDArray[np.float64]:
 
 
 def crop_with_margin(image: Pixels, sides: npt.NDArray[np.float64], size: Size, margin: Size) -> Pixels:
-    """The region whose middle `size` pixels show a box, with a margin of so many around them; bilinear, antialiased.
+    """The region whose middle `size` pixels show a box, with `margin` pixels on each side; bilinear, antialiased.
 
-    `image` (H, W, 4) uint8; `sides` (4,) left, top, right, bottom, pixels from the upper left corner; returns
-    (size + 2 · margin, 4) uint8, transparent beyond the image.
+    `image` (H, W, 4) uint8; `sides` (4,) left, top, right, bottom, pixels from the upper left corner; `size` and
+    `margin` (rows, columns); returns (rows + 2 · margin, columns + 2 · margin, 4) uint8, transparent beyond the image.
     """
     left, top, right, bottom = sides.tolist()
     if not (right > left and bottom > top):
