@@ -69,8 +69,8 @@ def crop(pixels: npt.NDArray[np.uint8], sides: npt.ArrayLike, size: tuple[int, i
 
     Pillow's bilinear filter, widened where the image shrinks (antialiased). Sides beyond the image are clipped.
 
-    `pixels` (height, width, 3 or 4) uint8; `sides` (4,) float, pixels; `size` (height, width); returns uint8 with as many
-    channels.
+    `pixels` (height, width, 3 or 4) uint8; `sides` (4,) float, pixels; `size` (height, width); returns uint8 of
+    as many channels.
     """
     from PIL import Image
 
