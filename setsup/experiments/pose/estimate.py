@@ -83,6 +83,7 @@ def estimate_poses(
     --------
     A method that embeds an image as its pixels, which show the pose:
 
+    >>> import numpy as np
     >>> import setsup
     >>> from pathlib import Path
     >>> from lightning.pytorch import LightningModule
