@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.true_files.pacs import drawn, encoded, put
 
-HELD = "vehicle"
+HELD = "camera"
 
 FOLDERS = {"train": "image_train", "query": "image_query", "gallery": "image_test"}
 
