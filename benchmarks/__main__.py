@@ -28,6 +28,7 @@ __all__ = ["TOPICS", "main"]
 TOPICS = {
     "sets": 40,
     "domains": 10,
+    "episodes": 30,
     "groups": 60,
     "fetch": 10,
     "archives": 60,

@@ -14,6 +14,7 @@ MODULES = {
     "disent": "disent.dataset.util.state_space",
     "wilds": "wilds.common.data_loaders",
     "pytorch-metric-learning": "pytorch_metric_learning.samplers",
+    "easyfsl": "easyfsl.samplers.task_sampler",
     "pandas": "pandas",
     "numba": "numba",
     "torch": "torch.utils.data",
@@ -57,6 +58,10 @@ def _imported(name: str) -> tuple[ModuleType | None, str]:
             warnings.simplefilter("ignore")
             if name == "disent":
                 _without_init("disent", "dataset")
+            if name == "easyfsl":
+                _without_init("easyfsl", "datasets")
+                few_shot = importlib.import_module("easyfsl.datasets.few_shot_dataset")
+                sys.modules["easyfsl.datasets"].__dict__["FewShotDataset"] = few_shot.FewShotDataset
             if name == "mosaicml-streaming":
                 _without_init("streaming")
             return importlib.import_module(MODULES[name]), ""
@@ -67,8 +72,8 @@ def _imported(name: str) -> tuple[ModuleType | None, str]:
 def _without_init(package: str, below: str = "") -> None:
     """Make modules of a package, or of a sub-package, importable without running its ``__init__``.
 
-    That of ``disent.dataset`` imports torchvision, which its state space, all that is measured, has no use for; so does
-    that of ``streaming``.
+    That of ``disent.dataset`` imports torchvision, which its state space, all that is measured, has no use for; so do
+    those of ``easyfsl.datasets`` and ``streaming``.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:

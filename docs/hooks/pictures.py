@@ -73,6 +73,25 @@ def triplets() -> Image.Image:
     return triplet_sheet(images, title, width=WIDTH)
 
 
+def episodes() -> Image.Image:
+    sampler = setsup.EpisodeSampler(shapes().factors, "object_hue", ways=3, shots=2, queries=6, across="shape")
+    title = "EpisodeSampler(table, 'object_hue', ways=3, shots=2, queries=6, across='shape')"
+    return setsup.show(shapes(), sampler[0], sampler, title=f"{title}\nframed: support").image
+
+
+def hierarchies() -> Image.Image:
+    sampler = setsup.HierarchicalSampler(shapes().factors, ["shape", "object_hue"], sets=[2, 3], size=4)
+    return blocks(sampler, "HierarchicalSampler(table, ['shape', 'object_hue'], sets=[2, 3], size=4)")
+
+
+def sequence_pairs() -> Image.Image:
+    where = "scale == 1.25 and floor_hue in (0.2, 0.6) and wall_hue in (0.1, 0.5)"
+    video = ["floor_hue", "wall_hue", "object_hue", "shape"]
+    sampler = setsup.SequencePairSampler(shapes().factors, video, "orientation", window=13, pairs=6, where=where)
+    title = "SequencePairSampler(table, video, 'orientation', window=13, pairs=6, where=…)"
+    return setsup.show(shapes(), sampler[0], sampler, title=title).image
+
+
 def epochs() -> Image.Image:
     sampler = setsup.EpochSampler(shapes().factors, size=10, epochs=2, partial="pad", where=FEW)
     batches = sampler.block(0, len(sampler))
@@ -206,6 +225,9 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "domain": domains,
     "orbit": orbits,
     "triplet": triplets,
+    "episode": episodes,
+    "hierarchical": hierarchies,
+    "sequence-pair": sequence_pairs,
     "epoch": epochs,
     "mixture": mixtures,
     "zip": zips,

@@ -171,8 +171,12 @@ def contact_page(
     width: int = 1400,
     tile: int | None = None,
     scale: int = 1,
+    framed: int = 0,
 ) -> Page:
-    """Lay sets of images out as :func:`contact_sheet` does, without looking at all arguments."""
+    """Lay sets of images out as :func:`contact_sheet` does, without looking at all arguments.
+
+    The first ``framed`` images of each set get a frame.
+    """
     _check_numbers(len(images), captions=captions, canonical=canonical, sizes=sizes)
     used = _used(images, mask)
     shown = [
@@ -188,7 +192,7 @@ def contact_page(
         caption = wrap_text(captions[number], plan.inner, CAPTIONS)
         note = wrap_text(f"… and {more:,} more", plan.inner, NOTES) if more > 0 else []
         blocks.append(_Block(pictures, None if canonical is None else canonical[number], caption, note))
-    return _drawn(blocks, title, plan, scale)
+    return _drawn(blocks, title, plan, scale, framed)
 
 
 def _used(images: Sequence[Pictures] | npt.NDArray[Any], mask: npt.ArrayLike | None) -> list[list[bool]]:
@@ -265,7 +269,7 @@ def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[i
     return found
 
 
-def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int) -> Page:
+def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int, framed: int) -> Page:
     card, across = plan.inner + 2 * PADDING, plan.across
     rows = [blocks[start : start + across] for start in range(0, len(blocks), across)]
     places = [[plan.boxes(pictures) for pictures in _trimmed(row, plan)] for row in rows]
@@ -284,7 +288,7 @@ def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int) -> Page:
             left = MARGIN + place * (card + GUTTER)
             page.card(left, top, card, height)
             page.write(left + PADDING, top + PADDING - 2, block.caption)
-            _draw_pictures(page, block, left + PADDING, top + PADDING + head, boxes, plan)
+            _draw_pictures(page, block, left + PADDING, top + PADDING + head, boxes, plan, framed)
         top += height + GUTTER
     return page
 
@@ -298,11 +302,15 @@ def _trimmed(blocks: list[_Block], plan: _Plan) -> list[list[npt.NDArray[Any] | 
     return [block.pictures[:slots] for block in blocks]
 
 
-def _draw_pictures(page: Page, block: _Block, left: int, top: int, boxes: Sequence[Box], plan: _Plan) -> None:
+def _draw_pictures(
+    page: Page, block: _Block, left: int, top: int, boxes: Sequence[Box], plan: _Plan, framed: int
+) -> None:
     if block.canonical is not None:
         size = plan.cell.size_of(block.canonical) if plan.height else None
         page.frame(left, top, size)
         page.fill(block.canonical, Box(left, top, *size)) if size else page.place(block.canonical, left, top)
+    for box in boxes[:framed]:
+        page.frame(left + plan.front + box.left, top + box.top, (box.width, box.height))
     for picture, box in zip(block.pictures, boxes, strict=False):
         cropped = plan.height > 0 and picture is not None and _is_cropped(picture)
         page.fill(picture, box.moved(left + plan.front, top), cropped)

@@ -1,10 +1,21 @@
-"""Ordinary passes over the data: every row once per epoch, shuffled or in table order."""
+"""Ordinary passes over the data: every row once per epoch, shuffled or in table order.
+
+With repeats, a batch has several copies of fewer rows, each to be augmented on its own [1]_, [2]_.
+
+References
+----------
+.. [1] M. Berman, H. Jégou, A. Vedaldi, I. Kokkinos, M. Douze, "MultiGrain: a unified image embedding for classes and
+   instances", 2019 (arXiv 1902.05509), which names it repeated augmentation.
+.. [2] E. Hoffer et al., "Augment your batch: improving generalization through instance repetition", CVPR 2020
+   (arXiv 1901.09335).
+
+"""
 
 from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Bools, Steps
+from setsup.arrays import Bools, Rows, Steps
 from setsup.checks import check_boolean, check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.grouping import group_by
@@ -43,7 +54,7 @@ class EpochSampler(Sampler):
     table : FactorTable
         The factors of a dataset; draws are rows of it.
     size : int
-        Rows per batch.
+        Rows per batch, copies included.
     epochs : int, optional
         Passes until the sampler ends; infinite by default.
     shuffle : bool
@@ -51,6 +62,9 @@ class EpochSampler(Sampler):
     partial : str
         What to do when the rows are no multiple of ``size``: ``drop`` leaves the last rows of an epoch's order out,
         ``pad`` repeats the order from its start and masks these positions.
+    repeats : int
+        Adjacent copies of each row in its batch, for repeated augmentation; ``size`` is a multiple of it. An epoch
+        still has every row in one batch only, so it takes ``repeats`` times as many steps.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Each batch is then drawn by successive sampling,
         each row by weight among those that are left, independently of other batches: rows come by their weight, and no
@@ -66,7 +80,7 @@ class EpochSampler(Sampler):
     Attributes
     ----------
     steps_per_epoch : int
-        Draws per epoch.
+        Draws per epoch: ⌊N·repeats/size⌋ of N rows with ``drop``, ⌈N·repeats/size⌉ with ``pad``.
 
     Raises
     ------
@@ -91,6 +105,7 @@ class EpochSampler(Sampler):
         epochs: int | None = None,
         shuffle: bool = True,
         partial: Literal["drop", "pad"] = "drop",
+        repeats: int = 1,
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
@@ -113,11 +128,17 @@ class EpochSampler(Sampler):
             left += ", or these rows have no weight" if weights is not None else ""
             raise SamplerError(f"no row is left to draw: the table is empty{left}")
         self._members = None if row_weight is None else WeightedMembers(group_by(table, [], mask), row_weight)
-        if partial == "drop" and self._count < self.size:
+        self._repeats = check_integer(repeats, "repeats", SamplerError, 1, self.size)
+        self._distinct, uneven = divmod(self.size, self._repeats)
+        if uneven:
+            raise SamplerError(f"size={size} is no multiple of repeats={repeats}, the copies of each row in a batch")
+        if partial == "drop" and self._count < self._distinct:
+            copies = f", {repeats} copies of each," if self._repeats > 1 else ""
             raise SamplerError(
-                f"{self._count:,} rows do not fill one batch of size={size}; lower size, or pass partial='pad'"
+                f"{self._count:,} rows{copies} do not fill one batch of size={size}; lower size, or pass partial='pad'"
             )
-        self.steps_per_epoch = self._count // self.size if partial == "drop" else -(-self._count // self.size)
+        steps = self._count // self._distinct if partial == "drop" else -(-self._count // self._distinct)
+        self.steps_per_epoch = steps
         self.length = None
         if epochs is not None:
             self.length = check_integer(epochs, "epochs", SamplerError, 1, _ENDLESS - 1) * self.steps_per_epoch
@@ -133,30 +154,34 @@ class EpochSampler(Sampler):
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, 1, size)."""
         epoch, step = np.divmod(steps, self.steps_per_epoch)
-        position = step[:, None] * self.size + np.arange(self.size)
+        position = step[:, None] * self._distinct + np.arange(self._distinct)
         mask = position < self._count
         rows = position % self._count
         if self._members is not None:
-            return self._by_weight(steps, mask, self._members)
-        if self._shuffle:
+            rows, mask = self._by_weight(steps, mask, self._members)
+        elif self._shuffle:
             rows = permute(fold(self._key, epoch), self._count, rows)
-        if self._rows is not None:
+        if self._rows is not None and self._members is None:
             rows = self._rows[rows]
+        if self._repeats > 1:
+            rows, mask = np.repeat(rows, self._repeats, axis=1), np.repeat(mask, self._repeats, axis=1)
         return Draw(rows[:, None], mask=None if mask.all() else mask[:, None])
 
-    def _by_weight(self, steps: Steps, mask: Bools, members: WeightedMembers) -> Draw:
+    def _by_weight(self, steps: Steps, mask: Bools, members: WeightedMembers) -> tuple[Rows, Bools]:
         keys = Keys(fold(self._key, steps), np.zeros(1, dtype=np.uint64))
-        rows, few = members.draw(keys, np.zeros(len(steps), dtype=np.int64), self.size, "short")
+        rows, few = members.draw(keys, np.zeros(len(steps), dtype=np.int64), self._distinct, "short")
         mask = mask if few is None else mask & few
-        return Draw(np.where(mask, rows, rows[:, :1])[:, None], mask=None if mask.all() else mask[:, None])
+        return np.where(mask, rows, rows[:, :1]), mask
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
-        left = self._count - self.steps_per_epoch * self.size
+        left = self._count - self.steps_per_epoch * self._distinct
         never = 0 if self._shuffle else max(left, 0)
         excluded = len(self.table) - self._count
         entry = Entry("nothing", 1, 1, self._count, self._count, unreachable=never, excluded=excluded)
         notes = [f"{self.steps_per_epoch:,} steps per epoch"]
+        if self._repeats > 1:
+            notes.append(f"a batch has {self._repeats:,} copies of each of {self._distinct:,} rows")
         if self._members is not None:
             notes.append("rows are drawn by weight in each batch, and not once per epoch")
         elif left > 0:

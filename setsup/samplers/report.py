@@ -7,7 +7,12 @@ from typing import Any
 
 from setsup.html import lines, never_raises
 
-__all__ = ["Entry", "Report"]
+__all__ = ["Entry", "Report", "span"]
+
+
+def span(least: int, most: int) -> str:
+    """Write numbers from the least to the most, such as ``3 to 1,000``; one where they are equal."""
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,11 @@ class Entry:
 
     def lines(self) -> list[str]:
         """Lines of the report."""
-        span = f"{self.smallest:,}" if self.smallest == self.largest else f"{self.smallest:,} to {self.largest:,}"
+        rows = span(self.smallest, self.largest)
         each = " each" if self.groups > 1 else ""
         drawable = "all" if self.drawable == self.groups else f"{self.drawable:,}"
         if self.narrowest is None:
-            groups = f"groups of rows with equal values: {self.groups:,}, of {span} rows{each}"
+            groups = f"groups of rows with equal values: {self.groups:,}, of {rows} rows{each}"
         else:
             least = "" if self.narrowest == self.largest else f"{self.narrowest:,} to "
             groups = f"groups: {self.groups:,}; {least}{self.largest:,} rows within the tolerance of a row"

@@ -58,6 +58,20 @@ def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
         ("--domain shape --size 5 --sets 3", lambda table: library.DomainSampler(table, "shape", size=5, sets=3)),
         ("--triplets shape --sets 70", lambda table: library.TripletSampler(table, "shape", triplets=70)),
         (
+            "--episode object_hue shape --across scale --ways 3 --shots 2 --queries 4 --seed 3",
+            lambda table: library.EpisodeSampler(table, ["object_hue", "shape"], 3, 2, 4, across="scale", seed=3),
+        ),
+        (
+            "--sequence shape object_hue --time orientation --window 9 --sets 6 --where scale==1.25",
+            lambda table: library.SequencePairSampler(
+                table, ["shape", "object_hue"], "orientation", 9.0, 6, where="scale==1.25"
+            ),
+        ),
+        (
+            "--hierarchy shape=2 scale=3 --size 4 --seed 3",
+            lambda table: library.HierarchicalSampler(table, ["shape", "scale"], [2, 3], 4, seed=3),
+        ),
+        (
             "--orbit shape --size 6 --sets 2 --canonical first --where scale>=1.0",
             lambda table: library.OrbitSampler(table, "shape", size=6, sets=2, canonical="first", where="scale>=1.0"),
         ),
@@ -128,6 +142,7 @@ SAMPLERS = {
         *("--inactive", "shape", "scale", "--size", "0:4,1:6,2:2", "--random", "0:2,2:1", "--steps", 3),
         *FEW,
     ],
+    "episode": ["--episode", "shape", "--ways", 3, "--shots", 2, "--queries", 3, "--within", "scale", *FEW],
 }
 
 
@@ -350,6 +365,12 @@ class TestTable:
             (["--domain", "light"], "size 24: the number of rows of the smallest group", (1, 2, 24)),
             (["--domain", "light", "--domains", "all"], "size 24: ", (1, 2, 24)),
             (["--orbit", "subject"], "sets 4: the number of groups", (1, 4, 12)),
+            (
+                ["--episode", "subject"],
+                "queries 11: the rows that the smallest class has besides the shots",
+                (1, 4, 12),
+            ),
+            (["--episode", "subject", "--shots", "5", "--queries", "2"], "ways 4: the number of classes", (1, 4, 7)),
         ],
     )
     def test_without_a_size_every_group_suffices(
@@ -357,7 +378,7 @@ class TestTable:
     ) -> None:
         found = setsup("sample", "--table", photos, *words)
         assert (found.code, found.err) == (0, "")
-        notes = [line for line in found.out.splitlines() if line.startswith(("size ", "sets "))]
+        notes = [line for line in found.out.splitlines() if line.startswith(("size ", "sets ", "ways ", "queries "))]
         assert any(line.startswith(note) for line in notes) if note else not notes
         assert np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"].shape == shape
         again = setsup("sample", "--table", photos, "--replay", "setsup-samples/draws.jsonl", "--out", "again")
@@ -445,6 +466,19 @@ class TestTable:
         (["--domain", "shape", "--values", "equal"], ["--values", "not with --domain"]),
         (["--inactive", "shape", "--canonical", "first"], ["--canonical goes with --orbit"]),
         (["--triplets", "shape", "--size", "3"], ["--size", "not with --triplets"]),
+        (["--triplets", "shape", "--ways", "3"], ["--ways goes with --episode"]),
+        (["--episode", "shape", "--domain", "scale"], ["--domain", "--episode"]),
+        (["--episode", "shape", "--ways", "9"], ["--ways 9", "4 classes", "lower --ways"]),
+        (["--episode", "shape", "--across", "scal"], ["did you mean 'scale'?"]),
+        (["--hierarchy", "shape=2"], ["two levels"]),
+        (["--sequence", "shape"], ["--sequence needs --time FACTOR"]),
+        (["--sequence", "shape", "--time", "scal"], ["did you mean 'scale'?"]),
+        (["--sequence", "shape", "--time", "scale", "--window", "0.01"], ["the smallest gap is 0.07", "--window 0.01"]),
+        (["--domain", "shape", "--window", "3"], ["--window goes with --sequence"]),
+        (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=NUMBER"]),
+        (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
+        (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
+        (["--hierarchy", "shape=5", "scale=2"], ["5 groups of shape", "at most 4"]),
         (["--inactive", "shape", "--where", "shap == 'cube'"], ["shape"]),
         (["--inactive", "shape", "--where", "__import__('os')"], ["__import__"]),
         (["--inactive", "shape", "--choose", "any"], ["any", "levels"]),

@@ -60,6 +60,43 @@ def test_an_epoch_is_one_exact_pass(data):
             assert walked == kept[: len(walked)]
 
 
+@given(data=st.data())
+def test_copies_are_adjacent_and_an_epoch_still_has_every_row_in_one_batch(data):
+    rows, distinct, repeats = data.draw(st.integers(1, 30)), data.draw(st.integers(1, 8)), data.draw(st.integers(2, 5))
+    partial = data.draw(st.sampled_from(["drop", "pad"]))
+    table, size = table_of(rows), distinct * repeats
+    if partial == "drop" and rows < distinct:
+        with pytest.raises(SamplerError, match=rf"{rows} rows, {repeats} copies of each, do not fill one batch"):
+            EpochSampler(table, size, repeats=repeats)
+        return
+    sampler = EpochSampler(table, size, partial=partial, repeats=repeats, epochs=2, seed=data.draw(st.integers(0, 99)))
+    steps = rows * repeats // size if partial == "drop" else -(-rows * repeats // size)
+    assert (sampler.steps_per_epoch, len(sampler)) == (steps, 2 * steps)
+    for epoch in range(2):
+        walked = []
+        for batch in counts_of(sampler.block(epoch * steps, (epoch + 1) * steps), steps):
+            copies = np.array(batch).reshape(-1, repeats)
+            assert (copies == copies[:, :1]).all()
+            assert partial == "pad" or len(copies) == distinct
+            walked += copies[:, 0].tolist()
+        assert len(set(walked)) == len(walked)  # no row in two batches
+        assert len(walked) == (rows if partial == "pad" else steps * distinct)
+
+
+def test_copies_come_in_every_order_of_the_rows():
+    draw = EpochSampler(table_of(4), 6, repeats=2).block(0, 6000)
+    orders = list(itertools.permutations(range(4), 3))
+    counts = Counter(map(tuple, draw.indices[:, 0, ::2].tolist()))
+    assert chisquare([counts[order] for order in orders]).pvalue > 1e-4
+    assert "2 copies of each of 3 rows" in str(EpochSampler(table_of(4), 6, repeats=2).report())
+
+
+def test_copies_of_rows_drawn_by_weight():
+    table, weights = table_of(9), np.arange(9)
+    once, twice = (EpochSampler(table, 3 * copies, repeats=copies, weights=weights).block(0, 50) for copies in (1, 2))
+    assert np.array_equal(twice.indices, np.repeat(once.indices, 2, axis=-1))
+
+
 @pytest.mark.parametrize("rows", [100, 4096, 4097, 10_007])
 def test_every_epoch_has_an_order_of_its_own(rows):
     size = rows // 4
@@ -130,6 +167,8 @@ def test_without_epochs_there_is_no_end():
         ({"epochs": 0}, SamplerError, "epochs must be an integer"),
         ({"epochs": 1.0}, SamplerError, "epochs must be an integer"),
         ({"epochs": 2**62}, SamplerError, "too many"),
+        ({"repeats": 0}, SamplerError, "repeats must be an integer from 1"),
+        ({"repeats": 3}, SamplerError, "size=4 is no multiple of repeats=3"),
         ({"partial": "keep"}, SamplerError, "partial must be one of drop, pad, not 'keep'"),
         ({"where": "third > 2"}, SamplerError, "no row is left.*third > 2"),
         ({"where": "thrid == 2"}, FactorError, "third"),

@@ -17,9 +17,12 @@ import pytest
 from setsup.factors import Factor, FactorTable, Kind, concat
 from setsup.samplers import (
     DomainSampler,
+    EpisodeSampler,
     EpochSampler,
+    HierarchicalSampler,
     Mixture,
     OrbitSampler,
+    SequencePairSampler,
     SetSampler,
     Stepwise,
     TripletSampler,
@@ -114,6 +117,13 @@ CASES = {
     "TripletSampler": lambda: TripletSampler(COLUMNS, "item", triplets=16),
     "TripletSampler seed": lambda: TripletSampler(COLUMNS, "item", triplets=16, choose="groups", seed=5),
     "TripletSampler grid": lambda: TripletSampler(GRID, ["b", "c"], triplets=16, choose="levels"),
+    "EpisodeSampler": lambda: EpisodeSampler(COLUMNS, "item", 5, 3, 6),
+    "EpisodeSampler seed": lambda: EpisodeSampler(GRID, "b", 4, seed=5),
+    "EpisodeSampler many": lambda: EpisodeSampler(MANY, "d", 20, 1, 5),
+    "EpisodeSampler within": lambda: EpisodeSampler(COLUMNS, "item", 5, 1, 3, within="kind", small="drop"),
+    "EpisodeSampler across": lambda: EpisodeSampler(COLUMNS, "item", 5, 2, 5, across="light", small="drop"),
+    "SequencePairSampler": lambda: SequencePairSampler(COLUMNS, "kind", "height", 0.25, 16),
+    "SequencePairSampler grid": lambda: SequencePairSampler(GRID, ["a", "b"], "d", 3, 16, seed=5),
     "EpochSampler": lambda: EpochSampler(COLUMNS, size=64),
     "EpochSampler seed": lambda: EpochSampler(COLUMNS, size=64, partial="pad", seed=5),
     "EpochSampler large": lambda: EpochSampler(LARGE, size=128, where="d != 3"),
@@ -137,6 +147,11 @@ CASES = {
         SetSampler(BOTH, inactive=[], size=16, where="part == 'a'"), "part == 'b'", p={0: 0, 200: 0.5}, weights="weight"
     ),
     "Zip": lambda: Zip(mixed(0.3, 0), DomainSampler(BOTH, "kind", sets=3, size=7), mixed(0.3, 0)),
+    "EpochSampler repeats": lambda: EpochSampler(COLUMNS, size=64, repeats=4, partial="pad"),
+    "HierarchicalSampler": lambda: HierarchicalSampler(COLUMNS, ["kind", "item"], [2, 3], 8),
+    "HierarchicalSampler drop": lambda: HierarchicalSampler(
+        COLUMNS, ["light", "kind", "item"], [2, 2, 2], 6, small="drop"
+    ),
     "Mixture": lambda: mixed(0.3, 0),
     "Mixture stepwise": lambda: mixed(Stepwise(0.5, every=100, levels=6), 5),
 }

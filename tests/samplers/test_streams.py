@@ -13,10 +13,13 @@ from setsup.factors import Factor, FactorTable, Kind, concat
 from setsup.samplers import (
     DomainSampler,
     Draw,
+    EpisodeSampler,
     EpochSampler,
+    HierarchicalSampler,
     Mixture,
     OrbitSampler,
     Sampler,
+    SequencePairSampler,
     SetSampler,
     Stepwise,
     TripletSampler,
@@ -92,11 +95,20 @@ SAMPLERS = {
     "short orbits": lambda: OrbitSampler(COLUMNS, "item", 3, 30, small="short", choose="levels", canonical="first"),
     "triplets": lambda: TripletSampler(COLUMNS, "item", triplets=9),
     "triplets of a grid": lambda: TripletSampler(GRID, ["a", "b"], triplets=9, choose="levels"),
+    "episodes": lambda: EpisodeSampler(COLUMNS, "item", 4, 1, 2, small="drop"),
+    "episodes of many rows": lambda: EpisodeSampler(LARGE, "d", 2, 5, 9),
+    "episodes of one kind": lambda: EpisodeSampler(COLUMNS, "item", 2, 1, 2, within="kind", small="drop"),
+    "episodes across lights": lambda: EpisodeSampler(COLUMNS, "item", 3, 2, 3, across="light", small="drop", seed=3),
+    "pairs in time": lambda: SequencePairSampler(COLUMNS, "item", "weight", 2, 9, where="light >= 0.5"),
+    "pairs of a grid": lambda: SequencePairSampler(GRID, ["a", "b"], "c", 3, 9),
     "passes": lambda: EpochSampler(COLUMNS, size=64),
     "large passes": lambda: EpochSampler(LARGE, size=200, where="d != 1"),
     "three passes": lambda: EpochSampler(COLUMNS, size=7, epochs=3, partial="pad"),
     "two passes": lambda: EpochSampler(GRID, size=5, epochs=2, where="c > 2"),
     "ordered pass": lambda: EpochSampler(GRID, size=3, epochs=1, shuffle=False, where="a != 0"),
+    "copies in passes": lambda: EpochSampler(COLUMNS, size=8, epochs=2, partial="pad", repeats=4),
+    "hierarchy": lambda: HierarchicalSampler(COLUMNS, ["kind", "item"], [2, 2], 3, small="drop"),
+    "hierarchy of a grid": lambda: HierarchicalSampler(GRID, ["c", ["a", "b"]], [3, 4], 1),
     "mixture": mixture,
     "rising mixture": lambda: mixture(p=Stepwise(0.9, every=4, levels=5), seed=7, stream="photos"),
     "mixture of passes": lambda: Mixture(
@@ -115,7 +127,7 @@ SAMPLERS = {
         EpochSampler(COLUMNS, size=5, epochs=2), EpochSampler(COLUMNS, size=20, epochs=9, partial="pad")
     ),
 }
-FINITE = {"three passes", "two passes", "ordered pass", "mixture of passes", "zip of passes"}
+FINITE = {"copies in passes", "three passes", "two passes", "ordered pass", "mixture of passes", "zip of passes"}
 
 each = pytest.mark.parametrize("name", SAMPLERS)
 FAR = 2**62

@@ -67,15 +67,40 @@ class Options(Source):
         ),
     ] = None
 
+    episode: Annotated[
+        tuple[str, ...] | None,
+        option("FACTOR ...", "Draw few-shot episodes, whose classes are the combinations of these factors."),
+    ] = None
+
+    hierarchy: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "FACTOR=N ...",
+            "Draw sets within several levels of groups, the outermost first: N values of each factor within each of "
+            "the factor before.",
+        ),
+    ] = None
+
+    sequence: Annotated[
+        tuple[str, ...] | None,
+        option("FACTOR ...", "Draw pairs of rows near in time, from one combination of these factors each."),
+    ] = None
+    time: Annotated[str | None, option("FACTOR", "Factor that says when a row of a --sequence was taken.")] = None
+    window: Annotated[
+        float | None, option("NUMBER", "Largest difference in --time of a pair's second row, which is later.", "1")
+    ] = None
+
     size: Annotated[
         int | str | None,
         option(
             "N",
             "Set size; 4,12 gives each set a size of its own, 0:4,100:8 the size 8 from step 100 on.",
-            "32; for your own data the size of the smallest group, up to 32",
+            "32, or 8 with --hierarchy; for your own data the size of the smallest group, up to 32",
         ),
     ] = None
-    sets: Annotated[int | None, option("N", "Sets per step.", "2 sets, 32 triplets; up to 4 domains, 8 orbits")] = None
+    sets: Annotated[
+        int | None, option("N", "Sets per step.", "2 sets, 32 triplets or pairs; up to 4 domains, 8 orbits")
+    ] = None
     seed: Annotated[int, option("N", "Random seed.")] = 0
     steps: Annotated[int, option("N", "Number of steps, from step 0 on.", alias="-n")] = 1
     where: Annotated[
@@ -116,6 +141,21 @@ class Options(Source):
     tolerance: Annotated[
         tuple[str, ...] | None,
         option("FACTOR=NUMBER ...", "Fix a continuous factor to within NUMBER of the value of an anchor."),
+    ] = None
+    ways: Annotated[int | None, option("N", "Classes of an episode.", "up to 5")] = None
+    shots: Annotated[int | None, option("N", "Support rows of each class of an episode.", "1")] = None
+    queries: Annotated[
+        int | None,
+        option("N", "Query rows of each class of an episode.", "15; for your own data up to what each class has"),
+    ] = None
+    across: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "FACTOR ...", "Draw an episode's support from one combination of these factors, its query from another."
+        ),
+    ] = None
+    within: Annotated[
+        tuple[str, ...] | None, option("FACTOR ...", "Draw each episode from one combination of these factors.")
     ] = None
     canonical: Annotated[
         tuple[str, ...] | None,
@@ -200,8 +240,8 @@ def _draw(options: Options) -> _Drawn:
     if kind is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
-            "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
-            f"factors of {dataset.name}: {', '.join(names)}"
+            "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets, "
+            f"--episode, --hierarchy, --sequence); factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
     given, notes = fill_defaults(kind, given, dataset.factors, card, own=of != "benchmark")

@@ -26,24 +26,33 @@ _TAKES = {
     "domain": ("size", "sets", "domains", "small", "weights", "where", "seed"),
     "orbit": ("size", "sets", "canonical", "choose", "values", "small", "weights", "where", "seed"),
     "triplets": ("sets", "choose", "small", "weights", "where", "seed"),
+    "episode": ("ways", "shots", "queries", "across", "within", "small", "weights", "where", "seed"),
+    "hierarchy": ("size", "small", "weights", "where", "seed"),
+    "sequence": ("sets", "time", "window", "where", "seed"),
 }
 """Which options go with which sampler."""
 
-_LISTS = ("inactive", "active", "domain", "orbit", "triplets")
+_LISTS = ("inactive", "active", "domain", "orbit", "triplets", "episode", "hierarchy", "sequence")
 """Options that name factors, of which each chooses a sampler."""
 
-_SHOWN = {"set": "--inactive, --active", "domain": "--domain", "orbit": "--orbit", "triplets": "--triplets"}
+_FACTORS = (*_LISTS, "across", "within")
+"""Options that name factors."""
+
+_SHOWN = {"set": "--inactive, --active"} | {
+    kind: f"--{kind}" for kind in ("domain", "orbit", "triplets", "episode", "hierarchy", "sequence")
+}
 
 _LEVEL = re.compile(r"[^=!<>]*=(?!=)")
 """A level such as ``camera=051``, and no comparison of an expression."""
 
 _SIZE = 32
 _SETS = {"domain": 4, "orbit": 8}
-"""Defaults of the samplers; the number of sets must not exceed that of the groups."""
+_WAYS, _QUERIES = 5, 15
+"""Defaults of the samplers; the number of sets, or ways, must not exceed that of the groups."""
 
 
 def choose_sampler(given: Given) -> str | None:
-    """The sampler that options choose: set, domain, orbit or triplets; None when they choose none."""
+    """The sampler that options choose, by its key in ``_TAKES``; None when they choose none."""
     for name in ("size", "random"):
         _by_step_or_set(given.get(name, 1), name)
     named = [name for name in _LISTS if name in given]
@@ -66,7 +75,7 @@ def check_factor_lists(given: Given) -> None:
     from setsup.datasets import names
     from setsup.opening import is_table
 
-    for option in _LISTS:
+    for option in _FACTORS:
         for name in given.get(option, ()):
             if is_table(name) or name in names():
                 others = " ".join(other for other in given[option] if other != name) or "FACTOR ..."
@@ -101,10 +110,19 @@ def name_options(sentence: str, names: Iterable[str], prefix: str = "") -> str:
 
 
 def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler":
-    from setsup.samplers import DomainSampler, OrbitSampler, SetSampler, TripletSampler
+    from setsup.samplers import (
+        DomainSampler,
+        EpisodeSampler,
+        HierarchicalSampler,
+        OrbitSampler,
+        SequencePairSampler,
+        SetSampler,
+        TripletSampler,
+    )
 
     option = next(name for name in _LISTS if name in given)
-    named = list(given[option])
+    counts = _counts(given[option]) if kind == "hierarchy" else {}
+    named = list(counts or given[option])
     check_factors(named, table, card)
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
     arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
@@ -116,6 +134,19 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
         return TripletSampler(
             table, named, **{"triplets" if key == "sets" else key: arguments[key] for key in arguments}
         )
+    if kind == "sequence":
+        if "time" not in arguments:
+            raise SamplerError("--sequence needs --time FACTOR, the factor that says when a row was taken")
+        check_factors([arguments["time"]], table, card)
+        return SequencePairSampler(
+            table, named, **{"pairs" if key == "sets" else key: arguments[key] for key in arguments}
+        )
+    if kind == "hierarchy":
+        return HierarchicalSampler(table, named, list(counts.values()), **arguments)
+    if kind == "episode":
+        for name in ("across", "within"):
+            check_factors(given.get(name, ()), table, card)
+        return EpisodeSampler(table, named, **arguments)
     if kind == "orbit":
         if "canonical" in arguments:
             arguments["canonical"] = _canonical(arguments["canonical"], table, card)
@@ -126,6 +157,15 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
     return SetSampler(table, **{**arguments, option: named})
 
 
+def _counts(words: Iterable[str]) -> dict[str, int]:
+    """Read how many groups of each level of a hierarchy are drawn, such as ``subject=4``."""
+    found = numbers(assignments(words, "--hierarchy", "number"), "--hierarchy")
+    for name, number in found.items():
+        if not number.is_integer():
+            raise SamplerError(f"--hierarchy {name}={number:g}: expected an integer after the =")
+    return {name: int(number) for name, number in found.items()}
+
+
 def fill_defaults(
     kind: str, given: Given, table: "FactorTable", card: str, *, own: bool
 ) -> tuple[dict[str, Any], list[str]]:
@@ -133,6 +173,8 @@ def fill_defaults(
 
     There are at most as many sets as groups. Sets of the user's own data have the size of the smallest group, up to 32.
     """
+    if kind == "episode":
+        return _fill_episode(given, table, card, own=own)
     # a choice for small groups, or for how sets relate, goes with the defaults of the sampler
     size = own and not given.keys() & {"size", "small"} and kind in ("set", "domain")
     sets = not given.keys() & {"sets", "values", "domains"} and kind in _SETS
@@ -157,6 +199,23 @@ def fill_defaults(
     if sets and entries[0].drawable < _SETS[kind]:
         found["sets"] = entries[0].drawable
         notes.append(f"sets {found['sets']}: the number of groups (--sets changes it)")
+    return {**given, **found}, notes
+
+
+def _fill_episode(given: Given, table: "FactorTable", card: str, *, own: bool) -> tuple[dict[str, Any], list[str]]:
+    """Add as many classes as there are, up to 5; of the user's own data as many queries as each class has, up to 15."""
+    if given.keys() & {"across", "within", "small"}:
+        return dict(given), []
+    found: dict[str, int] = {}
+    notes: list[str] = []
+    (entry,) = build_sampler("episode", {"ways": 1, "queries": 1, **given}, table, card).report().entries
+    most = entry.smallest - int(given.get("shots", 1))
+    if own and "queries" not in given and 1 <= most < _QUERIES:
+        found["queries"] = most
+        notes.append(f"queries {most}: the rows that the smallest class has besides the shots (--queries changes it)")
+    if "ways" not in given and entry.drawable < _WAYS:
+        found["ways"] = entry.drawable
+        notes.append(f"ways {found['ways']}: the number of classes (--ways changes it)")
     return {**given, **found}, notes
 
 

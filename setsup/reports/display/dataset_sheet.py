@@ -139,7 +139,7 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
     steps = max(1, min(total, steps, 8 // sets))
     heading = _heading(shown, steps) if title is None else title
     if sets > most:
-        heading += f"\nthe first {most} of {sets:,} {shown.noun}s"
+        heading += f"\nthe first {most} of {sets:,} {shown.nouns}"
     blocks = [(step, number) for step in range(steps) for number in range(most)]
     words = {step: describe(shown.table, draws.at(step), most) for step in range(steps)}
     chosen = tuple(np.array(blocks).T)
@@ -154,6 +154,7 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
         [words[step][number].members for step, number in blocks],
         limit=_MEMBERS,
         tile=tile,
+        framed=shown.support,
     )
 
 
@@ -181,7 +182,7 @@ def _heading(shown: Shown, steps: int) -> str:
     if shown.rows:
         return name
     total, sets, size = shown.draws.indices.shape
-    what = f"{sets:,} {noun}{'s' * (sets > 1)}" + (f" of {size:,}" if noun != "triplet" else "")
+    what = f"{sets:,} {noun if sets == 1 else shown.nouns}" + (f" of {size:,}" if noun != "triplet" else "")
     counter = shown.counter
     which = f"{counter} 0" if steps == 1 else f"{counter}s 0 to {steps - 1}"
     which += f" of {total:,}" if steps < total else ""
@@ -190,6 +191,7 @@ def _heading(shown: Shown, steps: int) -> str:
         f"seed {seed}" if seed is not None else "",
         which if not shown.single else "",
         f"where {where_words(where)}" if where is not None else "",
+        "framed: support" if shown.support else "",
     ]
     return "\n".join(line for line in (f"{name}: {what}", ", ".join(filter(None, parts))) if line)
 

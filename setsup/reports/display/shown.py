@@ -18,7 +18,13 @@ from setsup.samplers.sampler import Sampler
 __all__ = ["Shown", "find_shown"]
 
 _ROWS = 24  # of a dataset of which no rows are named
-_NOUNS = {"DomainSampler": "domain", "OrbitSampler": "orbit", "TripletSampler": "triplet"}
+_NOUNS = {
+    "DomainSampler": "domain",
+    "EpisodeSampler": "class",
+    "OrbitSampler": "orbit",
+    "SequencePairSampler": "pair",
+    "TripletSampler": "triplet",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,16 @@ class Shown:
         if self.sampler is None:
             return "set" if self.draws.canonical is None else "orbit"
         return _NOUNS.get(type(self.sampler).__name__, "set")
+
+    @property
+    def nouns(self) -> str:
+        """What several of the units are called."""
+        return self.noun + ("es" if self.noun.endswith("s") else "s")
+
+    @property
+    def support(self) -> int:
+        """Rows of each set that are the support of an episode, its first ones; 0 where there is none."""
+        return int(self.argument("shots")) if self.noun == "class" else 0
 
     @property
     def counter(self) -> str:

@@ -14,7 +14,7 @@ from setsup.samplers.groups.members import EvenMembers, WeightedMembers
 from setsup.samplers.groups.window import WindowMembers
 from setsup.samplers.report import Entry
 
-__all__ = ["group_entry"]
+__all__ = ["counts_entry", "group_entry"]
 
 _GROUPS = 200  # groups looked at for the expected number of distinct values, where not all are
 _ROWS = 400_000  # rows looked at in all for it
@@ -22,34 +22,52 @@ _LEAST = 2_000  # rows looked at for each of many lists
 
 
 def group_entry(
-    table: FactorTable, sampler: GroupSampler, size: int, sets: int = 1, values: str = "independent", lists: int = 1
+    table: FactorTable,
+    sampler: GroupSampler,
+    size: int,
+    sets: int = 1,
+    values: str = "independent",
+    lists: int = 1,
+    shares: Reals | None = None,
 ) -> Entry:
-    """Entry of a report for the sets of a step that fix the same factors."""
+    """Entry of a report for the sets of a step that fix the same factors.
+
+    ``shares`` (drawable,) says what share of the sets each drawable group has, where that is not by the chooser.
+    """
+    entry = counts_entry(sampler)
+    if isinstance(sampler.members, WeightedMembers | WindowMembers):
+        return entry
+    sets_of = _Sets.of(sampler, size, sets if values == "equal" else 1)
+    chance, shares_known = (
+        (shares, True) if shares is not None else sampler.chooser.shares(sets if values == "different" else 1)
+    )
+    budget = max(_ROWS // lists, _LEAST)
+    distinct, seen = _distinct(table, sampler, sets_of, chance, budget)
+    return replace(
+        entry,
+        log10_sets=sets_of.log_number() / math.log(10),
+        shared_rows=sets_of.shared(
+            sampler.chooser.probabilities() if shares is None else shares, values if sets > 1 else "independent"
+        ),
+        distinct=distinct,
+        estimated=bool(distinct) and not (seen and shares_known),
+    )
+
+
+def counts_entry(sampler: GroupSampler) -> Entry:
+    """Entry of a report that only says how many groups and rows there are, and which are never drawn."""
     groups, sizes = sampler.groups, sampler.members.sizes
-    drawable, windows = sampler.drawable, sampler.members if isinstance(sampler.members, WindowMembers) else None
-    entry = Entry(
+    windows = sampler.members if isinstance(sampler.members, WindowMembers) else None
+    return Entry(
         sampler.describe(),
         len(groups),
-        len(drawable),
+        len(sampler.drawable),
         int(sizes.min()),
         int(sizes.max()),
         unreachable=_never(sampler),
         unknown=groups.unknown,
         excluded=groups.excluded,
         narrowest=None if windows is None else int(windows.widths.min()),
-    )
-    if isinstance(sampler.members, WeightedMembers | WindowMembers):
-        return entry
-    sets_of = _Sets.of(sampler, size, sets if values == "equal" else 1)
-    chance, shares_known = sampler.chooser.shares(sets if values == "different" else 1)
-    budget = max(_ROWS // lists, _LEAST)
-    distinct, seen = _distinct(table, sampler, sets_of, chance, budget)
-    return replace(
-        entry,
-        log10_sets=sets_of.log_number() / math.log(10),
-        shared_rows=sets_of.shared(sampler.chooser.probabilities(), values if sets > 1 else "independent"),
-        distinct=distinct,
-        estimated=bool(distinct) and not (seen and shares_known),
     )
 
 

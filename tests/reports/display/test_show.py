@@ -110,6 +110,20 @@ def test_steps_have_their_numbers_where_these_are_known(shapes: Any) -> None:
     assert texts(setsup.show(shapes, sets[5], sets))[1] == "seed 3"
 
 
+@pytest.mark.parametrize("shots", [1, 2])
+def test_the_support_of_an_episode_is_framed(shots: int) -> None:
+    dataset = Plain()
+    episodes = setsup.EpisodeSampler(dataset.factors, "a<b>", ways=2, shots=shots, queries=3)
+    sheet = setsup.show(dataset, episodes[0], episodes, tile=32)
+    assert texts(sheet)[0].endswith(": 2 classes of " + str(shots + 3))
+    assert texts(sheet)[1] == "seed 0, framed: support"
+    assert [line[:7] for line in texts(sheet) if line.startswith("class")] == ["class 0", "class 1"]
+    framed = 'stroke="#c2410c"'
+    assert sheet.encode("svg").decode().count(framed) == 2 * shots
+    sets = setsup.SetSampler(dataset.factors, ["a<b>"], size=4)
+    assert framed not in setsup.show(dataset, sets[0], sets).encode("svg").decode()
+
+
 def test_a_draw_of_a_derived_table_needs_its_sampler() -> None:
     dataset = Plain()
     table = dataset.factors.rename({"c": "number"})

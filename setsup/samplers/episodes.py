@@ -1,0 +1,249 @@
+"""Episodes of few-shot learning: some classes, a few labelled rows of each, and other rows of them to be classified.
+
+Prototypical networks [1]_ and most of what followed learn from such N-way K-shot tasks. Support and query may come
+from two different domains, as in cross-domain few-shot recognition [2]_.
+
+References
+----------
+.. [1] J. Snell, K. Swersky, R. Zemel, "Prototypical networks for few-shot learning", NeurIPS 2017, section 2.5 and
+   algorithm 1 (arXiv 1703.05175).
+.. [2] E. Bennequin et al., "Bridging few-shot learning and adaptation: new challenges of support-query shift",
+   ECML PKDD 2021 (arXiv 2105.11804).
+
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from setsup.arrays import Array, Rows, Steps, Words
+from setsup.checks import check_integer
+from setsup.errors import SamplerError, brief
+from setsup.factors.counting import with_outer
+from setsup.factors.table import FactorTable
+from setsup.html import counted
+from setsup.random import fold, stream_key
+from setsup.samplers.arguments import (
+    MOST_ROWS,
+    MOST_SETS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    row_weights,
+)
+from setsup.samplers.draw import Draw
+from setsup.samplers.groups.across import DomainPairs
+from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.hierarchy import Hierarchy, values_of
+from setsup.samplers.groups.statistics import counts_entry, group_entry
+from setsup.samplers.groups.within import Keys
+from setsup.samplers.report import Report, span
+from setsup.samplers.sampler import Sampler
+
+__all__ = ["EpisodeSampler"]
+
+_SMALL = ("error", "drop")  # a class without the rows of its episode is in none
+_CLASSES, _ROWS, _QUERY = 0, 1, 2  # what a key is for
+
+
+class EpisodeSampler(Sampler):
+    """Draws N-way K-shot episodes: one step has ``ways`` classes, with ``shots`` support and ``queries`` query rows.
+
+    The classes of an episode are uniform without replacement over those that have enough rows, their order included:
+    a class's label in the episode is the number of its set. The rows of a class are uniform without repeats over its
+    rows; the first ``shots`` of each set are the support, the others the query.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a dataset; draws are rows of it.
+    label : str or list of str
+        Factors whose combinations are the classes.
+    ways : int
+        Classes of an episode, N.
+    shots : int
+        Support rows of each class, K.
+    queries : int
+        Query rows of each class, Q.
+    across : str or list of str, optional
+        Factors whose combinations are domains: the support is of one, the query of another. The pair is uniform over
+        the ordered pairs of domains that share N classes or more, of which the first domain has K rows and the second
+        Q. A step then costs O(rows drawn + classes).
+    within : str or list of str, optional
+        Factors whose combinations are domains: a whole episode is of one, uniform over those with N classes or more
+        that have K + Q rows.
+    small : str
+        Classes (of a domain) with fewer rows than an episode takes: ``error`` refuses, ``drop`` leaves them out.
+    weights : str or (rows,) float, optional
+        Relative probability of each row within its class, or the factor that has it; without repeats by successive
+        sampling. Rows of weight 0 are never drawn and do not count.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless their streams differ.
+
+    Attributes
+    ----------
+    ways, shots, queries : int
+        As given: the indices of a draw are (ways, shots + queries).
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When the arguments contradict each other or the table, or too few classes can be drawn.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> episodes = setsup.EpisodeSampler(shapes.factors, "object_hue", ways=5, shots=1, queries=3)
+    >>> draw = episodes[0]
+    >>> support, query = draw.indices[:, :1], draw.indices[:, 1:]
+    >>> support.shape, query.shape, len(set(draw.inactive["object_hue"].tolist()))
+    ((5, 1), (5, 3), 5)
+
+    """
+
+    def __init__(
+        self,
+        table: FactorTable,
+        label: str | Sequence[str],
+        ways: int = 5,
+        shots: int = 1,
+        queries: int = 15,
+        *,
+        across: str | Sequence[str] | None = None,
+        within: str | Sequence[str] | None = None,
+        small: Literal["error", "drop"] = "error",
+        weights: Weights | None = None,
+        where: Where | None = None,
+        seed: int = 0,
+        stream: str = "EpisodeSampler",
+    ) -> None:
+        self.arguments = copy_arguments(locals())
+        self.table = check_table(table)
+        self.ways = check_integer(ways, "ways", SamplerError, 1, MOST_SETS)
+        self.shots = check_integer(shots, "shots", SamplerError, 1, MOST_ROWS)
+        self.queries = check_integer(queries, "queries", SamplerError, 1, MOST_ROWS)
+        check_draw_memory((self.shots + self.queries) * self.ways, "an episode", "ways, shots or queries")
+        if not isinstance(small, str) or small not in _SMALL:
+            raise SamplerError(
+                f"small must be error or drop, for a class needs all rows of an episode, not {brief(small)}"
+            )
+        if across is not None and within is not None:
+            raise SamplerError("support and query are of two domains, across=…, or of one, within=…, not both")
+        option, given = ("across", across) if across is not None else ("within", within)
+        labels = check_names(label, "label")
+        self._domain = () if given is None else with_outer(table, check_names(given, option))
+        in_class = with_outer(table, labels)
+        if across is not None and set(self._domain) <= set(in_class):
+            raise SamplerError(
+                f"classes of {', '.join(in_class)} fix {', '.join(self._domain)}, so no two domains share one: name "
+                "other factors in across, or in label"
+            )
+        self._hidden = {*self._domain} - {*in_class} if across is not None else set()  # support and query differ there
+        rows = (self.shots, self.queries)
+        need = sum(rows) if across is None else (max if small == "error" else min)(rows)
+        self._classes = GroupSampler(
+            table,
+            [*labels, *self._domain],
+            need,
+            choose="groups",
+            small=small,
+            tolerance={},
+            weights=row_weights(table, weights),
+            where=where,
+            policies=_SMALL,
+        )
+        self._key = stream_key(seed, stream)
+        self._pairs: DomainPairs | None = None
+        if across is None:
+            self._tree = self._in_one_domain(labels)
+        else:
+            self._pairs = self._in_two_domains(labels)
+
+    def _in_one_domain(self, labels: list[str]) -> Hierarchy:
+        """Classes by their domains; restricts the groups to those that can be drawn."""
+        groups, given = self._classes.groups, bool(self._domain)
+        values = [values_of(self.table, groups, [*labels, *self._domain])]
+        if given:
+            values.insert(0, values_of(self.table, groups, self._domain))
+        fits = groups.sizes >= self.shots + self.queries
+        tree = Hierarchy(values, [1, self.ways] if given else [self.ways], fits)
+        if not len(tree.leaves):
+            where = f"a domain of {', '.join(self._domain)} has" if given else "there are"
+            raise SamplerError(
+                f"ways={self.ways} is more than the {tree.most[-1]:,} classes that {where} with the rows of "
+                f"shots={self.shots} and queries={self.queries}; lower ways, shots or queries"
+            )
+        self._classes.restrict(tree.leaves)
+        return tree
+
+    def _in_two_domains(self, labels: list[str]) -> DomainPairs:
+        """Pairs of domains; restricts the groups to those that can be drawn."""
+        groups = self._classes.groups
+        of_domain, of_class = (values_of(self.table, groups, names) for names in (self._domain, labels))
+        pairs = DomainPairs(of_domain, of_class, groups.sizes >= self.shots, groups.sizes >= self.queries, self.ways)
+        if not pairs.pairs:
+            raise SamplerError(
+                f"ways={self.ways} is more than the {pairs.most:,} classes that any two of {pairs.domains:,} domains "
+                f"of {', '.join(self._domain)} share, with shots={self.shots} rows in one and queries={self.queries} "
+                "in the other; lower ways, shots or queries"
+            )
+        self._classes.restrict(np.flatnonzero(pairs.reached))
+        return pairs
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block; indices (steps, ways, shots + queries)."""
+        key = fold(self._key, steps)
+        if self._pairs is None:
+            groups = self._tree.draw(fold(key, _CLASSES))
+            rows = self._rows(fold(key, _ROWS), groups, self.shots + self.queries)
+        else:
+            groups, others = self._pairs.draw(fold(key, _CLASSES))
+            support = self._rows(fold(key, _ROWS), groups, self.shots)
+            rows = np.concatenate([support, self._rows(fold(key, _QUERY), others, self.queries)], axis=-1)
+        names, keys = self._classes.groups.names, self._classes.groups.keys(groups)
+        fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(names) if name not in self._hidden}
+        return Draw(rows, fixed)
+
+    def _rows(self, key: Words, groups: Rows, size: int) -> Rows:
+        """Rows (steps, ways, size) of groups (steps, ways), without repeats."""
+        keys = Keys(key, np.arange(self.ways, dtype=np.uint64))
+        rows, _ = self._classes.members.draw(keys, groups.reshape(-1), size, "error")
+        return rows.reshape(*groups.shape, size)
+
+    def report(self) -> Report:
+        """What is drawn, and what never is, before any training."""
+        sampler, size = self._classes, self.shots + self.queries
+        rows = counted(self.queries, "query row")
+        title = f"EpisodeSampler: {self.ways}-way {self.shots}-shot, {rows} of each class"
+        if self._pairs is None:
+            entry = group_entry(self.table, sampler, size, self.ways, "different", shares=self._tree.shares())
+            return Report(title, [entry], self._notes())
+        return Report(title, [counts_entry(sampler)], self._notes())
+
+    def _notes(self) -> list[str]:
+        """Which domains and classes an episode is of."""
+        if self._pairs is None:
+            classes = f"{self.ways} of {span(*self._tree.width(len(self._tree.counts) - 1))} classes"
+            if not self._domain:
+                return [f"an episode has {classes}"]
+            domains = counted(self._tree.width(0)[0], "domain")
+            return [f"an episode is of one of {domains} of {', '.join(self._domain)}, and has {classes} there"]
+        count = self._pairs.domains * (self._pairs.domains - 1)
+        notes = [
+            f"support and query are of two domains of {', '.join(self._domain)}: {self._pairs.pairs:,} of {count:,} "
+            f"ordered pairs, which share {span(*self._pairs.widths)} classes"
+        ]
+        for missing, what in ((self._pairs.unsupported, "support"), (self._pairs.unqueried, "query")):
+            if missing.any():
+                notes.append(f"never a domain of the {what}: {int(missing.sum()):,} of {self._pairs.domains:,}")
+        return notes

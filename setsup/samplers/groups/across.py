@@ -1,0 +1,72 @@
+"""Two domains and classes that both have: the support of an episode comes from one, its query from the other."""
+
+import numpy as np
+
+from setsup.arrays import Array, Bools, Rows, Words
+from setsup.checks import check_memory
+from setsup.errors import SamplerError
+from setsup.random import below, fold
+from setsup.samplers.groups.within import Keys, distinct
+
+__all__ = ["DomainPairs"]
+
+_PAIR, _CLASSES = 0, 1  # what a key is for
+
+
+class DomainPairs:
+    """Ordered pairs of domains, uniform over those that share enough classes; then classes, uniform without repeats.
+
+    A pair shares a class when its first domain has enough rows of it for the support, and its second for the query.
+
+    Attributes
+    ----------
+    most : int
+        Classes that a pair shares at most, whether that is enough or not.
+    pairs : int
+        Pairs that can be drawn.
+    domains : int
+        Domains in all.
+    widths : (fewest, most) int
+        Classes that the pairs share that can be drawn; 0 where there is none.
+    reached : (groups,) bool
+        Groups that are drawn, as support or as query.
+    unsupported, unqueried : (domains,) bool
+        Domains that are never the support's, and never the query's.
+
+    """
+
+    def __init__(self, domain: Rows, label: Rows, support: Bools, query: Bools, ways: int) -> None:
+        """Find the pairs; domain, label, and whether there are enough rows for support and query: (groups,) each."""
+        self.domains, labels = int(domain.max()) + 1, int(label.max()) + 1
+        cells = self.domains * max(self.domains, labels)
+        check_memory(16 * cells, f"episodes across {self.domains:,} domains", "the number of domains", SamplerError)
+        self._groups = np.full((self.domains, labels), -1, dtype=np.int64)
+        self._groups[domain, label] = np.arange(len(domain))
+        self._support, self._query = (np.zeros(self._groups.shape, dtype=bool) for _ in range(2))
+        self._support[domain, label], self._query[domain, label] = support, query
+        self._ways = ways
+        shared = np.rint(self._support.astype(np.float32) @ self._query.T.astype(np.float32)).astype(np.int32)
+        np.fill_diagonal(shared, 0)
+        able = shared >= ways
+        self.most, self._able = int(shared.max()), np.flatnonzero(able)
+        self.pairs = len(self._able)
+        self.widths = (int(shared[able].min()), int(shared[able].max())) if self.pairs else (0, 0)
+        self.unsupported, self.unqueried = ~able.any(axis=1), ~able.any(axis=0)
+        self.reached = (self._support & _any_of(able, self._query) | self._query & _any_of(able.T, self._support))[
+            domain, label
+        ]
+
+    def draw(self, key: Words) -> tuple[Array, Array]:
+        """Groups of support and of query, (steps, ways) each, of keys (steps,); their classes are the same."""
+        first, second = np.divmod(self._able[below(fold(key, _PAIR), self.pairs)], self.domains)
+        shared = self._support[first] & self._query[second]
+        count = shared.sum(axis=1)
+        labels = np.nonzero(shared)[1]
+        keys = Keys(fold(key, _CLASSES), np.zeros(1, dtype=np.uint64))
+        chosen = labels[(np.cumsum(count) - count)[:, None] + distinct(keys, count, self._ways)]
+        return self._groups[first[:, None], chosen], self._groups[second[:, None], chosen]
+
+
+def _any_of(able: Bools, other: Bools) -> Bools:
+    """Whether each domain has a partner with each class, (domains, classes)."""
+    return np.asarray(able.astype(np.float32) @ other.astype(np.float32) > 0)

@@ -1,0 +1,188 @@
+"""Batches over several levels of groups: P domains, C classes in each, K rows in each of these.
+
+Losses that contrast classes within a domain, and metric learning with categories of classes [1]_, need batches in
+which every drawn group of the outer level has several of the inner one.
+
+References
+----------
+.. [1] F. Cakir, K. He, X. Xia, B. Kulis, S. Sclaroff, "Deep metric learning to rank", CVPR 2019 (FastAP).
+
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from setsup.arrays import Rows, Steps
+from setsup.checks import check_integer
+from setsup.errors import SamplerError, brief
+from setsup.factors.table import FactorTable
+from setsup.random import fold, stream_key
+from setsup.samplers.arguments import (
+    MOST_ROWS,
+    MOST_SETS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    row_weights,
+)
+from setsup.samplers.draw import Draw
+from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.hierarchy import Hierarchy, values_of
+from setsup.samplers.groups.statistics import group_entry
+from setsup.samplers.groups.within import Keys
+from setsup.samplers.report import Report, span
+from setsup.samplers.sampler import Sampler
+
+__all__ = ["HierarchicalSampler"]
+
+_SMALL = ("error", "drop")
+_GROUPS, _ROWS = 0, 1  # what a key is for
+
+
+class HierarchicalSampler(Sampler):
+    """Draws P groups, C groups within each of these, and so on, with K rows of each innermost group.
+
+    At each level the groups are uniform without replacement over those that can be drawn, their order included; a group
+    can be drawn when it has as many drawable groups within it, or rows, as are drawn of it. Rows are uniform without
+    repeats. A set of the draw is an innermost group; those within one outer group follow each other.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a dataset; draws are rows of it.
+    factors : list of str, or of lists of str
+        Factors of each level, the outermost first; combinations, where a level has several.
+    sets : list of int
+        Groups per level: ``[4, 8]`` draws 4 groups of the first level, and 8 of the second in each of them.
+    size : int
+        Rows per innermost group.
+    small : str
+        Groups with fewer rows, or groups within them, than are drawn: ``error`` refuses, ``drop`` leaves them out.
+    weights : str or (rows,) float, optional
+        Relative probability of each row within its group, or the factor that has it; without repeats by successive
+        sampling. Rows of weight 0 are never drawn and do not count.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless their streams differ.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When the arguments contradict each other or the table, or too few groups can be drawn.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> batches = setsup.HierarchicalSampler(shapes.factors, ["shape", "object_hue"], sets=[2, 3], size=8)
+    >>> draw = batches[0]
+    >>> draw.indices.shape, len(set(draw.inactive["shape"][:3].tolist())), len(set(draw.inactive["shape"].tolist()))
+    ((6, 8), 1, 2)
+
+    """
+
+    def __init__(
+        self,
+        table: FactorTable,
+        factors: Sequence[str | Sequence[str]],
+        sets: Sequence[int],
+        size: int = 8,
+        *,
+        small: Literal["error", "drop"] = "error",
+        weights: Weights | None = None,
+        where: Where | None = None,
+        seed: int = 0,
+        stream: str = "HierarchicalSampler",
+    ) -> None:
+        self.arguments = copy_arguments(locals())
+        self.table, self.size = check_table(table), check_integer(size, "size", SamplerError, 1, MOST_ROWS)
+        self._levels = _check_levels(factors, sets)
+        counts = [count for _, count in self._levels]
+        if int(np.prod([float(count) for count in counts])) > MOST_SETS:
+            raise SamplerError(f"sets={counts} are more than {MOST_SETS:,} sets of a step; lower sets")
+        if not isinstance(small, str) or small not in _SMALL:
+            raise SamplerError(f"small must be error or drop, not {brief(small)}")
+        self._groups = GroupSampler(
+            table,
+            [name for names, _ in self._levels for name in names],
+            self.size,
+            choose="groups",
+            small=small,
+            tolerance={},
+            weights=row_weights(table, weights),
+            where=where,
+            policies=_SMALL,
+        )
+        groups = self._groups.groups
+        values = [values_of(table, groups, names) for names, _ in self._levels]
+        self._tree = Hierarchy(values, counts, groups.sizes >= self.size)
+        self._check_drawable(small, values)
+        check_draw_memory(self.size * self._tree.sets, "a draw", "size or sets")
+        self._groups.restrict(self._tree.leaves)
+        self._key = stream_key(seed, stream)
+
+    def _check_drawable(self, small: str, values: Sequence[Rows]) -> None:
+        """Refuse levels with too few groups within one of the next level out, unless these may be left out."""
+        counts, most = self._tree.counts, self._tree.most
+        for depth, (names, count) in reversed(list(enumerate(self._levels))):  # what is lost within is lost outside
+            if most[depth] < count:
+                inner = f" within one of {', '.join(self._levels[depth - 1][0])}" if depth else ""
+                raise SamplerError(
+                    f"{count} groups of {', '.join(names)} are drawn, and at most {most[depth]:,} can be{inner}, with "
+                    f"size={self.size} and sets={list(counts)}; lower size or sets"
+                )
+        left = len(values[0]) - len(self._tree.leaves)
+        if left and small == "error":
+            lost = np.setdiff1d(np.arange(len(values[0])), self._tree.leaves)[:5]
+            named = "; ".join(self._groups.groups.describe(self.table, int(group)) for group in lost)
+            raise SamplerError(
+                f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} lie within groups that have fewer "
+                f"than the sets={list(counts)} that are drawn (first: {named}); lower sets, or pass small='drop' to "
+                "leave them out"
+            )
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block; indices (steps, product of the sets, size)."""
+        key = fold(self._key, steps)
+        groups = self._tree.draw(fold(key, _GROUPS))
+        keys = Keys(fold(key, _ROWS), np.arange(self._tree.sets, dtype=np.uint64))
+        rows, _ = self._groups.members.draw(keys, groups.reshape(-1), self.size, "error")
+        names, codes = self._groups.groups.names, self._groups.groups.keys(groups)
+        return Draw(rows.reshape(*groups.shape, self.size), {name: codes[..., n] for n, name in enumerate(names)})
+
+    def report(self) -> Report:
+        """What is drawn, and what never is, before any training."""
+        parts = [f"{count} of {', '.join(names)}" for names, count in self._levels]
+        title = f"HierarchicalSampler: {', in each '.join(parts)}, {self.size} rows each"
+        entry = group_entry(
+            self.table, self._groups, self.size, self._tree.sets, "different", shares=self._tree.shares()
+        )
+        notes = []
+        for depth, (names, count) in enumerate(self._levels):
+            found = span(*self._tree.width(depth))
+            notes.append(f"{', '.join(names)}: {count} of {found}{' in each' if depth else ''}")
+        return Report(title, [entry], notes)
+
+
+def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -> list[tuple[list[str], int]]:
+    """Factors of each level, and how many of its groups are drawn."""
+    if isinstance(factors, str) or not isinstance(factors, Sequence) or len(factors) < 2:
+        raise SamplerError(
+            "factors must list those of two levels or more, the outermost first, as in ['domain', 'class'], not "
+            f"{brief(factors)}; for one level use a DomainSampler"
+        )
+    if isinstance(sets, str) or not isinstance(sets, Sequence) or len(sets) != len(factors):
+        raise SamplerError(f"sets must list {len(factors)} integers, one for each of factors, not {brief(sets)}")
+    return [
+        (check_names(names, "each of factors"), check_integer(count, "each of sets", SamplerError, 1, MOST_SETS))
+        for names, count in zip(factors, sets, strict=True)
+    ]

@@ -1,0 +1,195 @@
+"""Pairs of rows that are near in time: one, and one that follows it in the same sequence.
+
+SlowVAE [1]_ learns from pairs of frames whose factors change sparsely; contrastive losses in time take such pairs for
+positives.
+
+References
+----------
+.. [1] D. Klindt et al., "Towards nonlinear disentanglement in natural data with temporal sparse coding", ICLR 2021
+   (arXiv 2007.10930).
+
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from setsup.arrays import Array, Reals, Steps
+from setsup.checks import check_integer, check_number, check_string
+from setsup.errors import SamplerError
+from setsup.factors.factor import Kind
+from setsup.factors.grouping import group_by
+from setsup.factors.table import FactorTable
+from setsup.random import below, fold, mix, spread, stream_key
+from setsup.samplers.arguments import (
+    MOST_SETS,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    row_mask,
+)
+from setsup.samplers.draw import Draw
+from setsup.samplers.groups.within import GROUP, word
+from setsup.samplers.report import Entry, Report, span
+from setsup.samplers.sampler import Sampler
+
+__all__ = ["SequencePairSampler"]
+
+_RESOLVED = 16  # no more than this part of a window is left to rounding
+
+
+class SequencePairSampler(Sampler):
+    """Draws pairs of rows of one sequence, the second of which is later by no more than a window.
+
+    For each pair, independently: the first row is uniform over the rows that have a later one within the window; the
+    offset is uniform over those of them that are present: the distinct times of the sequence in (t, t + window]; the
+    second row is uniform over the rows at that time.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a dataset; draws are rows of it.
+    sequence : str or list of str
+        Factors whose combinations are the sequences.
+    time : str
+        Factor of numbers, with levels or continuous, not cyclic: when a row was taken.
+    window : float
+        Largest offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may
+        differ by more by what they lose as float32, a sixteenth of the window at most.
+    pairs : int
+        Pairs per step.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless their streams differ.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When the arguments contradict the table, or no row has a later one within the window.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> table = setsup.FactorTable.from_values({"video": ["a"] * 5 + ["b"] * 3, "frame": [0, 1, 2, 5, 6, 0, 1, 2]})
+    >>> pairs = setsup.SequencePairSampler(table, "video", "frame", window=2, pairs=64)
+    >>> frames = table.values("frame", pairs[0].indices)
+    >>> sorted({(int(first), int(second)) for first, second in frames})
+    [(0, 1), (0, 2), (1, 2), (5, 6)]
+
+    """
+
+    def __init__(
+        self,
+        table: FactorTable,
+        sequence: str | Sequence[str],
+        time: str,
+        window: float = 1,
+        pairs: int = 32,
+        *,
+        where: Where | None = None,
+        seed: int = 0,
+        stream: str = "SequencePairSampler",
+    ) -> None:
+        self.arguments = copy_arguments(locals())
+        self.table, self.pairs = check_table(table), check_integer(pairs, "pairs", SamplerError, 1, MOST_SETS)
+        check_draw_memory(2 * self.pairs, "a draw", "pairs")
+        names = check_names(sequence, "sequence")
+        self._window = check_number(window, "window", SamplerError, 0)
+        if self._window == 0:
+            raise SamplerError("window must be more than 0: the second row of a pair is a later one")
+        times = _times(table, check_string(time, "time", SamplerError))
+        known = ~np.isnan(times)
+        given = row_mask(table, where)
+        self._groups = group_by(table, names, known if given is None else given & known)
+        timeless = int((~known if given is None else given & ~known).sum())
+        self._unknown, self._excluded = self._groups.unknown + timeless, self._groups.excluded - timeless
+        self._index(times, table[time].continuous)
+        self._time = time
+        self._key = stream_key(seed, stream)
+        self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(3)))
+
+    def _index(self, times: Reals, continuous: bool) -> None:
+        """Sort the rows by sequence and time; a cell is the rows of a sequence at one time."""
+        of_rows = self._groups.of_rows()
+        order = np.lexsort((times, of_rows))
+        self._order = order[len(order) - self._groups.rows :]  # rows in no sequence come first, as -1
+        sequence, time = of_rows[self._order], times[self._order]
+        fresh = np.ones(len(time), dtype=bool)
+        fresh[1:] = (sequence[1:] != sequence[:-1]) | (time[1:] != time[:-1])
+        self._cell, self._start = np.cumsum(fresh) - 1, np.flatnonzero(fresh)
+        self._sizes = np.diff(np.append(self._start, len(time)))
+        sequence, time = sequence[self._start], time[self._start]
+        until = time + self._window
+        if continuous:
+            lost = np.spacing(np.abs(until).astype(np.float32)).astype(np.float64)
+            until += np.minimum(lost, self._window / _RESOLVED)
+        # one line for all sequences: ranks of times, shifted by that of the sequence
+        ranks = np.unique(time)
+        line = sequence * len(ranks) + np.searchsorted(ranks, time)
+        last = np.searchsorted(line, sequence * len(ranks) + np.searchsorted(ranks, until, side="right")) - 1
+        self._later = last - np.arange(len(time))  # cells of the sequence that are within the window
+        self._sequence = sequence
+        self._anchors = np.flatnonzero(self._later[self._cell] > 0)
+        if not len(self._anchors):
+            gaps = np.diff(time)[np.diff(sequence) == 0]
+            found = f"the smallest gap is {gaps.min():g}" if len(gaps) else "no sequence has rows at two times"
+            raise SamplerError(
+                f"no row has a later one of its sequence of {', '.join(self._groups.names)} within "
+                f"window={self._window:g}: {found}"
+            )
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block; indices (steps, pairs, 2)."""
+        bits = mix(fold(self._key, steps)[:, None, None], self._spread)
+        anchor = self._anchors[below(bits[..., 0], len(self._anchors))]
+        cell = self._cell[anchor]
+        other = cell + 1 + below(bits[..., 1], self._later[cell])
+        second = self._start[other] + below(bits[..., 2], self._sizes[other])
+        keys = self._groups.keys(self._sequence[cell])
+        fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(self._groups.names)}
+        return Draw(self._order[np.stack([anchor, second], axis=-1)], fixed)
+
+    def report(self) -> Report:
+        """What is drawn, and what never is, before any training."""
+        later, first = self._later, self._sequence
+        reached = later > 0
+        reached[1:] |= (later[:-1] > 0) & (first[1:] == first[:-1])  # whoever reaches anything reaches the next cell
+        ends = np.concatenate([[0], np.cumsum(self._sizes)])
+        within = ends[np.arange(len(later)) + 1 + later] - ends[1:]
+        entry = Entry(
+            ", ".join(self._groups.names),
+            len(self._groups),
+            len(np.unique(first[later > 0])),
+            int(self._groups.sizes.min()),
+            int(self._groups.sizes.max()),
+            unreachable=int(self._sizes[~reached].sum()),
+            unknown=self._unknown,
+            excluded=self._excluded,
+            log10_sets=math.log10(float(self._sizes @ within.astype(np.float64))),
+        )
+        unit = f" {self.table[self._time].unit}" if self.table[self._time].unit else ""
+        anchors = f"{len(self._anchors):,} rows have later ones within {self._window:g}{unit} of {self._time}"
+        notes = [f"{anchors}, at {span(int(later[later > 0].min()), int(later.max()))} times"]
+        return Report(f"SequencePairSampler: {self.pairs} pairs", [entry], notes)
+
+
+def _times(table: FactorTable, name: str) -> Reals:
+    """Numbers of a factor in every row, (rows,) float64; NaN where unknown."""
+    factor = table[name]
+    if factor.kind == Kind.CYCLIC or factor.period is not None:
+        raise SamplerError(f"time={name!r} is cyclic, so no row is later than another: name another factor")
+    if factor.levels is None:
+        return table.column(name).astype(np.float64)
+    if any(isinstance(level, str) for level in factor.levels):
+        raise SamplerError(
+            f"time={name!r} names a factor of strings, and times are numbers: open the table with numbers there "
+            "(kinds= or --kinds)"
+        )
+    return np.append(np.array(factor.levels, dtype=np.float64), np.nan)[table.codes(name)]
