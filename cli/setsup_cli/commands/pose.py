@@ -113,7 +113,8 @@ def run(options: Options) -> int:
     if not options.json:
         for line in describe_run(found):
             say(line)
-        say(f"{len(photographs):,} objects, looked up among {len(codebook):,} renderings, on {trained.device}")
+        objects = f"{len(photographs):,} object{'s' * (len(photographs) != 1)}"
+        say(f"{objects}, looked up among {len(codebook):,} rendering{'s' * (len(codebook) != 1)}, on {trained.device}")
         if photographs.boxless:
             say(f"without a box, and left out: {photographs.boxless:,}")
     try:

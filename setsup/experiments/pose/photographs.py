@@ -158,7 +158,8 @@ class CutRenderings(BaseDataset):
         if form.dtype != "uint8" or len(form.shape) != 3 or form.shape[2] not in (1, 3, 4):
             raise DataError(
                 f"{dataset.name} has {self._modality!r} as {form.dtype} {form.shape}, but renderings are images of "
-                "uint8, 0 to 255, (height, width, channels): convert them, those in 0 … 1 as (255 * x).round().astype('uint8')"
+                "uint8, 0 to 255, (height, width, channels): convert them, those in 0 … 1 as "
+                "(255 * x).round().astype('uint8')"
             )
         channels = min(3, form.shape[2])
         self.modalities = {"image": Modality((*size, channels), "uint8", color="srgb" if channels == 3 else "grey")}
@@ -231,7 +232,8 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
         else:
             lost.append(box)
     if lost:
-        first, more = lost[0], f", and so do {len(lost) - 1:,} other lines" if len(lost) > 1 else ""
+        first, others = lost[0], len(lost) - 1
+        more = (f", and so do {others:,} other lines" if others > 1 else ", and so does another line") if others else ""
         raise DataError(
             f"{first.where} names {first.file!r}, which is no photograph here{near(first.file, names)}{more}"
         )
