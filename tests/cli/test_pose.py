@@ -133,6 +133,8 @@ def test_disagreement_is_that_of_the_nearest_five(setsup: Run, work: Path) -> No
     assert line["disagreement_deg"] == pytest.approx(np.mean(apart), abs=1e-3)
     few = setsup("pose", "runs/seed-0", "photos/a.png", "--codebook", "matrices.npz", "--nearest", 1, "--json", *OWN)
     assert few.json["poses"][0]["disagreement_deg"] == 0
+    one = setsup("pose", "runs/seed-0", "photos/a.png", "--codebook", "matrices.npz", "--out", "one", *OWN)
+    assert "\n1 object, looked up" in one.out
     assert found["renderings"] == 72
 
 
@@ -197,6 +199,7 @@ def test_a_photograph_named_twice_is_not_left_out(setsup: Run, work: Path) -> No
     found = setsup(*twice)
     assert found.code == 0, found.err
     assert "left out" not in found.out
+    assert "\n2 objects, looked up among 72 renderings" in found.out
     assert len(poses(work / "setsup-pose")) == 2
 
 
@@ -240,6 +243,7 @@ def refused(found: Any, words: str, late: bool = False) -> None:
             [*BOXED, "lost.csv"],
             "lost.csv, line 3 names 'd.png', which is no",
         ),
+        ([*BOXED, "lost.csv"], ", and so does another line"),
         ([*BOXED, "far.csv"], "far.csv, line 2: the box 30, 0, 40, 9 lies"),
         ([*BOXED, "flat.csv"], "flat.csv, line 2: 'a.png' has the box"),
         ([*BOXED, "words.csv"], "words.csv, line 2: the column 'left' holds 'x', which is no number of pixels"),
@@ -254,7 +258,7 @@ def refused(found: Any, words: str, late: bool = False) -> None:
 def test_what_is_wrong_is_said_in_one_sentence(setsup: Run, work: Path, words: list[str], said: str) -> None:
     head = "file,left,top,right,bottom\n"
     for name, text in {
-        "lost": f"{head}a.png,0,0,9,9\nd.png,0,0,9,9\n",
+        "lost": f"{head}a.png,0,0,9,9\nd.png,0,0,9,9\ne.png,0,0,9,9\n",
         "far": f"{head}a.png,30,0,40,9\n",
         "flat": f"{head}a.png,9,0,9,9\n",
         "words": f"{head}a.png,x,0,9,9\n",

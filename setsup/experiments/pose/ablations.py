@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from setsup.experiments.pose.data import PoseAugmentation
 from setsup.experiments.data import Data
+from setsup.experiments.pose.data import PoseAugmentation
 from setsup.experiments.pose.presets import PRESETS as TABLES
 from setsup.experiments.preset import Preset
 
@@ -79,7 +79,9 @@ CHANGES = (
         for temperature in temperatures
     ),
     *(
-        Change(f"augmentation-{x:g}", f"augmentation × {x:g} of the paper's size", "augmentation", "augmentation", _amplified(x))
+        Change(
+            f"augmentation-{x:g}", f"{x:g} × the paper-size augmentation", "augmentation", "augmentation", _amplified(x)
+        )
         for x in AMPLITUDES
     ),
     *(Change(f"move-{move:g}", f"moves of up to {move:g}", "move", "augmentation", {"move": move}) for move in MOVES),

@@ -140,7 +140,8 @@ def over_azimuth(predicted: npt.ArrayLike, truth: npt.ArrayLike, bins: int = BIN
     count = check_integer(bins, "bins", SetsupError, 1)
     found, true = _pair(predicted, truth)
     azimuth = euler_from_rotation(true)[0]
-    place = np.floor(azimuth * count / 360.0 + 0.5).astype(np.int64) % count  # rint would round halves to even
+    # each bin with its lower end, which rint has or not, and the rounding of angles too
+    place = np.floor((azimuth * count / 360.0).round(9) + 0.5).astype(np.int64) % count
     errors, turned = geodesic_error(found, true), confused(found, true)
     there = np.unique(place)
     return OverAzimuth(

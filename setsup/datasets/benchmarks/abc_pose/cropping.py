@@ -54,7 +54,7 @@ def crop_photo(photo: Pixels, box: npt.NDArray[np.floating], size: Size, margin:
 def _between(first: float, last: float, count: int, length: int) -> npt.NDArray[np.float64]:
     """Places from the first to the last, both included, within an image; the middle where there is but one."""
     found = np.linspace(first, last, count) if count > 1 else np.array([(first + last) / 2])
-    return np.clip(found, 0, length - 1)
+    return np.asarray(np.clip(found, 0, length - 1))
 
 
 def _need_area(sides: npt.NDArray[np.float64]) -> None:
