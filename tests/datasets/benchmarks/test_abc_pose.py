@@ -194,6 +194,7 @@ def test_the_substitute_has_the_same_factors_and_modalities(substitute, publishe
     sizes = {"train": 2 * (2 * 3 + 4), "codebook": 2 * 3, "test": 2 * 2}
     assert {split: len(setsup.load("abc-pose-procedural", substitute, split=split)) for split in sizes} == sizes
     assert found.backgrounds(3, 10).shape == (3, 48, 48, 3)
+    assert len(found.backgrounds(1_000, 10)) == len(found)  # a small one has as many as images
     assert found.backgrounds(2, 60).shape == (2, 60, 60, 3)
 
 
