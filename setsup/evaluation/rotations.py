@@ -21,13 +21,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Reals
+from setsup.arrays import Bools, Reals
 from setsup.checks import check_array
 from setsup.datasets.benchmarks.pascal3d.pose import geodesic, rotation
 from setsup.datasets.benchmarks.shapenet_renderings.poses import to_pascal3d
 from setsup.errors import DataError
 
-__all__ = ["PoseErrors", "euler_from_rotation", "geodesic_error", "pose_errors", "rotation_from_euler", "to_pascal3d"]
+__all__ = [
+    "PoseErrors",
+    "are_rotations",
+    "euler_from_rotation",
+    "geodesic_error",
+    "pose_errors",
+    "rotation_from_euler",
+    "to_pascal3d",
+]
 
 _ORTHONORMAL = 1e-3
 """Largest entry of RᵀR − 1 of what counts as a rotation: matrices of float16 pass, scaled or mirrored ones do not."""
@@ -203,6 +211,22 @@ def pose_errors(errors: npt.ArrayLike) -> PoseErrors:
     return PoseErrors(len(found), float(np.median(found)), float((found < 15).mean()), float((found < 30).mean()))
 
 
+def are_rotations(matrices: Reals) -> Bools:
+    """Whether the columns of matrices (..., 3, 3) are orthogonal, of length 1 and not mirrored, (...) bool.
+
+    Examples
+    --------
+    >>> are_rotations(np.stack([np.eye(3), 2 * np.eye(3), -np.eye(3)])).tolist()
+    [True, False, False]
+
+    """
+    # those too large are left out of products, which could overflow
+    small = np.where((np.abs(matrices) <= 2).all(axis=(-2, -1), keepdims=True), matrices, 0.0)
+    squares = np.swapaxes(small, -1, -2) @ small
+    near = (np.abs(squares - np.eye(3)) <= _ORTHONORMAL).all(axis=(-2, -1))
+    return np.asarray(near & (np.linalg.det(small) > 0))
+
+
 def _numbers(given: npt.ArrayLike, what: str) -> Reals:
     found: Reals = check_array(given, what, DataError, np.float64)
     if np.isinf(found).any():
@@ -217,13 +241,10 @@ def _rotations(given: npt.ArrayLike, what: str) -> Reals:
         raise DataError(f"{what} must be numbers (…, 3, 3), not {matrices.dtype} {matrices.shape}")
     found = matrices.astype(np.float64)
     known = found[~np.isnan(found).any(axis=(-2, -1))].reshape(-1, 3, 3)
-    # those too large are left out of products, which could overflow
-    small = np.where((np.abs(known) <= 2).all(axis=(-2, -1), keepdims=True), known, 0.0)
-    squares = np.swapaxes(small, -1, -2) @ small
-    near = (np.abs(squares - np.eye(3)) <= _ORTHONORMAL).all(axis=(-2, -1)) & (np.linalg.det(small) > 0)
-    if not near.all():
+    sound = are_rotations(known)
+    if not sound.all():
         raise DataError(
-            f"{what} hold {known[np.argmin(near)].round(3).tolist()}, which is no rotation: its columns must be "
+            f"{what} hold {known[np.argmin(sound)].round(3).tolist()}, which is no rotation: its columns must be "
             "orthogonal, of length 1 and not mirrored; of a camera's (4, 4) matrix give [:3, :3] without its scale"
         )
     return found

@@ -200,7 +200,9 @@ def _chosen(method: Any, name: str | None, found: dict[str | None, Reals]) -> st
     gives = f"{type(method).__name__}.embed gives"
     if name is None and len(found) > 1:
         listed = ", ".join(map(str, found))
-        raise SetsupError(f"{gives} several embeddings, {listed}: name one, as embedding= of a measurement or name=")
+        raise SetsupError(
+            f"{gives} several embeddings, {listed}: name one (--embedding, or embedding= of a measurement)"
+        )
     if name is not None and name not in found:
         if None in found:
             raise SetsupError(f"{gives} one embedding without a name, not {name!r}: leave the name out")

@@ -1,6 +1,7 @@
 """``setsup pose``: with a method that reads the pose off an image, so that the nearest rendering is known."""
 
 import csv
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +133,8 @@ def test_disagreement_is_that_of_the_nearest_five(setsup: Run, work: Path) -> No
     assert line["disagreement_deg"] == pytest.approx(np.mean(apart), abs=1e-3)
     few = setsup("pose", "runs/seed-0", "photos/a.png", "--codebook", "matrices.npz", "--nearest", 1, "--json", *OWN)
     assert few.json["poses"][0]["disagreement_deg"] == 0
+    one = setsup("pose", "runs/seed-0", "photos/a.png", "--codebook", "matrices.npz", "--out", "one", *OWN)
+    assert "\n1 object, looked up" in one.out
     assert found["renderings"] == 72
 
 
@@ -149,7 +152,7 @@ def test_boxes_are_objects(setsup: Run, work: Path) -> None:
     assert "without a box, and left out: 1" in found.out
     lines = poses(work / "setsup-pose")
     assert [round(float(line["azimuth_deg"])) for line in lines] == [60, 240]
-    assert [line["right"] for line in lines] == ["50.0", "90.0"]
+    assert [line["right"] for line in lines] == ["50.0", "99.0"]  # as given
     with zipfile.ZipFile("street.zip", "w") as archive:
         archive.write("street/x.png", "x.png")
     packed = setsup("pose", "runs/seed-0", "street.zip", "--codebook", "matrices.npz", "--boxes", "boxes.csv", *OWN)
@@ -161,9 +164,50 @@ def test_some_renderings_only(setsup: Run, work: Path) -> None:
     words = ["pose", "runs/seed-0", "photos", "--codebook", "renderings.npz", "--where", "elevation < 30", *OWN]
     assert setsup(*words).code == 0
     assert {float(line["elevation_deg"]) for line in poses(work / "setsup-pose")} == {0.0, 20.0}
+    higher = setsup(*words[:5], "--where", "elevation > 10", "--out", "higher", *OWN)
+    assert higher.code == 0, higher.err
+    book = np.load("renderings.npz")
+    for line in poses(work / "higher"):  # rows of the file, whatever was left out
+        row = int(line["nearest_row"])
+        told = float(line["azimuth_deg"]), float(line["elevation_deg"])
+        assert (book["azimuth"][row], book["elevation"][row]) == pytest.approx(told)
     other = setsup(*words[:5], "--nearest", 2, *OWN)
     assert "setsup-pose holds another result: this one is setsup-pose-2" in other.out
     refused(setsup(*words[:5], "--where", "elevation > 90", *OWN), "leaves no rendering")
+
+
+def test_matrices_alone_are_a_codebook(setsup: Run, work: Path) -> None:
+    book = np.load("matrices.npz")
+    np.savez("bare.npz", image=book["image"], rotation=book["rotation"])
+    found = setsup("pose", "runs/seed-0", "photos", "--codebook", "bare.npz", *OWN)
+    assert found.code == 0, found.err
+    assert [round(float(line["azimuth_deg"])) for line in poses(work / "setsup-pose")] == [30, 195, 0]
+
+
+def test_the_median_of_an_even_number_of_objects(setsup: Run, work: Path) -> None:
+    (work / "between").mkdir()
+    # the nearest two of the first are 15° apart in azimuth, those of the second 20° in elevation
+    for name, picture in zip("ab", shown(rotation_from_euler([36, 30], [1, 11]), 30), strict=True):
+        Image.fromarray(picture).save(work / "between" / f"{name}.png")
+    found = setsup("pose", "runs/seed-0", "between", "--codebook", "matrices.npz", "--nearest", 2, *OWN)
+    assert [round(float(line["disagreement_deg"])) for line in poses(work / "setsup-pose")] == [15, 20]
+    assert re.search(r"disagree by 1[78]° in the median", found.out)
+
+
+def test_a_photograph_named_twice_is_not_left_out(setsup: Run, work: Path) -> None:
+    twice = ["pose", "runs/seed-0", "photos/a.png", "photos/a.png", "--codebook", "matrices.npz", *OWN]
+    found = setsup(*twice)
+    assert found.code == 0, found.err
+    assert "left out" not in found.out
+    assert "\n2 objects, looked up among 72 renderings" in found.out
+    assert len(poses(work / "setsup-pose")) == 2
+
+
+@pytest.mark.parametrize("images", [shown(np.eye(3)[None]) / 255, shown(np.eye(3)[None]).astype(np.uint16)])
+def test_renderings_that_are_not_of_uint8_are_refused(setsup: Run, work: Path, images: np.ndarray) -> None:
+    np.savez("other.npz", image=images, azimuth=[0.0], elevation=[0.0])
+    found = setsup("pose", "runs/seed-0", "photos", "--codebook", "other.npz", *OWN)
+    refused(found, f"other has 'image' as {images.dtype} (12, 12, 3), but renderings are images of uint8", late=True)
 
 
 def test_of_several_embeddings_one_is_named(setsup: Run, work: Path) -> None:
@@ -199,9 +243,12 @@ def refused(found: Any, words: str, late: bool = False) -> None:
             [*BOXED, "lost.csv"],
             "lost.csv, line 3 names 'd.png', which is no",
         ),
+        ([*BOXED, "lost.csv"], ", and so does another line"),
         ([*BOXED, "far.csv"], "far.csv, line 2: the box 30, 0, 40, 9 lies"),
         ([*BOXED, "flat.csv"], "flat.csv, line 2: 'a.png' has the box"),
-        ([*BOXED, "words.csv"], "'left' holds what is no number of pixels"),
+        ([*BOXED, "words.csv"], "words.csv, line 2: the column 'left' holds 'x', which is no number of pixels"),
+        (["photos", "--codebook", "scaled.npz"], "scaled: 'rotation' of row 3 is [["),
+        (["photos", "--codebook", "scaled.npz", "--where", "model == 1"], "scaled: 'rotation' of row 3 is [["),
         ([*BOXED, "short.csv"], "short.csv has no column 'bottom'"),
         ([*BOXED, "none.csv"], "none.csv"),
         ([*BOXED, "bare.csv"], "bare.csv"),
@@ -211,7 +258,7 @@ def refused(found: Any, words: str, late: bool = False) -> None:
 def test_what_is_wrong_is_said_in_one_sentence(setsup: Run, work: Path, words: list[str], said: str) -> None:
     head = "file,left,top,right,bottom\n"
     for name, text in {
-        "lost": f"{head}a.png,0,0,9,9\nd.png,0,0,9,9\n",
+        "lost": f"{head}a.png,0,0,9,9\nd.png,0,0,9,9\ne.png,0,0,9,9\n",
         "far": f"{head}a.png,30,0,40,9\n",
         "flat": f"{head}a.png,9,0,9,9\n",
         "words": f"{head}a.png,x,0,9,9\n",
@@ -219,6 +266,8 @@ def test_what_is_wrong_is_said_in_one_sentence(setsup: Run, work: Path, words: l
         "bare": head,
     }.items():
         Path(f"{name}.csv").write_text(text)
+    book = dict(np.load("matrices.npz"))
+    np.savez("scaled.npz", **book | {"rotation": book["rotation"] * np.where(np.arange(72) == 3, 2, 1)[:, None, None]})
     Path("empty").mkdir()
     Path("broken").mkdir()
     Path("broken/half.png").write_bytes(Path("photos/a.png").read_bytes()[:90])

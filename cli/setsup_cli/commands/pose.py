@@ -2,6 +2,7 @@
 
 import csv
 import io
+import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +19,7 @@ from setsup_cli.runs import check_device, describe_run, opened
 from setsup_cli.stopping import sigterm_as_interrupt
 
 if TYPE_CHECKING:
+    from setsup.arrays import Rows
     from setsup.datasets import Dataset
     from setsup.experiments.pose.estimate import PoseEstimates
     from setsup.experiments.pose.photographs import BoxedPhotographs
@@ -104,14 +106,15 @@ def run(options: Options) -> int:
     if found.preset.data is None:
         raise SetsupError(f"{found.preset.name} trains nothing, so that it has no embeddings")
     boxes = None if options.boxes is None else read_boxes(options.boxes)
-    codebook = _codebook(options)
+    codebook, numbers = _codebook(options)
     trained = load_trained(found, device=options.device)
     size = image_size(trained, codebook)
     photographs = open_photographs(options.photographs, boxes, size)
     if not options.json:
         for line in describe_run(found):
             say(line)
-        say(f"{len(photographs):,} objects, looked up among {len(codebook):,} renderings, on {trained.device}")
+        objects = f"{len(photographs):,} object{'s' * (len(photographs) != 1)}"
+        say(f"{objects}, looked up among {len(codebook):,} rendering{'s' * (len(codebook) != 1)}, on {trained.device}")
         if photographs.boxless:
             say(f"without a box, and left out: {photographs.boxless:,}")
     try:
@@ -126,47 +129,47 @@ def run(options: Options) -> int:
         raise SetsupError(
             f"the method of {found.folder} cannot embed images of {size[0]} × {size[1]}: {reason}"
         ) from error
-    lines = _lines(photographs, poses)
+    lines = _lines(photographs, poses, numbers)
     place = _write(out, lines, _sheet(photographs, codebook, poses, options), force=options.force)
     about: dict[str, Any] = {"run": str(found.folder), "checkpoint": found.chosen or "last", "codebook": codebook.name}
     about |= {"renderings": len(codebook), "poses": [dict(zip(_HEADS, line, strict=True)) for line in lines]}
     if options.json:
         show_json(about | {"files": {"poses": str(place / _POSES), "sheet": str(place / _SHEET)}})
         return 0
-    angles = sorted(poses.disagreement.tolist())
-    say(f"the nearest {poses.rows.shape[1]} renderings disagree by {angles[len(angles) // 2]:.0f}° in the median")
+    disagreement = statistics.median(poses.disagreement.tolist())
+    say(f"the nearest {poses.rows.shape[1]} renderings disagree by {disagreement:.0f}° in the median")
     for text in (*moved(out, place), str(place / _SHEET), str(place / _POSES)):
         say(text)
     return 0
 
 
-def _codebook(options: Options) -> "Dataset":
-    """The renderings, of which some may be left out."""
+def _codebook(options: Options) -> "tuple[Dataset, Rows]":
+    """The renderings, of which some may be left out, and their row numbers in the whole codebook."""
+    import numpy as np
+
     from setsup.experiments.pose.poses import read_rotations
 
     given = Named(options.codebook, root=options.root, split=options.split, option=options.option)
     codebook = open_source(given)
-    if options.where is not None:
-        rows = codebook.factors.rows(options.where)
-        if not len(rows):
-            raise FactorError(f"--where {options.where!r} leaves no rendering")
-        codebook = codebook.where(options.where)
     if not len(codebook):
         raise DataError(f"the codebook {options.codebook} has no renderings")
-    read_rotations(codebook, [0])  # says early what poses are, if it has none
-    return codebook
+    rows = np.arange(len(codebook)) if options.where is None else codebook.factors.rows(options.where)
+    if not len(rows):
+        raise FactorError(f"--where {options.where!r} leaves no rendering")
+    read_rotations(codebook, rows)  # says what is wrong with them before anything is embedded
+    return codebook.select(rows), rows
 
 
-def _lines(photographs: "BoxedPhotographs", poses: "PoseEstimates") -> list[list[Any]]:
-    """Lines of the table, without its head."""
+def _lines(photographs: "BoxedPhotographs", poses: "PoseEstimates", numbers: "Rows") -> list[list[Any]]:
+    """Lines of the table, without its head; `numbers` of renderings in the whole codebook."""
     from setsup.evaluation.rotations import euler_from_rotation
 
     angles = zip(*(angle.tolist() for angle in euler_from_rotation(poses.rotations[:, 0])), strict=True)
-    columns = (photographs.files, photographs.edges.tolist(), angles, poses.disagreement.tolist())
+    columns = (photographs.files, photographs.given.tolist(), angles, poses.disagreement.tolist())
     return [
         [file, *edges, *_rounded((*turn, apart, cosine)), row]
         for file, edges, turn, apart, cosine, row in zip(
-            *columns, poses.cosines[:, 0].tolist(), poses.rows[:, 0].tolist(), strict=True
+            *columns, poses.cosines[:, 0].tolist(), numbers[poses.rows[:, 0]].tolist(), strict=True
         )
     ]
 

@@ -6,6 +6,7 @@ References
 
 """
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PoseAugmentation", "PoseCrop", "PoseSets"]
 
+_LOG = logging.getLogger(__name__)
 _SMOKE = 4
 _RENDERED, _REAL = "source == 'rendering'", "source == 'real'"
 
@@ -96,7 +98,8 @@ class PoseAugmentation:
     size : int
         Side of the object's box, pixels, in the middle of the images of the data.
     move : float
-        Largest move of the box, as a share of its sides, as stated.
+        Largest move of the box, as a share of its sides, as stated. Images have a margin as large around the box, .1 by
+        default; beyond a smaller one is background, which is logged.
     brightness, hue, sobel : float
         Largest amounts either way: what is added to colours of 0 … 1, turns of the hue of real images, weight of a
         Sobel-filtered copy. [unclear]
@@ -123,6 +126,7 @@ class PoseAugmentation:
         """Build the transform of a run."""
         from setsup.loading.transforms import Compose, recipe
 
+        self._note_margin(dataset)
         names = ("size", "move", "brightness", "hue", "noise", "salt_and_pepper", "sobel")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
         options["real"] = ("source", int(dataset.factors["source"].code("real")))
@@ -130,6 +134,18 @@ class PoseAugmentation:
             options["pool"] = _pool(dataset, self.backgrounds, self.size)
         augment = recipe("abc-pose", seed=seed, **options)
         return augment if self.backgrounds else Compose([_without_alpha, augment])
+
+    def _note_margin(self, dataset: "Dataset") -> None:
+        """Warn where a move shows what images do not have."""
+        sides = dataset.modalities["image"].shape[:2] if "image" in dataset.modalities else ()
+        short = min((side for side in sides if side is not None), default=None)
+        if short is not None and self.size <= short and (short - self.size) / 2 < self.move * self.size - 1e-6:
+            _LOG.warning(
+                "images of %s have a margin of %g pixels, and moves are of up to %g: what they show beyond it is "
+                "%s; open the data with a larger margin, or give a smaller --augmentation.move",
+                *(dataset.name, (short - self.size) / 2, self.move * self.size),
+                "background" if self.backgrounds else "black",
+            )
 
     def shrunk(self) -> "PoseAugmentation":
         """A pool of eight images."""
@@ -139,6 +155,9 @@ class PoseAugmentation:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoseCrop:
     """The object's box as it is, from the middle of images, without alpha: colours of transparent pixels are kept.
+
+    Those are black in images with a margin, and what the file has in images without one, as in the published
+    evaluation; see :func:`setsup.datasets.benchmarks.abc_pose.open`.
 
     Attributes
     ----------

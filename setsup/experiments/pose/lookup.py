@@ -69,8 +69,10 @@ def draw_codebooks(rows: npt.ArrayLike, codebooks: int = 10, size: int = 1800, s
 def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.ArrayLike) -> Rows:
     """For each codebook, the rendering whose embedding has the largest cosine with that of each query [1]_.
 
-    Cosines are computed in float32 with a bound on their error; where two are closer than that, they are compared in
-    float64. So results do not depend on blocks or threads. Of equal cosines the lowest row number wins.
+    Embeddings are scaled to length 1 and rounded to float32. Cosines of these are computed in float32 with a bound on
+    their error; where two are closer than that, they are computed again in float64. So results do not depend on blocks
+    or threads. Of equal cosines the lowest row number wins; those that differ by less than the rounding of the
+    embeddings, some 10⁻⁷, may be taken in either order.
 
     Parameters
     ----------

@@ -140,7 +140,8 @@ def over_azimuth(predicted: npt.ArrayLike, truth: npt.ArrayLike, bins: int = BIN
     count = check_integer(bins, "bins", SetsupError, 1)
     found, true = _pair(predicted, truth)
     azimuth = euler_from_rotation(true)[0]
-    place = np.rint(azimuth * count / 360.0).astype(np.int64) % count
+    # each bin with its lower end, which rint has or not, and the rounding of angles too
+    place = np.floor((azimuth * count / 360.0).round(9) + 0.5).astype(np.int64) % count
     errors, turned = geodesic_error(found, true), confused(found, true)
     there = np.unique(place)
     return OverAzimuth(
@@ -183,7 +184,8 @@ def disagreement(rotations: npt.ArrayLike) -> Reals:
 
 def _standard_errors(each: Mapping[str, list[float]]) -> dict[str, float]:
     return {
-        f"{name}: s.e.m.": float(np.std(values, ddof=1) / np.sqrt(len(values)))
+        # from the first: of equal values the mean is rounded, and their spread would not be 0
+        f"{name}: s.e.m.": float(np.std(np.array(values) - values[0], ddof=1) / np.sqrt(len(values)))
         for name, values in each.items()
         if len(values) > 1
     }

@@ -1,18 +1,24 @@
 """Boxes of objects in photographs, as a table lists them."""
 
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from setsup.errors import DataError
-from setsup.factors import FactorTable, Kind
+from setsup.factors.io.csv_file import CsvFile
+from setsup.factors.io.fields import Commas
+from setsup.factors.io.text_file import explain_errors
 from setsup.files.expand_user import expanded
 
 __all__ = ["PhotoBox", "read_boxes"]
 
 _COLUMNS = ("file", "left", "top", "right", "bottom")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,8 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
     Parameters
     ----------
     path : Path or str
-        CSV, as :meth:`setsup.FactorTable.from_csv` reads it. A photograph may have several boxes.
+        CSV, with the separators, decimal commas, encodings and compression of :meth:`setsup.FactorTable.from_csv`.
+        Names are taken as they are written, numbers as float64. A photograph may have several boxes.
 
     Returns
     -------
@@ -62,28 +69,55 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
     (10.0, 20.0, 110.0, 80.0)
 
     """
-    path = expanded(path)
-    table = FactorTable.from_csv(path, kinds={"file": Kind.NOMINAL})
-    missing = [name for name in _COLUMNS if name not in table]
+    table = CsvFile.of(expanded(path))
+    missing = [name for name in _COLUMNS if name not in table.header]
     if missing:
         raise DataError(
-            f"{path} has no column {' and no column '.join(map(repr, missing))}: boxes have the columns "
+            f"{table.path} has no column {' and no column '.join(map(repr, missing))}: boxes have the columns "
             f"{', '.join(_COLUMNS)}, in pixels from the upper left corner (it has {', '.join(table.names)})"
         )
-    files = table.values("file").tolist()
-    sides = np.stack([_numbers(table, name, path) for name in _COLUMNS[1:]], axis=1)
+    places = [table.header.index(name) for name in _COLUMNS]
     found = []
-    for row, (file, edges) in enumerate(zip(files, sides.tolist(), strict=True)):
-        where = f"{path}, line {row + 2}"
+    for line, record in _records(table):
+        where = f"{table.path}, line {line}"
+        if len(record) != len(table.header):
+            raise DataError(
+                f"{where}: {len(record)} fields, but the header names {len(table.header)}; correct that line"
+            )
+        file, *written = (record[place] for place in places)
+        edges = [_number(text, name, where, table.commas) for name, text in zip(_COLUMNS[1:], written, strict=True)]
         left, top, right, bottom = edges
-        if not file or not np.isfinite(edges).all() or not (left < right and top < bottom):
+        if not file or not all(map(math.isfinite, edges)) or not (left < right and top < bottom):
             raise DataError(f"{where}: {file!r} has the box {edges}, where left < right and top < bottom are expected")
-        found.append(PhotoBox(str(file), (left, top, right, bottom), where))
+        found.append(PhotoBox(file, (left, top, right, bottom), where))
+    if not found:
+        raise DataError(f"{table.path} has a header, but no rows")
     return found
 
 
-def _numbers(table: FactorTable, name: str, path: Path) -> npt.NDArray[np.float64]:
-    try:
-        return np.array([np.nan if one is None else one for one in table.values(name).tolist()], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{path}: the column {name!r} holds what is no number of pixels") from None
+def _records(table: CsvFile) -> Iterator[tuple[int, list[str]]]:
+    """Fields of each record below the header, and the line at which it begins, from 1 on."""
+    with explain_errors(table.path), io.TextIOWrapper(table.text.open(), encoding="utf-8-sig", newline="") as lines:
+        for _ in range(table.lines):
+            next(lines)
+        reader = csv.reader(lines, delimiter=table.delimiter, strict=True)
+        line = table.lines + 1
+        try:
+            for record in reader:
+                if record:
+                    yield line, record
+                line = table.lines + reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(f"{table.path}, line {line}: {error}; perhaps a quote is not closed") from None
+
+
+def _number(text: str, name: str, where: str, commas: Commas) -> float:
+    """Pixels as they are written, exact to float64; NaN where nothing is."""
+    text = text.strip()
+    if not text:
+        return math.nan
+    decimal = commas == "decimal" or (commas == "unsure" and not _THOUSANDS.fullmatch(text))
+    written = text.replace(",", ".") if decimal else text
+    if not _NUMBER.fullmatch(written):
+        raise DataError(f"{where}: the column {name!r} holds {text!r}, which is no number of pixels")
+    return float(written)

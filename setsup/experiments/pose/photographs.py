@@ -77,7 +77,9 @@ def open_photographs(
     else:
         chosen = _placed(names, boxes)
     items = parallel(lambda pair: _checked(sources[pair[0]], pair[1]), chosen)
-    return BoxedPhotographs([names[at] for at, _ in chosen], [sources[at] for at, _ in chosen], items, size, len(names))
+    given = [edges if box is None else box.edges for edges, (_, box) in zip(items, chosen, strict=True)]
+    files = [names[at] for at, _ in chosen]
+    return BoxedPhotographs(files, [sources[at] for at, _ in chosen], items, given, size, len(set(names)))
 
 
 class BoxedPhotographs(BaseDataset):
@@ -91,6 +93,8 @@ class BoxedPhotographs(BaseDataset):
         Name of the photograph of each row.
     edges : (n, 4) float64
         Left, top, right and bottom of each box, in pixels from the upper left corner, clipped to the photograph.
+    given : (n, 4) float64
+        The same as they were given.
     boxless : int
         Photographs that were left out, since no box names them.
 
@@ -103,11 +107,12 @@ class BoxedPhotographs(BaseDataset):
         files: Sequence[str],
         sources: Sequence[tuple[Source, str]],
         edges: Sequence[tuple[float, ...]],
+        given: Sequence[tuple[float, ...]],
         size: tuple[int, int],
         photographs: int,
     ) -> None:
         self.files, self._sources, self._size = list(files), list(sources), size
-        self.edges = np.array(edges, dtype=np.float64).reshape(-1, 4)
+        self.edges, self.given = (np.array(sides, dtype=np.float64).reshape(-1, 4) for sides in (edges, given))
         levels = tuple(dict.fromkeys(files))
         codes = {name: code for code, name in enumerate(levels)}
         factor = Factor("file", Kind.NOMINAL, levels, role="key")
@@ -138,13 +143,25 @@ class CutRenderings(BaseDataset):
     size : (height, width)
         Of the images.
 
+    Raises
+    ------
+    DataError
+        When these are no images of uint8.
+
     """
 
     def __init__(self, dataset: "Dataset", rows: Rows, size: tuple[int, int]) -> None:
         self.name = dataset.name
         self.factors = dataset.factors.select(rows)
         self._dataset, self._rows, self._modality, self._size = dataset, rows, image_modality(dataset), size
-        channels = min(3, int(dataset.modalities[self._modality].shape[-1] or 3))
+        form = dataset.modalities[self._modality]
+        if form.dtype != "uint8" or len(form.shape) != 3 or form.shape[2] not in (1, 3, 4):
+            raise DataError(
+                f"{dataset.name} has {self._modality!r} as {form.dtype} {form.shape}, but renderings are images of "
+                "uint8, 0 to 255, (height, width, channels): convert them, those in 0 … 1 as "
+                "(255 * x).round().astype('uint8')"
+            )
+        channels = min(3, form.shape[2])
         self.modalities = {"image": Modality((*size, channels), "uint8", color="srgb" if channels == 3 else "grey")}
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
@@ -215,7 +232,8 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
         else:
             lost.append(box)
     if lost:
-        first, more = lost[0], f", and so do {len(lost) - 1:,} other lines" if len(lost) > 1 else ""
+        first, others = lost[0], len(lost) - 1
+        more = (f", and so do {others:,} other lines" if others > 1 else ", and so does another line") if others else ""
         raise DataError(
             f"{first.where} names {first.file!r}, which is no photograph here{near(first.file, names)}{more}"
         )

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from setsup.arrays import Reals, Rows
 from setsup.checks import check_array
 from setsup.errors import DataError
-from setsup.evaluation.rotations import rotation_from_euler
+from setsup.evaluation.rotations import are_rotations, rotation_from_euler
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["half_turned", "known_poses", "nearest_rotations", "read_rotations"]
 
 _MODALITY = "rotation"
+_DEGREES = {
+    **dict.fromkeys(("", "deg", "degree", "degrees", "°"), 1.0),
+    **dict.fromkeys(("rad", "radian", "radians"), 180 / np.pi),
+    **dict.fromkeys(("turn", "turns"), 360.0),
+}
+"""Degrees of each unit."""
 _ANGLES, _TILTS = ("azimuth", "elevation"), ("theta", "tilt")
 
 
@@ -32,8 +38,8 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     ----------
     dataset : Dataset
         With a modality ``rotation``, (3, 3) numbers; or with factors ``azimuth`` and ``elevation``, and optionally
-        ``theta`` or ``tilt``, in degrees, or in radians where their unit says so. The angles are those of Pascal3D+,
-        as of the folders that ``setsup render object`` writes.
+        ``theta`` or ``tilt``, in degrees, or as their unit says, "rad" or "turn". The angles are those of Pascal3D+, as
+        of the folders that ``setsup render object`` writes.
     rows : (n,) int, optional
         Row numbers; all by default.
 
@@ -45,7 +51,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     Raises
     ------
     DataError
-        When it has neither, or an angle is no number.
+        When it has neither, a matrix is no rotation, an angle is no number, or its unit is none of angles.
 
     Examples
     --------
@@ -62,7 +68,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
         if known.shape != (3, 3):
             raise DataError(f"{dataset.name} has {_MODALITY!r} of the shape {known.shape}; a pose is (3, 3) numbers")
         found = np.asarray(dataset.fetch(index, [_MODALITY])[_MODALITY], dtype=np.float64).reshape(-1, 3, 3)
-        return np.where(np.isfinite(found).all(axis=(1, 2), keepdims=True), found, np.nan)
+        return _checked(np.where(np.isfinite(found).all(axis=(1, 2), keepdims=True), found, np.nan), dataset, index)
     table = dataset.factors
     missing = [name for name in _ANGLES if name not in table]
     if missing:
@@ -114,6 +120,19 @@ def nearest_rotations(matrices: npt.ArrayLike) -> Reals:
     return np.asarray(left @ right)
 
 
+def _checked(matrices: Reals, dataset: "Dataset", rows: Rows) -> Reals:
+    """The same; DataError where one that is known is no rotation."""
+    known = np.flatnonzero(~np.isnan(matrices).any(axis=(1, 2)))
+    sound = are_rotations(matrices[known])
+    if not sound.all():
+        place = known[np.argmin(sound)]
+        raise DataError(
+            f"{dataset.name}: {_MODALITY!r} of row {rows[place]} is {matrices[place].round(3).tolist()}, which is no "
+            "rotation: its columns must be orthogonal, of length 1 and not mirrored; give NaN where it is unknown"
+        )
+    return matrices
+
+
 def _matrices(given: npt.ArrayLike) -> Reals:
     found = check_array(given, "rotations", DataError)
     if found.shape[-2:] != (3, 3) or found.dtype.kind not in "iuf":
@@ -122,7 +141,12 @@ def _matrices(given: npt.ArrayLike) -> Reals:
 
 
 def _degrees(dataset: "Dataset", name: str, rows: Rows) -> Reals:
-    factor = dataset.factors[name]
+    unit = dataset.factors[name].unit
+    if unit not in _DEGREES:
+        raise DataError(
+            f"the factor {name!r} of {dataset.name} has the unit {unit!r}, which is none of angles: give it in "
+            "degrees, or with the unit 'rad' or 'turn'"
+        )
     values = dataset.factors.values(name, rows)
     try:
         found = np.array([np.nan if value is None else value for value in values.tolist()], dtype=np.float64)
@@ -131,4 +155,4 @@ def _degrees(dataset: "Dataset", name: str, rows: Rows) -> Reals:
             f"the factor {name!r} of {dataset.name} has values that are no numbers of degrees, such as "
             f"{values.tolist()[0]!r}: give angles as numbers"
         ) from None
-    return np.rad2deg(found) if factor.unit in ("rad", "radian", "radians") else found
+    return found * _DEGREES[unit]

@@ -3,9 +3,9 @@
 A small one has the encoder of ABC's experiments on Shapes3D, for boxes of 64 × 64 pixels and without weights of
 ImageNet, one pair of sets per step, and 1,500 steps; the steps of titration and learning rate are shortened with them.
 An encoder that starts from nothing stayed at the loss of chance for hundreds of steps with the whole amounts of the
-augmentation, or the paper's rate: small presets have half of these amounts, and three times the rate. Chairs before
-random backgrounds stayed there for 1,500 steps, and fell back to it when the training had begun before black: theirs
-stay black.
+augmentation, or the paper's rate: small presets have half of these amounts, and three times the rate; ten times for
+CC-VAE, and that of ML-VAE as it is. Chairs before random backgrounds stayed there for 1,500 steps, and fell back to it
+when the training had begun before black: theirs stay black.
 Only the features of ResNet50-V2 want published weights.
 """
 

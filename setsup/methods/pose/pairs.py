@@ -1,5 +1,6 @@
 """Pairs of images of one set, for methods that learn from images two by two."""
 
+import torch
 from torch import Tensor
 
 from setsup.errors import DataError
@@ -12,7 +13,9 @@ __all__ = ["pair_images"]
 def pair_images(batch: Batch) -> tuple[Tensor, Tensor]:
     """Images 0 and 1 of each set, then 2 and 3 of each, and so on.
 
-    Neighbours in the result are of different sets, so that one rolled by a place has partners of other sets.
+    Neighbours in the result are of different sets, the last and the first too, so that one rolled by a place has
+    partners of other sets. Where padding is left out, pairs are put into another order for that: those of the sets with
+    most pairs first, on every other place.
 
     Parameters
     ----------
@@ -27,7 +30,7 @@ def pair_images(batch: Batch) -> tuple[Tensor, Tensor]:
     Raises
     ------
     DataError
-        When there are no two sets, or their size is odd.
+        When there are no two sets, or their size is odd; when more than half of the pairs are of one set.
 
     """
     images, mask = batch["image"], batch["mask"]
@@ -40,4 +43,24 @@ def pair_images(batch: Batch) -> tuple[Tensor, Tensor]:
     whole = (mask[:, 0::2] & mask[:, 1::2]).T.flatten()
     if int(whole.sum()) < 2:
         raise DataError("a batch has fewer than two pairs of images that are no padding: draw larger sets")
-    return unit_range(first[whole]), unit_range(second[whole])
+    if whole.all():
+        return unit_range(first), unit_range(second)
+    order = torch.arange(len(images), device=whole.device).repeat(images.shape[1] // 2)[whole]
+    kept = whole.nonzero().flatten()[_apart(order)]
+    return unit_range(first[kept]), unit_range(second[kept])
+
+
+def _apart(sets: Tensor) -> Tensor:
+    """Order (n,) in which pairs of some sets (n,) have no neighbour of their own set."""
+    counts = sets.bincount()[sets]
+    if 2 * int(counts.max()) > len(sets):
+        raise DataError(
+            f"{int(counts.max())} of a batch's {len(sets)} pairs of images are of one set, so that pairs next to each "
+            "other cannot all be of different sets: draw sets without padding, as --sampler.small drop"
+        )
+    # sets with most pairs first; those of one set stay together
+    sort = (counts * (int(sets.max()) + 1) + sets).argsort(descending=True, stable=True)
+    places = torch.arange(len(sets), device=sets.device)
+    found = torch.empty_like(sort)
+    found[torch.cat([places[0::2], places[1::2]])] = sort
+    return found

@@ -86,16 +86,52 @@ def test_no_object_of_the_codebook_is_trained_on(published):
 def test_without_a_margin_boxes_are_cut_as_in_the_published_evaluation(releases):
     dataset = setsup.load("abc-pose", releases, size=(32, 48), margin=0.0, split="codebook")
     renderings = setsup.load("shapenet-renderings", releases / "shapenet-renderings")
-    pascal = setsup.load("pascal3d", releases / "pascal3d", size=(32, 48))
+    pascal = setsup.load("pascal3d", releases / "pascal3d")
     first = renderings.factors.rows("category == 'car' and record == '0182' and elevation < 28.64788975654116")[0]
     expected = crop_to_alpha(renderings.fetch(first, ["image"])["image"], (32, 48))
     np.testing.assert_array_equal(dataset.fetch(0, ["image"])["image"], expected)
     test = setsup.load("abc-pose", releases, size=(32, 48), margin=0.0, split="test")
     photo = test.fetch(0, ["image"])["image"]
-    np.testing.assert_array_equal(
-        photo[..., :3], pascal.fetch(pascal.factors.rows("abc == 'car'")[0], ["image"])["image"]
-    )
+    row = pascal.factors.rows("abc == 'car'")[0]
+    expected = crop_and_resize(pascal.photo(row), pascal.fetch(row, ["box"])["box"], (32, 48))
+    assert np.abs(photo[..., :3] - expected).max() <= 0.5 + 1e-3
     assert (photo[..., 3] == 255).all()
+
+
+def crop_and_resize(photo, box, size):
+    """tf.image.crop_and_resize of a box within the image by its definition, pixel by pixel; box of PASCAL VOC."""
+    limit = np.array([photo.shape[1] - 1, photo.shape[0] - 1] * 2)
+    x1, y1, x2, y2 = np.clip((box.astype(np.float64) - 1) / limit, 0, 1)
+    found = np.empty((*size, 3))
+    for i in range(size[0]):
+        y = y1 * limit[1] + i * (y2 - y1) * limit[1] / (size[0] - 1)
+        for j in range(size[1]):
+            x = x1 * limit[0] + j * (x2 - x1) * limit[0] / (size[1] - 1)
+            (top, low), (left, right) = ((int(np.floor(one)), int(np.ceil(one))) for one in (y, x))
+            above, below = (
+                photo[at, left] + (photo[at, right] - photo[at, left].astype(float)) * (x - left) for at in (top, low)
+            )
+            found[i, j] = above + (below - above) * (y - top)
+    return found
+
+
+@pytest.mark.parametrize("box", [(1, 1, 70, 50), (3.5, 2.25, 40, 49.75), (20, 10, 22, 12), (60, 40, 70, 50)])
+@pytest.mark.parametrize("size", [(16, 16), (64, 48)])
+def test_photographs_are_sampled_as_by_crop_and_resize(box, size):
+    photo = np.random.default_rng(0).integers(0, 256, (50, 70, 3), dtype=np.uint8)
+    found = crop_photo(photo, np.array(box, float), size, (0, 0))
+    assert np.abs(found[..., :3] - crop_and_resize(photo, np.array(box), size)).max() <= 0.5 + 1e-3
+    scipy = pytest.importorskip("scipy.ndimage")
+    rows, columns = np.linspace(box[1] - 1, box[3] - 1, size[0]), np.linspace(box[0] - 1, box[2] - 1, size[1])
+    grid = np.meshgrid(rows, columns, indexing="ij")
+    red = scipy.map_coordinates(photo[..., 0].astype(float), grid, order=1, mode="nearest")
+    assert np.abs(found[..., 0] - red).max() <= 0.5 + 1e-3
+
+
+def test_a_box_beyond_the_photograph_is_refused():
+    for margin in ((0, 0), (1, 1)):
+        with pytest.raises(DataError, match="an area"):
+            crop_photo(np.zeros((9, 9, 3), np.uint8), np.array([12.0, 2.0, 14.0, 5.0]), (8, 8), margin)
 
 
 def test_a_margin_lies_around_the_same_box():
@@ -158,6 +194,7 @@ def test_the_substitute_has_the_same_factors_and_modalities(substitute, publishe
     sizes = {"train": 2 * (2 * 3 + 4), "codebook": 2 * 3, "test": 2 * 2}
     assert {split: len(setsup.load("abc-pose-procedural", substitute, split=split)) for split in sizes} == sizes
     assert found.backgrounds(3, 10).shape == (3, 48, 48, 3)
+    assert len(found.backgrounds(1_000, 10)) == len(found)  # a small one has as many as images
     assert found.backgrounds(2, 60).shape == (2, 60, 60, 3)
 
 
@@ -193,15 +230,15 @@ def test_renderings_are_cut_to_their_object(substitute):
 def test_rotations_are_those_of_the_cameras(category):
     model = models.model_of(0, category, 0)
     for azimuth, elevation, theta in ((0, 0, 0), (90, 10, 0), (200, 25, 8)):
-        camera = views.camera_of(model, azimuth, elevation, theta, 8.0, 64, 7)
+        camera = views.camera_of(model, (azimuth, elevation, theta, 8.0), 64, 7)
         turn = rotation(azimuth, elevation, theta)
         # x right, y up, z to the viewer, where the camera's frame has y down and z forward
         np.testing.assert_allclose(np.diag([1, -1, -1]) @ camera.rotation, turn @ models.TO_PASCAL3D, atol=1e-12)
         pixels, _ = camera.project(model.vertices)
         np.testing.assert_allclose([pixels.min(axis=0), pixels.max(axis=0)], [[6.5, 6.5], [70.5, 70.5]], atol=1e-9)
     # at azimuth 0 the camera stands before the front, +x; at 90 on the left, +y
-    ahead = views.camera_of(model, 0, 0, 0, 8.0, 64, 0).centre
-    left = views.camera_of(model, 90, 0, 0, 8.0, 64, 0).centre
+    ahead = views.camera_of(model, (0, 0, 0, 8.0), 64, 0).centre
+    left = views.camera_of(model, (90, 0, 0, 8.0), 64, 0).centre
     assert ahead[0] > 5 * abs(ahead[1])
     assert left[1] > 5 * abs(left[0])
     assert geodesic(rotation(0, 0), rotation(90, 0)) == pytest.approx(90)

@@ -179,3 +179,10 @@ def test_data_without_backgrounds_are_refused():
     with pytest.raises(DataError, match="has no backgrounds"):
         PoseAugmentation(size=8).build(Plain(), 0)
     assert PoseAugmentation().shrunk().backgrounds == 8
+
+
+@pytest.mark.parametrize(("move", "backgrounds", "words"), [(0.25, 4, None), (0.3, 4, "background"), (0.3, 0, "black")])
+def test_moves_beyond_the_margin_are_logged(caplog, move, backgrounds, words):
+    PoseAugmentation(size=8, move=move, backgrounds=backgrounds).build(Images(), seed=0)
+    said = f"have a margin of 2 pixels, and moves are of up to 2.4: what they show beyond it is {words}"
+    assert (said in caplog.text) if words else not caplog.text

@@ -156,6 +156,16 @@ class TestMeasures:
         assert found.azimuth.tolist() == [0, 15, 105]
         assert found.count.tolist() == [2, 1, 1]
 
+    def test_bins_are_equal(self) -> None:
+        truth = rotation_from_euler(np.arange(0, 360, 7.5), 0)  # two in each bin
+        assert over_azimuth(truth[None], truth).count.tolist() == [2] * 24
+
+    @pytest.mark.parametrize("codebooks", [3, 10, 50])
+    def test_equal_codebooks_have_no_spread(self, codebooks: int) -> None:
+        truth = rotation_from_euler([0, 100, 250, 300, 20, 7, 9], 10)
+        found = summarise(np.stack([rotation_from_euler([0.1, 101, 280, 120, 20, 9, 10], 10)] * codebooks), truth)
+        assert {value for name, value in found.items() if name.endswith("s.e.m.")} == {0.0}
+
     def test_disagreement_is_the_mean_over_pairs(self) -> None:
         some = random_rotations(4, 7)
         pairs = [(a, b) for a in range(4) for b in range(a)]

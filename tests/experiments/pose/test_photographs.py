@@ -66,6 +66,47 @@ def test_several_boxes_of_one_photograph_are_rows(street: Path) -> None:
     assert (found == np.stack([PICTURE[20:, 30:], PICTURE[:20, :30]])).all()
 
 
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("file,left,top,right,bottom\na.png,0.1,.2,1e1,20\n", (0.1, 0.2, 10.0, 20.0)),
+        ("file;left;top;right;bottom\na.png;0,1;0,2;10;20\n", (0.1, 0.2, 10.0, 20.0)),
+        ("left\ttop\tright\tbottom\tfile\n0,1\t0.2\t10\t20\ta.png\n", (0.1, 0.2, 10.0, 20.0)),
+        ("\n\nfile,left,top,right,bottom\n\na.png, 1, 2, 3, 4", (1.0, 2.0, 3.0, 4.0)),
+    ],
+)
+def test_boxes_are_read_to_the_last_digit(tmp_path: Path, text: str, edges: tuple[float, ...]) -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        (tmp_path / "boxes.csv").write_text(text, encoding)
+        (box,) = read_boxes(tmp_path / "boxes.csv")
+        assert (box.file, box.edges) == ("a.png", edges)
+
+
+@pytest.mark.parametrize("name", ["true", "false", "1e3", "007", "a,b.png", "two\nlines.png"])
+def test_names_are_taken_as_they_are_written(tmp_path: Path, name: str) -> None:
+    (tmp_path / "boxes.csv").write_text(f'file,left,top,right,bottom\n"{name}",0,0,9,9\n')
+    assert [box.file for box in read_boxes(tmp_path / "boxes.csv")] == [name]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("\na,0,0,9,9\n\n\nb,9,0,0,9\n", "line 6: 'b' has the box"),
+        ('"a\nb",0,0,9,9\nc,9,0,0,9\n', "line 4: 'c' has the box"),
+        ("a,true,0,9,9\n", "line 2: the column 'left' holds 'true', which is no number of pixels"),
+        ("a,0,0,1_0,9\n", "line 2: the column 'right' holds '1_0'"),
+        ('a,0,0,9,"1,000"\n', "line 2: the column 'bottom' holds '1,000'"),
+        ("a,,0,9,9\n", "line 2: 'a' has the box"),
+        ("a,0,0,9,9\nb,0,0,9\n", "line 3: 4 fields, but the header names 5"),
+        ('a,0,0,9,9\n"b,0,0,9,9\n', "line 3: .*a quote is not closed"),
+    ],
+)
+def test_the_line_of_a_wrong_box_is_named(tmp_path: Path, lines: str, said: str) -> None:
+    (tmp_path / "boxes.csv").write_text(f"file,left,top,right,bottom\n{lines}")
+    with pytest.raises(DataError, match=said):
+        read_boxes(tmp_path / "boxes.csv")
+
+
 def test_renderings_are_cut_as_published() -> None:
     images = DICE.integers(0, 256, (3, 20, 30, 4), dtype=np.uint8)
     images[..., 3] = 0

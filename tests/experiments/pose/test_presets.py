@@ -98,7 +98,11 @@ def test_ablations_change_one_thing() -> None:
             found = find_preset(f"abc/{stem}-{change.end}" + (f"-{small}" if small else ""))
             parts = ("sampler", "augmentation", "method", "data", "steps", "initial_run")
             changed = [part for part in parts if getattr(found, part) != getattr(whole, part)]
-            assert len(changed) <= 1, found.name
+            far = change.end == "move-0.2"
+            assert len(changed) <= 1 or (far and changed == ["augmentation", "data"]), found.name
+            margin = dict(found.data.options).get("margin", 0.1)
+            assert margin == (0.2 if far else 0.1)
+            assert margin >= found.augmentation.move
             assert found.seeds == {"figS4": 8, "figS5": 10, "figS4-small": 1}[figure]
     titrated, constant = (find_preset(f"abc/figS4-{kind}-0.05").sampler for kind in ("real", "constant"))
     assert (titrated.real, titrated.every, constant.real, constant.every) == (0.05, 4_000, 0.05, None)

@@ -1,6 +1,7 @@
 """CC-VAE: both cycles image by image, and which networks each trains."""
 
 import copy
+import itertools
 
 import pytest
 
@@ -34,13 +35,41 @@ def test_pairs_are_neighbours_in_their_set():
     batch = _batch()
     batch["mask"][1, 3] = False
     first, second = pair_images(batch)
-    wanted = [(0, 0), (1, 0), (2, 0), (0, 2), (2, 2)]  # the pair with padding is left out
-    for place, (s, i) in enumerate(wanted):
-        assert torch.equal(first[place], batch["image"][s, i] / 255)
-        assert torch.equal(second[place], batch["image"][s, i + 1] / 255)
-    assert len(first) == len(second) == len(wanted)
-    partners = torch.arange(5).roll(-1)
-    assert all(wanted[one][0] != wanted[other][0] for one, other in enumerate(partners.tolist()[:3]))
+    wanted = {(0, 0), (1, 0), (2, 0), (0, 2), (2, 2)}  # the pair with padding is left out
+    assert set(_pairs_of(batch, first)) == wanted
+    assert torch.equal(second, torch.stack([batch["image"][s, i + 1] / 255 for s, i in _pairs_of(batch, first)]))
+    batch["mask"][1, 3] = True
+    found = _pairs_of(batch, pair_images(batch)[0])
+    assert found == [(s, i) for i in (0, 2) for s in range(3)]
+
+
+def _pairs_of(batch, images):
+    """Set and place in it of each image."""
+    given = batch["image"] / 255
+    return [
+        next((s, i) for s in range(len(given)) for i in range(given.shape[1]) if torch.equal(given[s, i], one))
+        for one in images
+    ]
+
+
+def test_neighbours_are_of_different_sets_whatever_is_padding():
+    """All masks of a few pairs, against all orders of them."""
+    for sets, pairs in ((2, 2), (3, 2), (2, 3)):
+        batch = _batch(sets, 2 * pairs)
+        for bits in itertools.product((False, True), repeat=sets * pairs):
+            batch["mask"] = torch.tensor(bits).reshape(sets, pairs).repeat_interleave(2, dim=1)
+            owners = [place // pairs for place, bit in enumerate(bits) if bit]
+            if any(_apart(order) for order in itertools.permutations(owners)) and len(owners) > 1:
+                found = _pairs_of(batch, pair_images(batch)[0])
+                assert len(set(found)) == len(owners)
+                assert _apart([s for s, _ in found])
+            else:
+                with pytest.raises(DataError, match=r"fewer than two pairs|are of one set"):
+                    pair_images(batch)
+
+
+def _apart(owners):
+    return all(one != other for one, other in zip(owners, (*owners[1:], owners[0]), strict=True)) if owners else False
 
 
 @pytest.mark.parametrize(("sets", "size"), [(1, 4), (2, 3)])

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Pixels
 from setsup.datasets.adapters.boxes import crop, edges
-from setsup.datasets.benchmarks.shapenet_renderings.poses import crop_to_alpha
+from setsup.datasets.benchmarks.shapenet_renderings.poses import crop_to_alpha, interpolate
 from setsup.errors import DataError
 
 __all__ = ["alpha_edges", "crop_photo", "crop_rendering", "crop_with_margin", "margin_of"]
@@ -33,15 +33,34 @@ def crop_rendering(image: Pixels, size: Size, margin: Size) -> Pixels:
 def crop_photo(photo: Pixels, box: npt.NDArray[np.floating], size: Size, margin: Size) -> Pixels:
     """A photograph cut to a box of 1-based inclusive pixels, which is clipped to the image first; opaque within it.
 
+    Without a margin pixels are taken as the published evaluation does, by ``tf.image.crop_and_resize``: row i between
+    rows at ``top − 1 + i·(bottom − top)/(height − 1)``, linearly, so that the first and the last row of the box are the
+    first and the last of the result; columns likewise. Nothing is smoothed where the image shrinks.
+
     `photo` (H, W, 3) uint8; `box` (4,) pixels; returns (h, w, 4) uint8.
     """
     height, width = photo.shape[:2]
     sides = np.clip(edges(box), 0, [width, height, width, height])
+    _need_area(sides)
     if margin == (0, 0):
-        found = crop(photo, sides, size)
-        return np.concatenate([found, np.full((*found.shape[:2], 1), 255, np.uint8)], axis=2)
+        left, top, right, bottom = sides.tolist()
+        found = interpolate(photo, _between(top, bottom - 1, size[0], height), axis=0)
+        found = np.rint(interpolate(found, _between(left, right - 1, size[1], width), axis=1)).astype(np.uint8)
+        return np.concatenate([found, np.full((*size, 1), 255, np.uint8)], axis=2)
     opaque = np.concatenate([photo, np.full((height, width, 1), 255, np.uint8)], axis=2)
     return crop_with_margin(opaque, sides, size, margin)
+
+
+def _between(first: float, last: float, count: int, length: int) -> npt.NDArray[np.float64]:
+    """Places from the first to the last, both included, within an image; the middle where there is but one."""
+    found = np.linspace(first, last, count) if count > 1 else np.array([(first + last) / 2])
+    return np.asarray(np.clip(found, 0, length - 1))
+
+
+def _need_area(sides: npt.NDArray[np.float64]) -> None:
+    left, top, right, bottom = sides.tolist()
+    if not (right > left and bottom > top):
+        raise DataError(f"a box must have an area within the image, not {sides.tolist()}; leave the image out")
 
 
 def alpha_edges(image: Pixels) -> npt.NDArray[np.float64]:
@@ -59,9 +78,8 @@ def crop_with_margin(image: Pixels, sides: npt.NDArray[np.float64], size: Size, 
     `image` (H, W, 4) uint8; `sides` (4,) left, top, right, bottom, pixels from the upper left corner; `size` and
     `margin` (rows, columns); returns (rows + 2 · margin, columns + 2 · margin, 4) uint8, transparent beyond the image.
     """
+    _need_area(sides)
     left, top, right, bottom = sides.tolist()
-    if not (right > left and bottom > top):
-        raise DataError(f"a box must have an area within the image, not {sides.tolist()}; leave the image out")
     down, across = (bottom - top) * margin[0] / size[0], (right - left) * margin[1] / size[1]
     region = np.array([left - across, top - down, right + across, bottom + down])
     height, width = image.shape[:2]

@@ -123,7 +123,9 @@ def open(
         Pixels of the object's box.
     margin : float
         What lies around the box on each side, as a share of its sides, 0 to 1, rounded up to pixels. Without a margin
-        boxes are cut out as the published evaluation does.
+        boxes are cut out as the published evaluation does: interpolated without smoothing, and renderings with the
+        colours that the file has under transparent pixels. With one they are smoothed where they shrink, and black
+        where they are transparent.
     category : str, optional
         ``"car"`` or ``"chair"``, whose releases alone must be there; both by default.
 

@@ -231,7 +231,8 @@ def _finish(folder: Path, blocks: list[Block], seed: int, size: int) -> None:
     from setsup.datasets.benchmarks.abc_pose_procedural.textures import pool
 
     poses = [np.stack(_poses_of(block, seed)[:3], axis=1).astype(np.float32) for block in blocks]
-    for name, array in ((POSES, np.concatenate(poses)), (BACKGROUNDS, pool(seed, min(_POOL, len(poses)), 2 * size))):
+    found = np.concatenate(poses)
+    for name, array in ((POSES, found), (BACKGROUNDS, pool(seed, min(_POOL, len(found)), 2 * size))):
         with written(folder / name) as fresh, fresh.open("wb") as file:
             np.save(file, array)
     with disk_errors(folder):

@@ -15,10 +15,10 @@ coordinates), azimuth 90 has the camera at −z; elevation is the angle above th
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Array
+from setsup.arrays import Array, Reals
 from setsup.errors import DataError
 
-__all__ = ["TO_PASCAL3D", "azimuth_elevation", "crop_to_alpha", "to_pascal3d"]
+__all__ = ["TO_PASCAL3D", "azimuth_elevation", "crop_to_alpha", "interpolate", "to_pascal3d"]
 
 
 TO_PASCAL3D = np.array([[0, -1, 0], [0, 0, 1], [-1, 0, 0]], np.float32)
@@ -134,16 +134,16 @@ def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
         raise DataError("the image is transparent throughout, so there is no box around an object; leave it out")
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     pixels = image.astype(np.float32)
-    pixels = _interpolate(pixels, rows[0], rows[-1], size[0], axis=0)
-    pixels = _interpolate(pixels, columns[0], columns[-1], size[1], axis=1)
+    for axis, there in enumerate((rows, columns)):
+        length = pixels.shape[axis]
+        pixels = interpolate(pixels, np.linspace(there[0], there[-1], size[axis]) * ((length - 1) / length), axis)
     return np.rint(pixels).astype(image.dtype) if whole else pixels.astype(image.dtype)
 
 
-def _interpolate(pixels: Array, first: int, last: int, count: int, axis: int) -> Array:
-    length = pixels.shape[axis]
-    places = np.linspace(first, last, count) * ((length - 1) / length)
+def interpolate(pixels: Array, places: Reals, axis: int) -> Array:
+    """Pixels between those of an image, linearly along an axis; `places` (k,) from 0, the middle of the first one."""
     below = np.floor(places).astype(np.int64)
-    above = np.minimum(below + 1, length - 1)
+    above = np.minimum(below + 1, pixels.shape[axis] - 1)
     share = (places - below).astype(np.float32).reshape([-1 if here == axis else 1 for here in range(3)])
     return np.asarray(pixels.take(below, axis) * (1 - share) + pixels.take(above, axis) * share)
 

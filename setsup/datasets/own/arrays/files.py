@@ -15,7 +15,7 @@ from setsup.datasets.own.arrays.dataset import ArrayDataset, describe
 from setsup.datasets.own.arrays.stored import NpzColumn, StoredArray
 from setsup.datasets.own.factor_sources import Kinds, plain_column, read_factors
 from setsup.errors import DataError, near
-from setsup.factors import FactorTable
+from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
 
@@ -35,8 +35,9 @@ def open_arrays(
 
     Of an ``.npz``, arrays of numbers with three axes or more are modalities, which tell the number of rows n; those of
     shape (n, d) are modalities, too, and those of (n,) factors. Arrays of other lengths are left out, with a warning.
-    What ``numpy.savez`` wrote is mapped into memory; what ``numpy.savez_compressed`` wrote is read whole, once per
-    process. A ``.npy`` holds images alone, and needs `factors`.
+    Where none is of (n,), but one besides the images says what they show, such as rotations, the only factor is
+    ``row``, the number of each row. What ``numpy.savez`` wrote is mapped into memory; what ``numpy.savez_compressed``
+    wrote is read whole, once per process. A ``.npy`` holds images alone, and needs `factors`.
 
     Parameters
     ----------
@@ -132,17 +133,23 @@ def _open_npz(
     columns = {name: array for name, array in same.items() if len(array.shape) == 1}
     used = values.keys() | (columns.keys() if factors is None else ())
     if factors is None:
-        if not columns:
+        if not columns and len(values) < 2:
             raise DataError(
                 f"{path} has no factors, which are arrays of {rows:,} values: it has {describe(found)}; give them as "
                 "factors='labels.csv' (--option factors=labels.csv), or with setsup.from_arrays"
             )
-        table = FactorTable.from_values({name: _column(array) for name, array in columns.items()}, kinds=kinds)
+        table = _table({name: _column(array) for name, array in columns.items()}, rows, kinds)
     else:
         table = read_factors(factors, rows, str(path), kinds)
     stored: dict[str, StoredArray] = {name: NpzColumn(array) for name, array in values.items()}
     skipped = {name: f"{array.dtype} {array.shape}" for name, array in found.items() if name not in used}
     return ArrayDataset(path.stem, table, stored, channels_first, skipped)
+
+
+def _table(columns: Mapping[str, Any], rows: int, kinds: Kinds) -> FactorTable:
+    if columns:
+        return FactorTable.from_values(columns, kinds=kinds)
+    return FactorTable([Factor("row", Kind.ORDINAL, tuple(range(rows)), role="key")], {"row": np.arange(rows)})
 
 
 def _count_rows(path: Path, found: Mapping[str, NpzArray]) -> int:
