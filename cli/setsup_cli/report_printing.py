@@ -32,7 +32,7 @@ def print_report(filled: "FilledReport", looked: str | None) -> None:
     verdicts = [verdict for verdict in filled.verdicts if looked is not None or verdict.holds is not None]
     if verdicts:
         say()
-        say("what the paper says:")
+        say("claims:")
     for verdict in verdicts:
         for indent, line in zip(("  ", "    ", "    "), verdict.lines, strict=True):
             say_prose(indent + line)
@@ -69,6 +69,9 @@ def _print_sideways(names: list[str], lines: list[list[str]], width: int) -> Non
     for cells in lines:
         label = cells[0] or label
         (filled if any(cells[2:-1]) else empty).append([": ".join(filter(None, (label, cells[1]))), *cells[2:]])
+    # what no line has a value of would be a line of blanks
+    kept = [at for at in range(len(names)) if any(cells[1 + at] for cells in filled)]
+    names, filled = [names[at] for at in kept], [[cells[0], *(cells[1 + at] for at in kept)] for cells in filled]
     tables: list[list[list[str]]] = []
     left = 0
     for cells in filled:

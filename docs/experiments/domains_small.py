@@ -52,7 +52,7 @@ def _stages(name: str, seed: int, asked: argparse.Namespace) -> list[Stage]:
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
-    add_options(options)
+    add_options(options, root=None)
     options.add_argument("--times", type=int, default=1, help="multiplies the steps of each preset")
     asked = options.parse_args()
     measure_all(runs(asked), asked)

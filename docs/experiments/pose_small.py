@@ -4,7 +4,8 @@
     python docs/experiments/pose_small.py
     python docs/experiments/pose_small.py --accelerator gpu --parallel 8 --ablations
 
-They are on the substitute, which is rendered beforehand. Interrupted runs resume where they stopped. `setsup report
+They are on the substitute, which is rendered beforehand; one that was rendered with ``--root FOLDER`` is named here in
+the same way. Interrupted runs resume where they stopped. `setsup report
 abc/table1-cars-small`, `abc/table2-cars-small`, `abc/figS4-small` and those of chairs show the tables at any time.
 Runs of the features of ResNet50-V2 fail where its weights are neither in the cache nor to be fetched.
 """
@@ -35,12 +36,13 @@ ABLATIONS = [
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
-    add_options(options, precision="bf16")
+    add_options(options, precision="bf16", root="folder that abc-pose-procedural was rendered to, if not the usual one")
     options.add_argument("--ablations", action="store_true", help="also those of figure S4")
     asked = options.parse_args()
     above = runs_folder(asked) / "pose"
     listed = [*RUNS, *ABLATIONS] if asked.ablations else RUNS
     stages = [
-        Stage(f"abc/{name}-small", seed, above / f"{name}-small", more=("--substitute",)) for name, seed in listed
+        Stage(f"abc/{name}-small", seed, above / f"{name}-small", asked.root, ("--substitute",))
+        for name, seed in listed
     ]
     measure_all([[stage] for stage in stages], asked)

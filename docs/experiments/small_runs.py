@@ -35,10 +35,14 @@ class Stage:
         return self.out / f"seed-{self.seed}"
 
 
-def add_options(options: argparse.ArgumentParser, precision: str = "float32") -> None:
-    """Add what all scripts take."""
+MNIST = "folder of the four files of MNIST, where setsup fetch did not put them"
+
+
+def add_options(options: argparse.ArgumentParser, precision: str = "float32", root: str | None = MNIST) -> None:
+    """Add what all scripts take; `root` is the help of that option, None where no run needs it."""
     options.formatter_class = argparse.RawDescriptionHelpFormatter
-    options.add_argument("--root", help="folder of the four files of MNIST, where setsup fetch did not put them")
+    if root is not None:
+        options.add_argument("--root", help=root)
     options.add_argument("--parallel", type=int, default=2, help="runs at a time")
     options.add_argument("--threads", type=int, default=1, help="of each run")
     options.add_argument("--accelerator", choices=("auto", "cpu", "gpu"), default="auto")

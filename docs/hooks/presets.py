@@ -34,7 +34,7 @@ def shared() -> str:
 def claims(words: str) -> str:
     """What reports are held to: those of a paper, or those whose names have one of some beginnings."""
     starts = tuple(words.split()) if "/" in words else (f"{words}/",)
-    rows = ["| report | the paper says | it holds here if |", "|---|---|---|"]
+    rows = ["| report | claim | it holds here if |", "|---|---|---|"]
     for report in reports().values():
         if report.name.startswith(starts):
             cells = [(f"`{report.name}`", claim.says, claim.tested) for claim in report.claims]

@@ -51,7 +51,7 @@ class Data:
         Parameters
         ----------
         root : Path or str, optional
-            As for :func:`setsup.open`.
+            As for :func:`setsup.open`; of the substitute, where that is opened.
         substitute : bool
             Whether to open the substitute dataset instead.
         split : str, optional
@@ -71,7 +71,7 @@ class Data:
         if substitute and self.substitute is None:
             raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
         if substitute and self.substitute is not None:
-            found = opening.open(self.substitute, None, split or self.split, self.where)
+            found = opening.open(self.substitute, root, split or self.split, self.where)
         else:
             kind = opening.find_kind(self.name)
             options = {} if kind in _WRITTEN else dict(self.options)

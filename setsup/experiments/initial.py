@@ -15,9 +15,9 @@ from setsup.experiments.runs.run_folder import default_folder, read_description
 from setsup.experiments.weights import misfit
 from setsup.files.expand_user import expanded
 from setsup.methods.networks.files import load_state
-from setsup.methods.networks.published import is_published, weights_file
+from setsup.methods.networks.published import is_published, published_place, weights_file
 
-__all__ = ["InitialWeights", "read_initial", "start_from"]
+__all__ = ["InitialWeights", "read_initial", "start_from", "unfetched"]
 
 
 class InitialWeights(NamedTuple):
@@ -38,6 +38,14 @@ def read_initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> I
     path = _find(preset, preset.initial_run, folder, seed, substitute)
     weights = _of_run(preset, path) if path.is_dir() else _tensors(path)
     return InitialWeights(path, weights, digest_weights(weights))
+
+
+def unfetched(preset: Preset) -> str | None:
+    """Name of the published weights that a preset starts from, if a training would have to fetch them."""
+    name = preset.initial_run
+    if name is None or preset.shrunk or not is_published(name) or published_place(name).is_file():
+        return None
+    return name
 
 
 def start_from(method: LightningModule, initial: InitialWeights) -> None:
@@ -72,7 +80,10 @@ def _unfit(method: LightningModule, initial: InitialWeights, reason: str) -> Set
 def _find(preset: Preset, name: str, folder: Path, seed: int, substitute: bool) -> Path:
     """The folder of a run, or a file, of a published name too; absolute, so that a run resumes from any folder."""
     if is_published(name):
-        return weights_file(name).absolute()
+        try:
+            return weights_file(name).absolute()
+        except DataError as error:
+            raise DataError(f"{error}: --initial-run PATH") from error
     path = expanded(name)
     if path.exists():
         return path.absolute()

@@ -51,7 +51,7 @@ class TrainedRun:
     config : MethodConfig, optional
         Settings of the method.
     root : Path or str, optional
-        Folder of the published files.
+        Folder of the published files, or of the substitute.
     substitute : bool
         Whether the substitute dataset replaces the published one.
     device : str

@@ -131,7 +131,7 @@ class RenderedDataset(BaseDataset):
             return _described(self.renderer)
         if self.renderer == "auto":
             chosen = choose()
-            _log.info("%s is rendered by %s: %s (%s)", self.name, chosen.name, chosen.why, chosen.detail)
+            _log.info("%s is rendered by %s: %s (%s)", self.recipe.name, chosen.name, chosen.why, chosen.detail)
             self.renderer = chosen.name
         return self.renderer
 

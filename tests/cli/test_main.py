@@ -134,7 +134,7 @@ def test_an_option_before_the_subcommand(setsup: Run) -> None:
         (["--install-completion", "extra"], "unexpected argument 'extra'"),
         (["train", "abc"], "there is no preset 'abc'; known: abc/fig3a, abc/fig3c"),
         (["sample", "--seed", "1", "--seed", "2"], "--seed is given twice; give it once"),
-        (["sample", "--active", "a", "--active", "b", "c"], "--active is given twice; give it once"),
+        (["sample", "--active", "a", "--active", "b", "c"], "give it once, with all its values: `--active FACTOR ...`"),
         (["sample", "mnist", "--seed", "1", "shape"], "unexpected argument 'shape' (`setsup sample --help`"),
         (["datasets", "extra"], "unexpected argument 'extra'"),
         (["shard", "--size", "3"], "--size requires 2 values: `--size HEIGHT WIDTH`"),

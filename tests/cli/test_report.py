@@ -133,6 +133,18 @@ def test_nothing_run(setsup: Run) -> None:
     assert "  not tested: The number of dimensions" in found.out
 
 
+def test_a_table_without_runs_has_no_empty_line(setsup: Run) -> None:
+    printed = setsup("report", "abc/table1-cars-small").out
+    cells = [re.split(r" {3,}", line) for line in printed.splitlines()]
+    heads = "median error", "Acc@", "front and back", "seeds"
+    values = [line for line in cells if line[0].startswith(heads)]
+    assert ["median error (°)", "16.10"] in [line[:2] for line in values]
+    assert {line[0] for line in values} == {"median error (°)", "Acc@30"}
+    assert "needs runs of ABC, and of ABC without real images\n" in printed
+    names = [column["label"] for column in setsup("report", "abc/table1-cars-small", "--json").json["columns"]]
+    assert len(set(names)) == len(names)
+
+
 def test_not_measured(setsup: Run, runs: Path) -> None:
     found = setsup("report", "abc/fig3c")
     assert "ours, not measured" in found.out

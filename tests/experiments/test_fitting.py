@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
-from setsup.errors import SetsupError  # noqa: E402
+from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Run, RunConfig, evaluate, find_preset, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import fit_to_batch  # noqa: E402
 from setsup.experiments.report.registry import find_report, report_on  # noqa: E402
@@ -60,6 +60,19 @@ def test_the_same_command_resumes(tmp_path: Path) -> None:
         train(replace(WHOLE, steps=4, method=FlatSettings(width=3)), tmp_path, config=HERE)
     with pytest.raises(SetsupError, match=r"another run: method.image \[3, 64, 64\] there, \[3, 32, 32\] asked"):
         train(replace(HALVED, name=WHOLE.name, steps=4, augmentation=None, method=Shrinking()), tmp_path, config=HERE)
+
+
+def test_checks_download_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def offline(*words: Any) -> None:
+        raise DataError("there is no connection")
+
+    monkeypatch.setattr("setsup.methods.networks.published.download", offline)
+    preset = replace(HALVED, initial_run="resnet50v2-imagenet")
+    assert dry_run(preset, tmp_path / "run", config=HERE).fetches == "resnet50v2-imagenet"
+    assert dry_run(HALVED, tmp_path / "run", config=HERE).fetches is None
+    with pytest.raises(DataError, match=r"no connection.* in place of the name: --initial-run PATH"):
+        train(preset, tmp_path / "run", config=HERE)
+    assert not (tmp_path / "run").exists()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -345,7 +345,7 @@ def test_renderers_are_named_and_found_when_something_is_drawn(caplog: pytest.Lo
     name = dataset.renderer_name
     assert name != "auto"
     assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith(f"rendered dots is rendered by {name}: ")
+    assert caplog.messages[0].startswith(f"dots is rendered by {name}: ")
     assert dataset.fetch([0])["image"].shape == (1, 4, 6, 3)
     assert len(caplog.messages) == 1
 

@@ -20,6 +20,7 @@ from setsup_cli.parsing.recipes import (
     resolve_options,
 )
 from setsup_cli.parsing.sampling import sample_command
+from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
 
@@ -104,7 +105,7 @@ def run(options: Any) -> int:
             found = render(
                 dataset,
                 options.out,
-                options.modalities,
+                split_names(options.modalities),
                 processes=options.processes,
                 on=on,
                 skip_broken=options.skip_broken,

@@ -14,6 +14,7 @@ from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.parsing.source import card_command, check_factors, open_source
+from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
 
@@ -120,7 +121,7 @@ def run(options: Options) -> int:
                 order=options.order,
                 per_shard=options.per_shard,
                 format=options.format,
-                modalities=options.modalities,
+                modalities=split_names(options.modalities),
                 size=options.size,
                 seed=options.seed,
                 processes=options.processes,

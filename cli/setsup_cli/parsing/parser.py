@@ -73,7 +73,7 @@ def parse(subcommand: Subcommand, words: Sequence[str]) -> Any:
     try:
         return _options(subcommand, words)
     except CycloptsError as error:
-        raise SetsupError(_sentence(error, subcommand.command)) from error
+        raise SetsupError(_sentence(error, subcommand.command, subcommand.options)) from error
 
 
 def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
@@ -167,7 +167,7 @@ def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
                     end += 1
                 del known[start:end]
             except CycloptsError as error:
-                raise SetsupError(_sentence(error, subcommand.command)) from error
+                raise SetsupError(_sentence(error, subcommand.command, subcommand.options)) from error
         if any(getattr(found, one.name) != one.default for one in fields(subcommand.options) if not one.kw_only):
             break
     return found
@@ -218,8 +218,8 @@ def _unwrap(text: str) -> str:
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
-def _sentence(error: CycloptsError, command: str) -> str:
-    """What is wrong, by the structure of an error."""
+def _sentence(error: CycloptsError, command: str, options: type | None = None) -> str:
+    """What is wrong, by the structure of an error, in words for a class of options."""
     argument: Any = error.argument
     parameter = argument.parameter if argument is not None else Parameter()
     match error:
@@ -231,7 +231,11 @@ def _sentence(error: CycloptsError, command: str) -> str:
         case cyclopts.UnusedCliTokensError(unused_tokens=[first, *_]):
             return f"unexpected argument {first!r} (`{command} --help` lists arguments and options)"
         case cyclopts.RepeatArgumentError(token=token):
-            return f"{token.keyword} is given twice; give it once"
+            # the error does not say which option it is of
+            declared = {} if options is None else {_long_name(one): _parameter(one) for one in fields(options)}
+            metavar = declared.get(token.keyword, parameter).metavar or ""
+            how = f", with all its values: `{token.keyword} {metavar}`" if metavar.endswith(" ...") else ""
+            return f"{token.keyword} is given twice; give it once{how}"
         case cyclopts.MissingArgumentError() if not argument.name.startswith("-"):
             return f"`{command}` requires the argument {parameter.metavar}: {_start(parameter.help)}"
         case cyclopts.MissingArgumentError():

@@ -23,6 +23,7 @@ __all__ = [
     "is_sequence",
     "metavar",
     "read_options",
+    "split_names",
     "write_literal",
     "write_options",
     "write_value",
@@ -70,6 +71,18 @@ def _convert_word(kind: Any, word: str) -> Any:
     if kind is float and not isfinite(value):
         raise ValueError
     return value
+
+
+def split_names(words: Iterable[str] | None) -> list[str] | None:
+    """Names that are separated by spaces or commas; None stays.
+
+    Examples
+    --------
+    >>> split_names(["image,depth", "normals"])
+    ['image', 'depth', 'normals']
+
+    """
+    return None if words is None else [name for word in words for part in word.split(",") if (name := part.strip())]
 
 
 def check_image(path: Path) -> None:

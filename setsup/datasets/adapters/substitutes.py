@@ -43,16 +43,36 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
         if path.is_file():
             found = json.loads(path.read_text(encoding="utf-8"))
             if found != record:
-                *others, last = (name for name in options)
-                said = f"{', '.join(others)} or {last}" if others else last
-                raise DataError(f"{path} says {said} differ from {dict(options)}; choose another folder")
+                raise DataError(
+                    f"{path} says that the folder was made with {_differences(found, record)}: give the same options, "
+                    "or choose another folder (--root or root=)"
+                )
             return
         lock = f"{RECORD}.lock"
         others = sorted(each.name for each in folder.iterdir() if each.name != lock and not each.name.startswith("."))
     if others:
-        raise DataError(f"{folder} holds {others[0]} but no {RECORD}; choose a new folder for the substitute")
+        raise DataError(
+            f"{folder} holds {others[0]} but no {RECORD}; choose a new folder for the substitute (--root or root=)"
+        )
     with written(path) as fresh:
         fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def _differences(found: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+    """What two records do not share, such as ``"models 1, not 2; meshes none, not car.obj"``."""
+    unlike = [name for name in {**found, **record} if found.get(name) != record.get(name)]
+    words = []
+    for name in unlike:
+        there, asked = (_words(one.get(name)) for one in (found, record))
+        words.append(f"{name} {there}, not {asked}" if there != asked else f"{name} {there}, changed since")
+    return "; ".join(words)
+
+
+def _words(value: Any) -> str:
+    """A value of a record; of files with their digests, the files."""
+    if isinstance(value, Mapping | list):
+        return " ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def place_substitute(name: str, root: Path | str | None) -> Path:

@@ -47,15 +47,15 @@ _PUBLISHED_2: dict[str, _Numbers] = {
 """Table 2."""
 
 _LOOKUP = (
-    Column(_MEDIAN, "median error", unit="degrees"),
-    Column(f"{_MEDIAN}: s.e.m.", "s.e.m. over codebooks", unit="degrees"),
+    Column(_MEDIAN, "median error (°)", unit="degrees"),
+    Column(f"{_MEDIAN}: s.e.m.", "median error: s.e.m. over codebooks (°)", unit="degrees"),
     Column("Acc@15"),
     Column(_SHARE),
-    Column(f"{_SHARE}: s.e.m.", "s.e.m. over codebooks"),
+    Column(f"{_SHARE}: s.e.m.", "Acc@30: s.e.m. over codebooks"),
     Column("front-back", "front and back exchanged"),
 )
 _REGRESSION = (
-    Column(_MEDIAN, "median error", unit="degrees"),
+    Column(_MEDIAN, "median error (°)", unit="degrees"),
     Column("Acc@15"),
     Column(_SHARE),
     Column("front-back", "front and back exchanged"),
@@ -73,7 +73,8 @@ def _more_precise(better: str, worse: tuple[str, ...]) -> Criterion:
         keys = (_MEDIAN, _SHARE)
         others = [row for row in worse if has(means, row, keys)]
         if not has(means, better, keys) or not others:
-            return None, f"needs runs of {better} and of one of: {', '.join(worse)}"
+            other = worse[0] if len(worse) == 1 else f"one of: {', '.join(worse)}"
+            return None, f"needs runs of {better}, and of {other}"
         ours = {key: means[better][key].mean for key in keys}
         words, holds = [f"{better} {ours[_MEDIAN]:.1f}°, {ours[_SHARE]:.2f}"], []
         for row in others:
@@ -109,7 +110,7 @@ def _claims_1() -> tuple[Claim, ...]:
             _pick(labels, ("-tcc", "-augmentation")),
         ),
         Claim(
-            says="A network has learned something of poses.",
+            says="Training teaches a network of poses (not in the paper).",
             tested="the median error of ABC is lower, and Acc@30 larger, than of its initial weights",
             rows=(_ABC, _RANDOM),
             criterion=_more_precise(_ABC, (_RANDOM,)),
@@ -205,7 +206,7 @@ def _table(table: _Table, plural: str, small: bool) -> Report:
     rows = [Row(f"{front}{each}{end}", label) for each, label in labels.items()]
     if table.untrained:
         rows.append(Row(f"{front}{end}", _RANDOM, "untrained: "))
-    paper = f"the paper{', its size and photographs' if small else ''}"
+    paper = "the paper, full size" if small else "the paper"
     return Report(
         name=f"{front}{end}",
         shows=f"poses of {plural} in photographs, {table.what}{', small' if small else ''}",

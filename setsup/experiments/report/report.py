@@ -176,7 +176,7 @@ class Claim:
     Attributes
     ----------
     says : str
-        The statement, with its place in the paper.
+        The statement, with its place in the paper, or that it is not from there.
     tested : str
         The criterion in words: papers seldom name a number, so it is ours.
     rows : tuple of str

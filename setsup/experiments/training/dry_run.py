@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from lightning.pytorch import LightningModule
 
+from setsup.experiments.initial import unfetched
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.run_folder import check_begin
 from setsup.experiments.training.config import RunConfig
@@ -22,7 +23,8 @@ class Plan(NamedTuple):
 
     `rows` counts the rows of the data, `draw` is (sets, size) of a draw, `images` names what is read of each row with
     shape (None where it varies) and dtype, `parameters` and `trained` count numbers in the method's networks, and
-    `steps` those after `from_step`.
+    `steps` those after `from_step`. `fetches` names published weights that it would download first, and that are not
+    checked here.
     """
 
     folder: Path
@@ -35,6 +37,7 @@ class Plan(NamedTuple):
     images: Mapping[str, tuple[tuple[int | None, ...], str]] | None = None
     parameters: int = 0
     trained: int = 0
+    fetches: str | None = None
 
 
 def dry_run(
@@ -46,13 +49,17 @@ def dry_run(
     substitute: bool = False,
     config: RunConfig | None = None,
 ) -> Plan:
-    """Check all that :func:`train` checks before it starts, with the first draw passed through the method."""
+    """Check all that :func:`train` checks before it starts, with the first draw passed through the method.
+
+    Nothing is downloaded.
+    """
     config = config or RunConfig()
     sampler = preset.sampler
     if preset.method is None or sampler is None:
         check_begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         return Plan(folder, seed, 0, 0)
-    found = prepare(preset, folder, seed, config, root=root, substitute=substitute)
+    fetches = unfetched(preset)
+    found = prepare(preset, folder, seed, config, root=root, substitute=substitute, fetch=False)
     preset, dataset = found.preset, found.dataset
     with quiet():
         build_trainer(preset, folder, config, [])
@@ -72,6 +79,7 @@ def dry_run(
         {name: (one.shape, one.dtype) for name, one in dataset.modalities.items() if name in fetched},
         _count(found.method),
         _count(found.method, trained=True),
+        fetches,
     )
 
 

@@ -11,7 +11,7 @@ from lightning.pytorch import LightningModule
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError, need
 from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method, build_transform
-from setsup.experiments.initial import InitialWeights, read_initial, start_from
+from setsup.experiments.initial import InitialWeights, read_initial, start_from, unfetched
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import has_checkpoint
 from setsup.experiments.runs.run_folder import check_begin
@@ -53,8 +53,12 @@ def prepare(
     *,
     root: Path | str | None = None,
     substitute: bool = False,
+    fetch: bool = True,
 ) -> Prepared:
-    """Open the data of a preset, build its batches and its method, and try these: SetsupError for what does not fit."""
+    """Open the data of a preset, build its batches and its method, and try these: SetsupError for what does not fit.
+
+    Without `fetch`, published weights that are not here yet are left out, and nothing is downloaded.
+    """
     data, sampler, settings = preset.data, preset.sampler, preset.method
     if data is None or sampler is None or settings is None:  # all three are
         raise SetsupError(f"{preset.name} trains nothing")
@@ -63,7 +67,8 @@ def prepare(
     if isinstance(preset.augmentation, str):
         need(f"the augmentation {preset.augmentation!r} needs", "kornia")
     begun = has_checkpoint(folder)
-    initial = _read_initial(preset, folder, seed, substitute)
+    left_out = not fetch and unfetched(preset) is not None
+    initial = None if left_out else _read_initial(preset, folder, seed, substitute)
     if initial is not None:
         preset = replace(preset, initial_run=str(initial.path))
     dataset = data.open(root, substitute=substitute)

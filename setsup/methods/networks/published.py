@@ -29,7 +29,7 @@ from setsup.errors import DataError, SetsupError, near, need
 from setsup.files import ManifestFile, cache_folder, content_digest, locked
 from setsup.files.downloads.download import download
 
-__all__ = ["is_published", "is_repository", "weights_file"]
+__all__ = ["is_published", "is_repository", "published_place", "weights_file"]
 
 
 class _Published(NamedTuple):
@@ -127,10 +127,22 @@ def is_repository(source: str | Path) -> bool:
     return re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", source) is not None and not os.path.exists(source)
 
 
+def published_place(name: str) -> Path:
+    """Where the file of a published name is kept, or would be; nothing is fetched.
+
+    Examples
+    --------
+    >>> published_place("vgg16-imagenet").name
+    'vgg16-397923af.pth'
+
+    """
+    return cache_folder() / "pretrained" / _PUBLISHED[name].url.rpartition("/")[2]
+
+
 def _fetch(name: str) -> Path:
     """The file of a published name in the cache folder, whose digest begins as it should."""
     url, algorithm, digits = _PUBLISHED[name]
-    target = cache_folder() / "pretrained" / url.rpartition("/")[2]
+    target = published_place(name)
     with locked(target):
         if not target.is_file():
             try:
@@ -138,7 +150,7 @@ def _fetch(name: str) -> Path:
             except DataError as error:
                 raise DataError(
                     f"{name}: {error}. Try again to resume; or download {url} elsewhere, and put it at "
-                    f"{target} or pass its path"
+                    f"{target}, or give its path in place of the name"
                 ) from error
     digest = content_digest(target, algorithm)
     if not digest.startswith(digits):

@@ -14,6 +14,7 @@ from setsup.datasets.benchmarks.abc_pose_procedural.symmetry import asymmetries,
 from setsup.datasets.benchmarks.pascal3d.pose import geodesic, rotation
 from setsup.datasets.benchmarks.shapenet_renderings import crop_to_alpha
 from setsup.errors import DataError
+from setsup.experiments import Data
 from setsup.files import load_manifest
 from tests.true_files import abc_pose as true_files
 
@@ -306,7 +307,7 @@ def test_meshes_of_ones_own_are_further_models(tmp_path):
     abc_pose_procedural.prepare(tmp_path / "made", chairs=tmp_path / "meshes", **counts)
     found = setsup.load("abc-pose-procedural", tmp_path / "made")
     assert len(found.where("object == 'chair wedge (1)'")) == 3
-    with pytest.raises(DataError, match="meshes differ"):
+    with pytest.raises(DataError, match=r"made with meshes \S+wedge\.obj, not none: "):
         abc_pose_procedural.prepare(tmp_path / "made", **counts)
     with pytest.raises(DataError, match="has no meshes"):
         abc_pose_procedural.prepare(tmp_path / "other", cars=tmp_path / "made", **counts)
@@ -332,10 +333,31 @@ def test_a_broken_mesh_is_found_before_the_folder_is_labelled(tmp_path):
 def test_the_folder_says_that_it_is_a_substitute(substitute):
     assert json.loads((substitute / "SUBSTITUTE.json").read_text())["what"].startswith("Substitute for")
     assert "substitute" in load_manifest("abc-pose-procedural").title
-    with pytest.raises(DataError, match=r"size.* differ"):
+    with pytest.raises(DataError, match=r"made with size 24, not 32: "):
         abc_pose_procedural.prepare(substitute, **{**COUNTS, "size": 32})
     with pytest.raises(DataError, match="models"):
         abc_pose_procedural.prepare(substitute, models=0)
+
+
+def test_meshes_are_those_of_a_folder(tmp_path):
+    (tmp_path / "cow.obj").touch()
+    with pytest.raises(DataError, match=r"cow\.obj is a file: cars is the folder of your meshes"):
+        abc_pose_procedural.prepare(tmp_path / "made", cars=tmp_path / "cow.obj")
+    with pytest.raises(DataError, match="nowhere is not there: chairs is the folder"):
+        abc_pose_procedural.prepare(tmp_path / "made", chairs=tmp_path / "nowhere")
+    assert not (tmp_path / "made").exists()
+
+
+def test_experiments_find_the_substitute_where_it_was_rendered(substitute, tmp_path):
+    where, size = "category == 'car'", (("size", (24, 24)),)
+    data = Data("abc-pose", "train", "abc-pose-procedural", where=where, options=size)
+    found = data.open(substitute, substitute=True)
+    assert found.name == "abc-pose-procedural"
+    assert len(found) == len(setsup.load("abc-pose-procedural", substitute, "train", where)) > 0
+    with pytest.raises(DataError) as error:
+        data.open(tmp_path, substitute=True)
+    assert f"looked in {tmp_path}, " in str(error.value)
+    assert f"run `setsup prepare abc-pose-procedural --root {tmp_path}`" in str(error.value)
 
 
 def test_domains_differ(substitute):

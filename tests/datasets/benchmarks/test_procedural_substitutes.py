@@ -95,7 +95,7 @@ def test_a_missing_car_is_rendered_again_and_alike(cars, tmp_path):
     assert {path.name: path.read_bytes() for path in cars.glob("*.mat")} == before
     assert (cars / "car_procedural_002_mesh.mat").stat().st_mtime_ns == stamp
     assert (cars / "list.txt").read_text().split() == sorted(name.removesuffix(".mat") for name in before)
-    with pytest.raises(DataError, match=r"SUBSTITUTE\.json says version or seed differ"):
+    with pytest.raises(DataError, match=r"SUBSTITUTE\.json says .*made with seed 0, not 1: .*choose another"):
         write_cars(cars, 2, seed=1)
     (tmp_path / "notes.txt").touch()
     with pytest.raises(DataError, match=r"holds notes\.txt but no SUBSTITUTE\.json"):

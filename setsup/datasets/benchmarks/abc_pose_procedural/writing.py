@@ -18,6 +18,7 @@ from setsup.datasets.benchmarks.abc_pose_procedural.models import mesh_model, mo
 from setsup.datasets.benchmarks.abc_pose_procedural.views import Poses, camera_of, real_poses, rendered_poses
 from setsup.errors import DataError, imported
 from setsup.files import disk_errors, locked, need_space, written
+from setsup.files.expand_user import expanded
 from setsup.jobs import Unit, check_processes, run
 
 __all__ = [
@@ -124,7 +125,11 @@ def mesh_files(folder: Path | str | None, what: str) -> list[Path]:
     """Mesh files of a user's folder, sorted."""
     if folder is None:
         return []
-    found = sorted(path for path in Path(folder).expanduser().rglob("*") if path.suffix.lower() in _MESHES)
+    place = expanded(folder)
+    if not place.is_dir():
+        why = "a file" if place.exists() else "not there"
+        raise DataError(f"{folder} is {why}: {what} is the folder of your meshes ({', '.join(_MESHES)})")
+    found = sorted(path for path in place.rglob("*") if path.suffix.lower() in _MESHES)
     if not found:
         raise DataError(f"{folder} has no meshes ({', '.join(_MESHES)}): give {what} another folder")
     return [path.absolute() for path in found]
