@@ -55,8 +55,8 @@ def prepare(
     substitute: bool = False,
 ) -> Prepared:
     """Open the data of a preset, build its batches and its method, and try these: SetsupError for what does not fit."""
-    data, sampler, settings = preset.data, preset.sampler, preset.method
-    if data is None or sampler is None or settings is None:  # all three are
+    sampler, settings = preset.sampler, preset.method
+    if sampler is None or settings is None:  # both are, and the data
         raise SetsupError(f"{preset.name} trains nothing")
     for name in config.log:
         need_logger(name)
@@ -66,7 +66,7 @@ def prepare(
     initial = _read_initial(preset, folder, seed, substitute)
     if initial is not None:
         preset = replace(preset, initial_run=str(initial.path))
-    dataset = data.open(root, substitute=substitute)
+    dataset = preset.open_data(root, substitute=substitute)
     batches = build_batches(preset, sampler, dataset, seed, config)
     asked, settings = preset, fit_to_first_draw(preset, sampler, settings, dataset, seed)
     preset = replace(preset, method=settings)
