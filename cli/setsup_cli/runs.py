@@ -40,8 +40,9 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
         preset = smoke(preset)
     if not preset.evaluations:
         raise SetsupError(
-            f"{preset.name} has no evaluations; `setsup embed {run.folder}` computes its embeddings, and --preset NAME "
-            "runs the evaluations of a preset whose training is the same"
+            f"{preset.name} has no evaluations; `setsup embed {run.folder}` computes its embeddings, `setsup report "
+            f"factors DATASET {run.folder}` measures them, and --preset NAME runs the evaluations of a preset whose "
+            "training is the same"
         )
     return preset
 

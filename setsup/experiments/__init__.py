@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from setsup.experiments.data import Data
     from setsup.experiments.embedding import embed, embed_batches
     from setsup.experiments.evaluating import evaluate
-    from setsup.experiments.export import export
+    from setsup.experiments.exporting import export
     from setsup.experiments.preset import Evaluation, Measured, Preset, smoke
     from setsup.experiments.registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
@@ -76,7 +76,7 @@ if not TYPE_CHECKING:
         "data": ("Data",),
         "embedding": ("embed", "embed_batches"),
         "evaluating": ("evaluate",),
-        "export": ("export",),
+        "exporting": ("export",),
         "preset": ("Evaluation", "Measured", "Preset", "smoke"),
         "registry": ("find_preset", "presets"),
         "report": ("Claim", "Column", "Report", "Row"),
@@ -93,7 +93,7 @@ if not TYPE_CHECKING:
         "validation": ("Validation",),
         "weights": ("load_trained",),
     }
-    _NETWORKS = ("embedding", "evaluating", "export", "training.train", "weights")
+    _NETWORKS = ("embedding", "evaluating", "exporting", "training.train", "weights")
 
     def _check(_: str, home: str) -> None:
         if home in _NETWORKS:

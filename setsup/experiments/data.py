@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import DataError, SetsupError
+from setsup.files.expand_user import expanded
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
 
-__all__ = ["Data", "image_modality", "shared_modalities"]
+__all__ = ["Data", "image_modality", "is_lost", "shared_modalities"]
 
 
 _WRITTEN = ("rendered", "shards")
@@ -83,6 +84,16 @@ class Data:
         if self.modalities is not None:
             fetch_request(found, [], self.modalities)  # checks the names
         return found
+
+
+def is_lost(name: str) -> bool:
+    """Whether the name of a dataset is a relative path, which leads nowhere from the current folder."""
+    from setsup.datasets import names
+
+    path = expanded(name)
+    return (
+        name not in names() and "://" not in name and ":" not in name and not path.is_absolute() and not path.exists()
+    )
 
 
 def shared_modalities(data: Data | None, dataset: "Dataset") -> tuple[str, ...] | None:

@@ -9,8 +9,8 @@ import torch
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
-from setsup.errors import RowError, SetsupError, near
-from setsup.experiments.embedding_batch import embed_batch, evaluation_mode, need_no_lookup
+from setsup.errors import RowError, SetsupError
+from setsup.experiments.embedding_batch import choose_embedding, embed_batch, evaluation_mode, need_no_lookup
 from setsup.factors import FactorTable
 from setsup.factors.stored import check_rows
 from setsup.loading import Loader
@@ -54,7 +54,7 @@ def embed(
     rows : (n,) int64, optional
         Which rows; they may repeat. All of them by default.
     name : str, optional
-        Which embedding, if the method gives several.
+        Which embedding, if the method gives several; by default ``all``, if that is one of them.
     out : (n, …) float32, optional
         Where to write them, such as an ``np.memmap`` for maps that do not fit in memory.
     device : str
@@ -78,8 +78,8 @@ def embed(
     Raises
     ------
     SetsupError
-        When the method gives anything else, gives several embeddings and none is named, asks for a key that batches do
-        not have, looks up a row that it was not trained on, or a row does not exist.
+        When the method gives anything else, gives several embeddings without ``all`` and none is named, asks for a key
+        that batches do not have, looks up a row that it was not trained on, or a row does not exist.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def embed_batches(
     """Embed as :func:`embed` does, and yield (k, …) float32 for some rows after the others: for maps of many rows."""
     check_arguments(embed_batches, locals())
     for found in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
-        yield found[_chosen(method, name, found)]
+        yield found[choose_embedding(method, name, found)]
 
 
 def embed_all(
@@ -193,21 +193,6 @@ def precision_context(kind: str, precision: str) -> torch.autocast:
     """The precision of a training, on a kind of device; many operators have no float16 on a CPU."""
     dtype = torch.float16 if precision == "fp16" else torch.bfloat16
     return torch.autocast(kind, dtype, enabled=precision == "bf16" or (precision == "fp16" and kind != "cpu"))
-
-
-def _chosen(method: Any, name: str | None, found: dict[str | None, Reals]) -> str | None:
-    """Which embedding of a method is meant."""
-    gives = f"{type(method).__name__}.embed gives"
-    if name is None and len(found) > 1:
-        listed = ", ".join(map(str, found))
-        raise SetsupError(
-            f"{gives} several embeddings, {listed}: name one (--embedding, or embedding= of a measurement)"
-        )
-    if name is not None and name not in found:
-        if None in found:
-            raise SetsupError(f"{gives} one embedding without a name, not {name!r}: leave the name out")
-        raise SetsupError(f"{gives} no embedding {name!r}{near(name, found)}")
-    return next(iter(found)) if name is None else name
 
 
 def _write(array: Reals, at: int, part: Reals, method: Any) -> None:

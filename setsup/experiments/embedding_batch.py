@@ -8,10 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, near
 from setsup.methods.rows import UnseenRows
 
-__all__ = ["check_embedded", "embed_batch", "evaluation_mode", "need_no_lookup"]
+__all__ = ["ALL", "check_embedded", "choose_embedding", "embed_batch", "evaluation_mode", "need_no_lookup"]
+
+ALL = "all"
+"""The embedding that is meant where a method gives several and none is named: the others side by side."""
 
 _NAME = re.compile(r"\w[\w.-]*")
 
@@ -38,6 +41,24 @@ def check_embedded(method: Any, batch: Mapping[str, Any], given: Any) -> dict[st
             named = "" if name is None else f" as {name!r}"
             raise SetsupError(f"{who} gave {what}{named} for {images} images: it gives {form}")
     return found
+
+
+def choose_embedding(method: Any, name: str | None, found: Mapping[str | None, Any]) -> str | None:
+    """Which of the embeddings that a method gives is meant; SetsupError where that is none, or unclear."""
+    gives = f"{type(method).__name__}.embed gives"
+    if name is None and len(found) > 1:
+        if ALL in found:
+            return ALL
+        listed = ", ".join(map(str, found))
+        raise SetsupError(
+            f"{gives} several embeddings, {listed}: name one, by the option --embedding, --validation.embedding or "
+            "--EVALUATION.embedding, or in Python by embedding= or name="
+        )
+    if name is not None and name not in found:
+        if None in found:
+            raise SetsupError(f"{gives} one embedding without a name, not {name!r}: leave the name out")
+        raise SetsupError(f"{gives} no embedding {name!r}{near(name, found)}")
+    return next(iter(found)) if name is None else name
 
 
 def need_no_lookup(method: Any, batch: Mapping[str, Any], embedded: Mapping[str | None, Tensor]) -> None:

@@ -8,17 +8,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from setsup.checks import check_arguments
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
-from setsup.experiments.data import Data
+from setsup.experiments.data import Data, is_lost
 from setsup.experiments.trained import TrainedRun
 from setsup.experiments.validation import Validation
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from setsup.datasets import Dataset
 
 __all__ = ["Evaluation", "Measured", "Preset", "smoke"]
 
@@ -115,6 +118,9 @@ class Preset:
         What is measured on held-out data during training; nothing by default.
     evaluations : mapping of str to Evaluation
         What ``setsup eval`` measures, by names that are valid in Python and on the command line.
+    missing : mapping of str to str
+        What to do where a dataset is not there, by its name, for the error message; such as what makes a folder that
+        nobody published.
     shrunk : bool
         Whether :func:`smoke` made it: results of its runs are meaningless.
     digest : str, optional
@@ -141,6 +147,7 @@ class Preset:
     clip_value: float | None = None
     validation: Validation = field(default_factory=Validation)
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict, metadata=_NO_SETTING)
+    missing: Mapping[str, str] = field(default_factory=dict, metadata=_NO_SETTING)
     shrunk: bool = field(default=False, metadata=_NO_SETTING)
     digest: str | None = field(default=None, metadata=_NO_SETTING)
     file: str | None = field(default=None, metadata=_NO_SETTING)
@@ -168,6 +175,32 @@ class Preset:
                         f"{self.name} cannot name {what} {name!r}: names are made of letters, digits and _, and "
                         f"are neither keywords of Python nor {', '.join(_OPTIONS)}"
                     )
+
+    def open_data(self, root: Path | str | None = None, *, substitute: bool = False) -> "Dataset":
+        """Open what is trained on.
+
+        Parameters
+        ----------
+        root : Path or str, optional
+            As for :func:`setsup.open`.
+        substitute : bool
+            Whether to open the substitute dataset instead.
+
+        Raises
+        ------
+        SetsupError, DataError
+            As :meth:`Data.open` does, with what `missing` says; when the preset trains nothing.
+
+        """
+        if self.data is None:
+            raise SetsupError(f"{self.name} trains nothing")
+        try:
+            return self.data.open(root, substitute=substitute)
+        except DataError as error:
+            told = self.missing.get(self.data.name)
+            if told is None or substitute or not is_lost(self.data.name):
+                raise
+            raise DataError(f"{self.name} has no data: there is no {self.data.name} here; {told}") from error
 
 
 def _need_optimisation(preset: Preset) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets import names
-from setsup.errors import SetsupError, near
+from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
-from setsup.experiments.data import Data, shared_modalities
+from setsup.experiments.data import Data, is_lost, shared_modalities
 from setsup.experiments.origin import find_training_rows
 from setsup.experiments.parts import PartStore, check_part, computed_items
 from setsup.factors import FactorTable
@@ -123,7 +123,15 @@ class TrainedRun:
 
     def _open(self, trained_on: Data, name: str | None, split: str | None) -> "Dataset":
         if name is None:
-            return trained_on.open(self.root, substitute=self.substitute, split=split)
+            try:
+                return trained_on.open(self.root, substitute=self.substitute, split=split)
+            except DataError as error:
+                if not is_lost(trained_on.name) or self.substitute:
+                    raise
+                raise DataError(
+                    f"{trained_on.name} is not here: the path of the data is relative to the folder where the run was "
+                    f"started; go there, or name the data after the run, as in `setsup embed {self.folder} FILE`"
+                ) from error
         if name not in self.datasets:
             hint = near(name, self.datasets) or f": name one of its `datasets`, or open a split, open(split={name!r})"
             raise SetsupError(f"{self.name} has no dataset {name!r}{hint}")
@@ -194,7 +202,7 @@ class TrainedRun:
         rows : (n,) int64, optional
             All by default.
         name : str, optional
-            Which embedding, if the method gives several.
+            Which embedding, if the method gives several; by default ``all``, if that is one of them.
 
         Returns
         -------

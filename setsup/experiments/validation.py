@@ -42,7 +42,8 @@ class Validation:
     probe : tuple of str
         Factors with levels, for the accuracy of a linear classifier fitted to training rows.
     embedding : str, optional
-        Which embedding neighbours and probes are of, if the method gives several by name.
+        Which embedding neighbours and probes are of, if the method gives several by name; by default ``all``, if that
+        is one of them.
     rows : int
         Number of training rows for neighbours and fits, and of other rows that these are tested on, at most.
     k : int

@@ -115,7 +115,7 @@ def test_an_option_before_the_subcommand(setsup: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["sample", "--inactiv", "shape"], "unknown option '--inactiv'; did you mean '--inactive' or '--active'?"),
+        (["sample", "--inactiv", "shape"], "unknown option '--inactiv'; did you mean '--inactive'?"),
         (
             ["info", "--jsno"],
             "unknown option '--jsno'; did you mean '--json'? (`setsup info --help` lists the options)",

@@ -455,7 +455,7 @@ class TestTable:
     [
         ([], ["--inactive FACTOR", "floor_hue, wall_hue, object_hue, scale, shape, orientation"]),
         (["--inactive", "wall_heu"], ["did you mean 'wall_hue'?", "`setsup info shapes3d-procedural`"]),
-        (["mnsit", "--inactive", "digit"], ["did you mean 'mnist'?", "`setsup datasets`"]),
+        (["mnsit", "--inactive", "digit"], ["did you mean 'mnist'", "`setsup datasets`"]),
         (["mnist", "--inactive", "digit"], ["`setsup fetch mnist`"]),
         (["--inactive", "shape", "--size", "0"], ["size", "0"]),
         (["--inactive", "shape", "--sets", "0"], ["sets", "0"]),

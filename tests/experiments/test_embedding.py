@@ -96,7 +96,7 @@ def test_large_embeddings_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("method", "name", "sentence"),
     [
-        (VIEWS, None, "Given.embed gives several embeddings, L, ab: name one (--embedding, or embedding= of a"),
+        (VIEWS, None, "Given.embed gives several embeddings, L, ab: name one, by the option --embedding,"),
         (VIEWS, "AB", "Given.embed gives no embedding 'AB'; did you mean 'ab'?"),
         (MAPS, "L", "Given.embed gives one embedding without a name, not 'L': leave the name out"),
         (Given(lambda numbers, batch: {}), None, "Given.embed gave nothing: it gives (sets, size, …)"),

@@ -1,5 +1,6 @@
 """``setsup embed``: computes embeddings of a dataset with a trained method, or with any encoder."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -45,6 +46,8 @@ embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions)
 several embeddings embeddings-NAME.npy of each; factors.parquet, the factors of the same rows, which
 setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. The last lines
 printed are the paths."""
+
+_log = logging.getLogger("setsup")
 
 _LARGE = 1_000_000_000  # bytes
 
@@ -152,6 +155,7 @@ def run(options: "Options | ByEncoder") -> int:
     except (RuntimeError, ValueError, LookupError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"{job.who} cannot embed {_named(dataset, split)}: {reason}") from error
+    _tell_missing_views(trained, dataset, shapes)
     sizes = {name: shape[1] if len(shape) == 2 else list(shape[1:]) for name, shape in shapes.items()}
     if options.json:
         about = {**job.about, "dataset": dataset.name, "split": split}
@@ -168,6 +172,19 @@ def run(options: "Options | ByEncoder") -> int:
     loaded = f'embeddings = numpy.load({write_literal(str(array))}, mmap_mode="r")'
     advise(options, python_command("import numpy, setsup", loaded, factors))
     return 0
+
+
+def _tell_missing_views(trained: "TrainedRun", dataset: "Dataset", found: Mapping[str | None, Any]) -> None:
+    """Warn of views of the training that the data do not have: what joins all views is smaller, too."""
+    views = getattr(trained.method, "views", ())
+    missing = [view for view in views if view not in found]
+    if missing and len(missing) < len(views):
+        _log.warning(
+            "%s has no %s, which the run was trained on: embeddings are of %s alone",
+            dataset.name,
+            " or ".join(missing),
+            " and ".join(view for view in views if view in found),
+        )
 
 
 def _say_size(options: "Options | ByEncoder") -> Callable[[tuple[int, ...]], None]:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import SetsupError, need
 from setsup_cli.encoders.knowledge import trained_methods
-from setsup_cli.encoders.options import Batch, DatasetName, Encoders, OwnPreset, Seed, check_named, open_data
+from setsup_cli.encoders.options import (
+    Batch,
+    DatasetName,
+    Embedding,
+    Encoders,
+    OwnPreset,
+    Seed,
+    check_named,
+    embedding_of,
+    open_data,
+)
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
@@ -56,6 +66,7 @@ class Options(Common):
         ),
     ] = None
     rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.", alias="-n")] = 10_000
+    embedding: Embedding = None
     preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
@@ -96,12 +107,13 @@ def run(options: Options) -> int:
             for line in lines:
                 say(line)
         before = label.partition(" (")[0] in runs
+        embedding, others = embedding_of(options, trained), options.factors or ()
         try:
             if before:
                 found[f"{_BEFORE}{label}"] = study_invariance(
-                    trained, options.domain, options.factors or (), samples=options.rows, untrained=True
+                    trained, options.domain, others, samples=options.rows, untrained=True, embedding=embedding
                 )
-            found[label] = study_invariance(trained, options.domain, options.factors or (), samples=options.rows)
+            found[label] = study_invariance(trained, options.domain, others, samples=options.rows, embedding=embedding)
         except (RuntimeError, ValueError, LookupError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error

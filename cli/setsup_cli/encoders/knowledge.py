@@ -1,7 +1,7 @@
 """``setsup report factors``: what encoders and runs know about each factor of a dataset."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,11 +11,13 @@ from setsup.files.expand_user import expanded
 from setsup_cli.encoders.options import (
     Batch,
     DatasetName,
+    Embedding,
     Encoders,
     OwnPreset,
     Seed,
     check_named,
     describe_encoder,
+    embedding_of,
     open_data,
     opened_encoder,
 )
@@ -75,6 +77,7 @@ class Options(Common):
         Literal["linear", "probe", "mine"],
         declared("linear|probe|mine", "Of information: the linear probe, a trained probe under noise, or MINE."),
     ] = "linear"
+    embedding: Embedding = None
     preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
@@ -115,7 +118,7 @@ def run(options: Options) -> int:
             for line in lines:
                 say(line)
         try:
-            found[label] = measure.measure(trained).values
+            found[label] = replace(measure, embedding=embedding_of(options, trained)).measure(trained).values
         except (RuntimeError, ValueError, LookupError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error

@@ -27,12 +27,14 @@ __all__ = [
     "MODE",
     "Batch",
     "DatasetName",
+    "Embedding",
     "EncoderOptions",
     "Encoders",
     "OwnPreset",
     "Seed",
     "check_named",
     "describe_encoder",
+    "embedding_of",
     "names_encoder",
     "open_data",
     "opened_encoder",
@@ -63,6 +65,9 @@ Encoders = Annotated[
         consume_multiple=False,
         allow_repeating=True,
     ),
+]
+Embedding = Annotated[
+    str | None, option("NAME", "Which embedding of runs whose method gives several, such as a view.", "all of them")
 ]
 OwnPreset = Annotated[str | None, option("FILE", "File of the runs' preset, if it is your own.")]
 
@@ -108,6 +113,13 @@ def opened_encoder(
 def check_named(factors: Sequence[str] | None, dataset: "Dataset", options: Source) -> None:
     """Refuse names that are no factors of a dataset."""
     check_factors(factors or (), dataset.factors, card_command(options))
+
+
+def embedding_of(options: Any, trained: "TrainedRun") -> str | None:
+    """The embedding that --embedding names; frozen encoders have one, without a name."""
+    from setsup.experiments.encoders import Encoder
+
+    return None if isinstance(trained.method, Encoder) else options.embedding
 
 
 def results_folder(name: str, dataset: "Dataset", split: str | None, before: str = "") -> Path:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from setsup.errors import SetsupError, need
 from setsup.files.expand_user import expanded
 from setsup_cli.encoders.knowledge import trained_methods
-from setsup_cli.encoders.options import Batch, DatasetName, Encoders, OwnPreset, Seed, check_named, open_data
+from setsup_cli.encoders.options import (
+    Batch,
+    DatasetName,
+    Embedding,
+    Encoders,
+    OwnPreset,
+    Seed,
+    check_named,
+    embedding_of,
+    open_data,
+)
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
@@ -59,6 +69,7 @@ class Options(Common):
     option: DatasetOptions = None
     rows: Annotated[int, declared("N", "Orbits that are drawn with the seed.", alias="-n")] = 100
     members: Annotated[int, declared("N", "Members of an orbit that are drawn, at most.")] = 64
+    embedding: Embedding = None
     preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
@@ -97,7 +108,7 @@ def run(options: Options) -> int:
             for line in lines:
                 say(line)
         try:
-            found[label] = study_orbits(trained, drawn)
+            found[label] = study_orbits(trained, drawn, embedding_of(options, trained))
         except (RuntimeError, ValueError, LookupError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error

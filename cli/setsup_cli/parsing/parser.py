@@ -227,7 +227,11 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
             name = _option_name(error)
             names = [one for each in known if not each.children for one in each.names if one.startswith("--")]
             sought = f"--{name.lstrip('-').replace('_', '-')}"
-            return f"unknown option {name!r}{near(sought, names)} (`{command} --help` lists the options)"
+            if (meant := _ELSEWHERE.get(sought)) in names:
+                close = f"; did you mean {meant!r}?"
+            else:
+                close = near(sought, [one for one in names if one.startswith(sought)] or names)
+            return f"unknown option {name!r}{close} (`{command} --help` lists the options)"
         case cyclopts.UnusedCliTokensError(unused_tokens=[first, *_]):
             return f"unexpected argument {first!r} (`{command} --help` lists arguments and options)"
         case cyclopts.RepeatArgumentError(token=token):
@@ -250,6 +254,10 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
             meant = meant if "did you mean" in meant else ""  # the choices are listed before
             return f"{option} must be {_expected(kind, parameter.metavar or '')}, not {token.value!r}{meant}"
     return str(error).rstrip(".")
+
+
+_ELSEWHERE = {"--batch-size": "--sampler.size", "--learning-rate": "--method.optimiser.rate"}
+"""Options by names that they have in other programs."""
 
 
 def _is_option(word: str) -> bool:

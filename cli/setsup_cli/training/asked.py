@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_SETTINGS", "Asked", "Training", "find", "read_asked", "read_file"]
 
-NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "shrunk", "digest", "file")
+NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "missing", "shrunk", "digest", "file")
 """Fields of a preset that are no options."""
 
 _OPENING = ("option", "image", "kinds")
@@ -93,6 +93,7 @@ def read_asked(options: Any) -> Asked:
     asked = changed(options, before, NO_SETTINGS) | _by_short_names(options, before)
     preset = put(before, asked | _opening(options, before, asked.get("data.name")))
     _check_validation(before, preset)
+    _check_place(options, preset)
     differing = difference(*(_without(flatten(one), NO_SETTINGS) for one in (usual, preset)))
     given = {one.name: value for one in fields(RunConfig) if (value := getattr(options, one.name, None)) is not None}
     return Asked(
@@ -145,6 +146,20 @@ def _check_validation(before: "Preset", preset: "Preset") -> None:
         raise SetsupError(
             f"--validation.{given[0]} has no effect without --validation.every N, the steps from one validation to the "
             "next"
+        )
+
+
+def _check_place(options: Any, preset: "Preset") -> None:
+    """Refuse data that a file of settings names by a path from another folder."""
+    from setsup.experiments.data import is_lost
+
+    data = preset.data
+    if data is None or options.config is None or options.substitute or "data.name" in options.typed:
+        return
+    if data.name not in preset.missing and is_lost(data.name):
+        raise DataError(
+            f"{data.name}, the data.name of {options.config}, is not here: its path is relative to the folder where "
+            "the run was started; go there, or name the data by --data.name FILE"
         )
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "speaks",
 ]
 
+_NONE = "none of them"
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID")
 
 
@@ -67,7 +68,8 @@ def describe(asked: Asked) -> Iterator[str]:
     yield f"data: {', '.join(parts)}"
     if asked.changed:
         yield f"changed: {', '.join(_changes(asked, flatten(usual)))}"
-    yield f"{preset.steps:,} steps, {asked.config.precision}, {_devices(asked.config)}"
+    steps = "step" if preset.steps == 1 else "steps"
+    yield f"{preset.steps:,} {steps}, {asked.config.precision}, {_devices(asked.config)}"
 
 
 def _changes(asked: Asked, before: Mapping[str, Any]) -> Iterator[str]:
@@ -79,7 +81,8 @@ def _changes(asked: Asked, before: Mapping[str, Any]) -> Iterator[str]:
         if any(left.get(one) != both for one in names):
             name, names = key, [key]
         if key in left:
-            yield f"{name} {shown(key, both[0])} (not {shown(key, both[1])})"
+            before = shown(key, both[1])
+            yield f"{name} {shown(key, both[0])} ({'none before' if before == _NONE else f'not {before}'})"
         for one in names:
             left.pop(one, None)
 
@@ -87,11 +90,11 @@ def _changes(asked: Asked, before: Mapping[str, Any]) -> Iterator[str]:
 def shown(key: str, value: Any) -> str:
     """A value of a setting, as the command line takes it."""
     if key != "data.options":
-        return write_value(value) or "none of them"
+        return write_value(value) or _NONE
     options = dict(value)
     if "kinds" in options:
         options["kinds"] = tuple(f"{name}={kind}" for name, kind in options["kinds"])
-    return write_value(write_options(options)) or "none of them"
+    return write_value(write_options(options)) or _NONE
 
 
 def _devices(config: "RunConfig") -> str:
@@ -147,7 +150,8 @@ def describe_result(found: dict[str, Any]) -> Iterator[str]:
         seconds = found["seconds"]
         all_of_them = f", of which {found['steps'] - found['from_step']:,} now" if found["from_step"] else ""
         spent = f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-        parts = [f"{found['steps']:,} steps{all_of_them}", f"{spent} in all" if all_of_them else spent]
+        steps = "step" if found["steps"] == 1 else "steps"
+        parts = [f"{found['steps']:,} {steps}{all_of_them}", f"{spent} in all" if all_of_them else spent]
         parts += [f"{rate:,.0f} images/s"] if rate is not None else []
         yield "  " + ", ".join([*parts, *(f"{name} {number(value)}" for name, value in found["metrics"].items())])
 

@@ -44,7 +44,7 @@ class Actions:
 
     A step trains on a random frame of each of some clips: a random box of it, half of them flipped. A video of the test
     is classified by the mean, over frames evenly spaced in all its clips, of the probabilities for the middle box. How
-    the encoder was fine-tuned is not published: layers, optimiser, schedule and frames are [unclear].
+    the encoder was fine-tuned is not published: layers, optimiser, schedule and frames are [our choice].
 
     Attributes
     ----------

@@ -20,6 +20,9 @@ __all__ = ["Frames", "Halves", "PatchViews", "ViewCrops", "kind_of"]
 
 _log = logging.getLogger("setsup")
 
+_LAB = "lab"
+"""The usual colour space."""
+
 _CLASSES = ("label", "labels", "classes", "segmentation")
 """Names of maps of classes, which are no images."""
 
@@ -77,7 +80,14 @@ class ViewCrops:
             known, channels = ", ".join(dataset.modalities), " and ".join(color_space(self.space).views)
             raise SetsupError(
                 f"{dataset.name} has none of the views {', '.join(self.views)}; name some of {known} by --views, or "
-                f"{channels} of the colour space {self.space} (--space) where there is {self.image!r}"
+                f"{channels} of the colour space {self.space} (--space) where there is {self.image!r}; images of two "
+                "sensors belong in one .npz file, since a table has one column of images"
+            )
+        if self.space != _LAB and not set(self.views) & set(color_space(self.space).views):
+            channels = " and ".join(color_space(self.space).views)
+            raise SetsupError(
+                f"--space {self.space} splits images into {channels}, and --views {','.join(self.views)} has neither; "
+                "add them to --views, or leave out --space"
             )
         _check_kinds(dataset, wanted, self.image if colors else None, self.space)
         shape = dataset.modalities[wanted[0]].shape[:2]
@@ -119,7 +129,9 @@ class ViewCrops:
 def _tell_smaller(name: str, shape: tuple[int | None, ...], box: int, size: int) -> None:
     """Warn of crops that are smaller than asked for, once: a run builds its transforms several times."""
     height, width = shape
-    _log.warning("images of %s are %s × %s: crops have %d pixels, not %d", name, height, width, box, size)
+    _log.warning(
+        "images of %s are %s × %s, smaller than --crop-size %d: crops are %d × %d", name, height, width, size, box, box
+    )
 
 
 def _check_kinds(dataset: "Dataset", wanted: list[str], colored: str | None, space: str) -> None:
@@ -254,7 +266,7 @@ class Frames:
     center : bool
         Whether the crop is in the middle and nothing is flipped.
     later : int
-        k, frames from the frame to the later one [unclear].
+        k, frames from the frame to the later one [our choice].
     flow : int
         Flow fields of a stack.
 

@@ -110,7 +110,7 @@ def between_random_and_supervised(key: str, own: str, random: str, supervised: s
 
     return Claim(
         says=f"Contrastive features come close to those of supervised training ({place}).",
-        tested=f"{own} is above {random} by {_NEAR:.0%} or more of what {supervised} is",
+        tested=f"{own} is above {random} by {_NEAR:.0%} or more of what {supervised} is: {key}",
         rows=(own, random, supervised),
         criterion=test,
     )

@@ -370,7 +370,11 @@ def _video_presets() -> Iterator[Preset]:
 _OWN_VIEWS = ViewCrops(views=("image", "depth"))
 _OWN = Preset(
     name="cmc",
-    shows="views of your own: --data.name, --views image,depth, and --pairs core for the first with each other",
+    shows="views of your own data",
+    missing={
+        "rooms-train": "name data of your own and their modalities, as in `setsup train cmc --data.name mine.npz "
+        "--views image,depth`"
+    },
     data=Data("rooms-train"),
     sampler=Images(size=64),
     # patches projected to the default of 2,048 numbers diverged on images of 32 × 32

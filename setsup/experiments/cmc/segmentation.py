@@ -49,10 +49,10 @@ _DRAWN = 6  # tiles of the image of an evaluation
 class Segmentation:
     """Mean intersection over union and accuracy of pixels, by a decoder on top of the frozen encoder of one view.
 
-    The decoder is a U-Net that mirrors the encoder, :class:`~setsup.methods.networks.ViewDecoder` [unclear]. It is
+    The decoder is a U-Net that mirrors the encoder, :class:`~setsup.methods.networks.ViewDecoder` [our choice]. It is
     trained on batches of the preset's augmentation by cross-entropy, with Adam and the decays of the training, ×0.2
-    after 2/3, 4/5 and 14/15 of the steps [unclear]. Images of the test are divided into tiles of the size that the
-    encoder reads, as many whole ones as there is room for in the middle of the image [unclear]. Class 0, unlabelled,
+    after 2/3, 4/5 and 14/15 of the steps [our choice]. Images of the test are divided into tiles of the size that the
+    encoder reads, as many whole ones as there is room for in the middle of the image [our choice]. Class 0, unlabelled,
     counts for nothing, neither in the training nor in the test, and is never predicted.
 
     Attributes
@@ -76,9 +76,9 @@ class Segmentation:
     batch : int
         Crops per step.
     rate : float
-        Learning rate [unclear].
+        Learning rate [our choice].
     betas : (float, float)
-        Of Adam [unclear].
+        Of Adam [our choice].
     baselines : tuple of {"untrained", "supervised"}
         Besides: the same with the frozen initial weights of the encoder; and encoder and decoder trained together, from
         the same initial weights.

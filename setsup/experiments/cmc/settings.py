@@ -64,7 +64,8 @@ class CMCSettings:
     features : int
         d, dimensions of features.
     negatives : int
-        m, of memory banks. The paper has 4,096, and the default of the code 16,384.
+        m, of memory banks, drawn with replacement: of data with fewer rows some are there several times. The paper has
+        4,096, and the default of the code 16,384.
     temperature : float
         τ of all objectives but ``patch``.
     momentum : float
@@ -73,18 +74,18 @@ class CMCSettings:
         Type of memory banks.
     normaliser : {"pair", "anchor"}
         Whether the constant Z of ``nce`` is estimated for each ordered pair of views, or for each view over its pairs
-        [unclear].
+        [our choice].
     patch_layer : str
-        Stage whose places ``patch`` compares with images [unclear].
+        Stage whose places ``patch`` compares with images [our choice].
     projection : int
-        Size of the projections of ``patch`` [unclear].
+        Size of the projections of ``patch`` [our choice].
     shared : tuple of str
         Views that have one encoder in common, such as two frames.
     apart : tuple of str
         Factors: images that are equal in all of them, such as clips of one video, are no negatives of each other in
         ``in_batch`` and ``patch``.
     norm : {"batch", "local"}
-        Normalisation of ``caffenet`` [unclear].
+        Normalisation of ``caffenet`` [our choice].
     images : tuple of (int, int, int), optional
         Channels, height and width of each view; by default those of the data.
     optimiser : Optimiser
@@ -200,9 +201,9 @@ class CrossViewPredictionSettings:
     target : str
         View that is predicted.
     width : float
-        Multiplies the channels of the encoder for NYU, and of the decoder that mirrors it [unclear].
+        Multiplies the channels of the encoder for NYU, and of the decoder that mirrors it [our choice].
     error : {"l1", "l2", "cross_entropy"}
-        Of predictions, the last one of labels [unclear].
+        Of predictions, the last one of labels [our choice].
     classes : int
         Of labels, numbered from 0.
     unlabelled : int

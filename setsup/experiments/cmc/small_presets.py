@@ -34,6 +34,12 @@ from setsup.experiments.preset import Preset
 
 __all__ = ["NEGATIVES", "PRESETS", "TARGETS"]
 
+_MADE = (
+    "make it by `python docs/experiments/cmc_data.py FOLDER` in a checkout of setsup, and train in FOLDER, or name "
+    "such data by --data.name"
+)
+"""What to do where substitutes are missing."""
+
 TARGETS = ("depth", "normals", "labels")
 """What is predicted from L, or contrasted with it."""
 
@@ -75,6 +81,7 @@ def _rooms(
         name=f"cmc/rooms-{name}-small",
         shows=f"{shows}, small",
         data=train,
+        missing={train.name: _MADE},
         datasets={"test": test},
         sampler=Images(size=64),
         method=method,
@@ -178,6 +185,7 @@ def _colors(space: str) -> Preset:
         name=f"cmc/colors-{space}-small",
         shows=f"figure 5: {views[0]} and {views[1]} of {space}, small",
         data=Data("objects-train.npz", modalities=("image",)),
+        missing={"objects-train.npz": _MADE},
         datasets={
             "test": Data("objects-test.npz", modalities=("image",)),
             "photographs": Data("photographs.npz", modalities=("image",)),
@@ -221,6 +229,7 @@ def _patches(offset: int) -> Preset:
         name=f"cmc/patches-d{offset}-small",
         shows=f"figure 5 on rendered images: patches {offset} px apart, small",
         data=Data("images-2k", modalities=("image",)),
+        missing={"images-2k": _MADE},
         sampler=Images(size=16),
         method=CMCSettings(
             views=("patch_1", "patch_2"),

@@ -36,11 +36,11 @@ class ViewsInformation:
     pairs : int
         Pairs of views: 70 % for the training of the statistics network, 15 % to choose the step, 15 % for the test.
     steps, batch : int
-        Of the training of the statistics network, and pairs per step [unclear].
+        Of the training of the statistics network, and pairs per step [our choice].
     rate : float
-        Learning rate [unclear].
+        Learning rate [our choice].
     width : int
-        Of the statistics network [unclear].
+        Of the statistics network [our choice].
     pair_seed : int
         Of pairs and network; not the seed of the run, so that presets are compared on the same crops.
 

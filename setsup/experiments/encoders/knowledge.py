@@ -67,6 +67,8 @@ class FactorKnowledge:
         Of information.
     steps : int, optional
         Of the training of the estimators ``probe`` and ``mine``; their default if None.
+    embedding : str, optional
+        Which embedding, of a method with several.
 
     """
 
@@ -77,6 +79,7 @@ class FactorKnowledge:
     metric: Literal["cosine", "l2sq"] = "cosine"
     estimator: Literal["linear", "probe", "mine"] = "linear"
     steps: int | None = None
+    embedding: str | None = None
 
     def __post_init__(self) -> None:
         """Check numbers, before all is embedded."""
@@ -99,7 +102,7 @@ class FactorKnowledge:
         rows = trained.sample(self.samples)
         table = trained.dataset.factors
         names, _ = suitable_factors(table, rows, self.factors)
-        embedded = trained.embed(rows=rows)
+        embedded = trained.embed_vectors(rows=rows, name=self.embedding)
         values: Values = {}
         for name in names:
             codes = table.codes(name, rows)
@@ -156,7 +159,14 @@ class FactorKnowledge:
         if not asked or not sigma:
             return {}
         how: Literal["probe", "mine"] = "mine" if self.estimator == "mine" else "probe"
-        measure = FactorInformation(factors=asked, samples=self.samples, estimator=how, steps=self.steps, sigma=sigma)
+        measure = FactorInformation(
+            factors=asked,
+            samples=self.samples,
+            estimator=how,
+            steps=self.steps,
+            sigma=sigma,
+            embedding=self.embedding,
+        )
         return {f"information: {name}": nats for name, nats in measure.measure(trained).values.items()}
 
 

@@ -9,7 +9,10 @@ from setsup.errors import DataError
 from setsup.experiments.report.cells import CITED, heads_of, table_rows
 from setsup.experiments.report.filled import FilledReport
 
-__all__ = ["report_page"]
+__all__ = ["NOTHING", "report_page"]
+
+NOTHING = "No report has a measured value."
+"""What a page without reports says."""
 
 _STYLE = """\
 :root { color-scheme: light dark; }
@@ -65,7 +68,7 @@ def report_page(filled: Sequence[FilledReport], title: str = "Measured results")
             f"<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>",
             '<p class="small">Means ± standard deviations over seeds. Runs on a substitute dataset, in another '
             f"precision or with other settings have lines of their own. Made by {escape(_maker())}.</p>",
-            f"<nav>\n{chr(10).join(contents)}\n</nav>",
+            f"<nav>\n{chr(10).join(contents)}\n</nav>" if filled else f"<p>{NOTHING}</p>",
             *(line for one in filled for line in _section(one)),
             "</body>\n</html>\n",
         ]

@@ -70,7 +70,9 @@ def find_report(name: str) -> Report:
     if file is None:
         known, named = reports(), name
         if named not in known and named not in presets():
-            close = near(named, sorted({*known, *presets()}))
+            begun = [one for one in (known, presets()) if any(name.startswith(named) for name in one)]
+            sought = [name for name in begun[0] if name.startswith(named)] if begun else sorted({*known, *presets()})
+            close = near(named, sought)
             raise SetsupError(f"there is no report {named!r}{close} (`setsup report` lists them)")
     else:
         path, named = file

@@ -18,7 +18,7 @@ def check_draws(preset: Preset, seed: int, *, root: Path | str | None = None, su
     """
     if preset.data is None or preset.sampler is None:
         return
-    dataset = preset.data.open(root, substitute=substitute)
+    dataset = preset.open_data(root, substitute=substitute)
     preset.sampler.build(dataset, seed)
     _check_factors(preset.method, dataset.factors)
 

@@ -59,8 +59,8 @@ def prepare(
 
     Without `fetch`, published weights that are not here yet are left out, and nothing is downloaded.
     """
-    data, sampler, settings = preset.data, preset.sampler, preset.method
-    if data is None or sampler is None or settings is None:  # all three are
+    sampler, settings = preset.sampler, preset.method
+    if sampler is None or settings is None:  # both are, and the data
         raise SetsupError(f"{preset.name} trains nothing")
     for name in config.log:
         need_logger(name)
@@ -71,7 +71,7 @@ def prepare(
     initial = None if left_out else _read_initial(preset, folder, seed, substitute)
     if initial is not None:
         preset = replace(preset, initial_run=str(initial.path))
-    dataset = data.open(root, substitute=substitute)
+    dataset = preset.open_data(root, substitute=substitute)
     batches = build_batches(preset, sampler, dataset, seed, config)
     asked, settings = preset, fit_to_first_draw(preset, sampler, settings, dataset, seed)
     preset = replace(preset, method=settings)

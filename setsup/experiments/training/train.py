@@ -107,7 +107,7 @@ def train(
         if found.held_out is not None:  # before the step is saved
             callbacks.append(ValidationCallback(found.held_out, counter, config.precision))
         callbacks += [checkpoints, ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)]
-        callbacks.append(FirstBatchCallback(folder, counter))
+        callbacks.append(FirstBatchCallback(folder, counter, getattr(preset.method, "views", ())))
         if preset.clip_norm is not None or preset.clip_value is not None:
             callbacks.append(ClipCallback(preset))
         trainer = build_trainer(preset, folder, config, callbacks)

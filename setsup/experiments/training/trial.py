@@ -17,7 +17,7 @@ from setsup.experiments.configs import (
     build_transform,
     fit_to_batch,
 )
-from setsup.experiments.embedding_batch import check_embedded, embed_batch
+from setsup.experiments.embedding_batch import check_embedded, choose_embedding, embed_batch
 from setsup.experiments.preset import Preset
 from setsup.loading import Loader
 from setsup.methods.rows import RowState
@@ -86,18 +86,24 @@ def _try(
             break
         # built without evaluations, too: embeddings of the run will need it
         transform = build_eval_transform(preset.eval_transform, preset.augmentation, dataset, seed)
-        if preset.evaluations:
+        classifies = preset.validation.every and (preset.validation.knn or preset.validation.probe)
+        if preset.evaluations or classifies:
             modalities = None if preset.data is None else preset.data.modalities
             options: Any = {"modalities": modalities, "transform": transform, "workers": 0}
-            _try_embedding(method, Loader(dataset, config.build(dataset, seed), **options))
+            found = _try_embedding(method, Loader(dataset, config.build(dataset, seed), **options))
+            if found and classifies:
+                choose_embedding(method, preset.validation.embedding, found)
 
 
-def _try_embedding(method: Any, batches: Loader) -> None:
-    """Embed a draw as evaluations do, so that a missing key or another shape is reported before hours of training."""
+def _try_embedding(method: Any, batches: Loader) -> dict[str | None, torch.Tensor]:
+    """Embed a draw as evaluations do, so that a missing key or another shape is reported before hours of training.
+
+    Empty where that is left to the evaluation, which may be on another device.
+    """
     batch = next(iter(batches))
     try:
-        embed_batch(method, batch)
+        return embed_batch(method, batch)
     except SetsupError:
         raise
-    except Exception:  # left to the evaluation, which may be on another device
-        return
+    except Exception:
+        return {}

@@ -52,9 +52,12 @@ def view_images(batch: Batch, name: str) -> Tensor:
     """
     if name not in batch:
         known = [key for key, value in batch.items() if isinstance(value, Tensor) and value.ndim >= _FEW]
+        meant = near(name, known)
+        if not meant.startswith("; did you mean"):
+            meant = "; images of two sensors belong in one .npz file, since a table has one column of images"
         raise SetsupError(
-            f"the batch has no view {name!r}{near(name, known)}; name modalities of the data, such as --views "
-            "image,depth, or add views by the augmentation, as ColorViews adds L and ab"
+            f"the batch has no view {name!r}, but {', '.join(known) or 'no images'}; name some of these by --views, or "
+            f"channels of a colour space (--space), such as L and ab{meant}"
         )
     found, lead = batch[name], tuple(batch["mask"].shape)
     if not isinstance(found, Tensor) or tuple(found.shape[:2]) != lead or found.ndim not in (4, 5):

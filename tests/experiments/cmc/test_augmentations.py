@@ -116,6 +116,6 @@ def test_crops_of_smaller_images_are_told(tmp_path: Path, caplog: pytest.LogCapt
         assert not caplog.text
         transform = ViewCrops(views=("image",), size=64).build(dataset, 0)
         ViewCrops(views=("image",), size=64).build(dataset, 1)
-    assert caplog.text.count("images of mine are 20 × 28: crops have 20 pixels, not 64") == 1
+    assert caplog.text.count("images of mine are 20 × 28, smaller than --crop-size 64: crops are 20 × 20") == 1
     batch = next(iter(setsup.loader(dataset, EpochSampler(dataset.factors, 2), transform=transform, workers=0)))
     assert batch["image"].shape == (1, 2, 3, HEIGHT, HEIGHT)

@@ -183,8 +183,12 @@ def test_views_that_torch_cannot_name_are_refused(name: str) -> None:
 def test_errors_on_views_list_what_there_is_once() -> None:
     with pytest.raises(SetsupError) as missing:
         view_images({name: batch_of()[name] for name in ("L", "depth", "mask")}, "infrared")
-    assert str(missing.value).startswith("the batch has no view 'infrared'; known: L, depth; name modalities of the")
-    assert str(missing.value).count("depth") == 2  # among them, and in the example of --views
+    assert str(missing.value).startswith(
+        "the batch has no view 'infrared', but L, depth; name some of these by --views"
+    )
+    assert "in one .npz file, since a table has one column of images" in str(missing.value)
+    with pytest.raises(SetsupError, match=r"no view 'dept', but L, depth; .*; did you mean 'depth'\?$"):
+        view_images({name: batch_of()[name] for name in ("L", "depth", "mask")}, "dept")
     with pytest.raises(SetsupError, match="the view 'ab' is named twice; name each view once"):
         pair_views(["L", "ab", "ab"])
     with pytest.raises(SetsupError, match="no view is named; name modalities"):

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,17 +28,21 @@ _LOG = logging.getLogger(__name__)
 
 
 class FirstBatchCallback(Callback):
-    """Writes the picture before the first step of a run; one that resumes has it."""
+    """Writes the picture before the first step of a run; one that resumes has it.
 
-    def __init__(self, folder: Path, counter: StepCounter) -> None:
-        self._path, self._counter = folder / FIRST_BATCH, counter
+    Of a batch it has the views that a method says it reads, or else all images.
+    """
+
+    def __init__(self, folder: Path, counter: StepCounter, views: Sequence[str] = ()) -> None:
+        self._path, self._counter, self._views = folder / FIRST_BATCH, counter, views
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Write it, if there are images."""
         if self._counter.draws or not trainer.is_global_zero:
             return
         try:
-            sheet = batch_sheet(batch)
+            known = bool(self._views) and all(view in batch for view in self._views)
+            sheet = batch_sheet({name: batch[name] for name in (*self._views, "mask")} if known else batch)
             if sheet is not None:
                 with written(self._path) as part:
                     sheet.save(part)
