@@ -99,6 +99,13 @@ def mixtures() -> Image.Image:
     return contact_sheet(images, captions, title, width=WIDTH)
 
 
+def zips() -> Image.Image:
+    labelled = setsup.SetSampler(shapes().factors, [], sets=1, size=8, where="orientation == 0")
+    unlabelled = setsup.SetSampler(shapes().factors, [], sets=2, size=16, where="orientation != 0")
+    title = "Zip(labelled, unlabelled)\nlabelled: 1 set of 8, where orientation == 0; unlabelled: 2 sets of 16"
+    return blocks(setsup.Zip(labelled, unlabelled), title)
+
+
 def colors() -> Image.Image:
     import torch  # only here, so that the other pictures need none
 
@@ -200,6 +207,7 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "triplet": triplets,
     "epoch": epochs,
     "mixture": mixtures,
+    "zip": zips,
     "colors": colors,
     "pixel-pairs": pixel_pairs,
     **{name: partial(of_shapes, sheet) for name, sheet in recipe_sheets.SHEETS.items()},
