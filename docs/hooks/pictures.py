@@ -190,7 +190,8 @@ def blocks(sampler: Sampler, title: str, noun: str = "set", steps: int = 1) -> I
     images = dataset.fetch(draws.indices)["image"]
     flat = images.reshape(-1, *images.shape[2:])
     canonical = None if draws.canonical is None else dataset.fetch(draws.canonical.reshape(-1))["image"]
-    return contact_sheet(flat, captions, title, canonical=canonical, width=WIDTH)
+    mask = None if draws.mask is None else draws.mask.reshape(-1, draws.mask.shape[-1])
+    return contact_sheet(flat, captions, title, mask=mask, canonical=canonical, width=WIDTH)
 
 
 def _whole(words: str) -> str:
