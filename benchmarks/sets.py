@@ -1,4 +1,4 @@
-"""Set samplers: one draw at any step, draws in order, blocks; against disent and against sieving the table."""
+"""Set samplers: one draw at any step, draws in order, blocks; against disent, sieving the table, and torch."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
@@ -11,7 +11,7 @@ from benchmarks.measure import Side, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, at_most, compare
 from benchmarks.tables import NAMES, SIZES, factors, grid, random_columns
-from setsup import Factor, FactorTable, Kind, SetSampler
+from setsup import EpochSampler, Factor, FactorTable, Kind, SetSampler
 
 __all__ = ["rows"]
 
@@ -30,6 +30,7 @@ def rows(full: bool) -> Iterator[Row]:
     yield from flatness()
     yield from large_tables(full)
     yield from own_way()
+    yield from by_weight()
 
 
 # -- ours --------------------------------------------------------------------------------------------------------
@@ -170,6 +171,17 @@ def own_way() -> Iterator[Row]:
             other = Side(float_sieve(labels, HELD[held], 32))
             what = f"set of 32, {held} inactive, {name} rows"
             yield compare(TOPIC, what, "ABC's own way (float64 sieve)", ours, other, blocks=5)
+
+
+def by_weight() -> Iterator[Row]:
+    """Batches by weight without repeats: torch looks at every row for each of them."""
+    import torch
+
+    weights = np.random.default_rng(4).random(SMALL)
+    other = torch.utils.data.WeightedRandomSampler(torch.from_numpy(weights), 128, replacement=False)
+    ours = at_random_steps(EpochSampler(_random_table(SMALL), size=128, weights=weights))
+    what = "batch of 128 of 480 k rows by weight, sampler[k] at random k"
+    yield compare(TOPIC, what, "torch WeightedRandomSampler", ours, Side(lambda: list(other)), at_least(5), blocks=5)
 
 
 def _random_table(rows: int) -> FactorTable:

@@ -123,6 +123,11 @@ SAMPLERS = {
     ],
     "argmin": ["--orbit", "shape", "scale", "--size", 4, "--canonical", "argmin:floor_hue", "--choose", "levels", *FEW],
     "triplets": ["--triplets", "shape", "scale", "--sets", 9, *FEW],
+    "sizes": ["--inactive", "shape", "--size", "3,9", "--values", "equal", "--weights", "scale", *FEW],
+    "schedules": [
+        *("--inactive", "shape", "scale", "--size", "0:4,1:6,2:2", "--random", "0:2,2:1", "--steps", 3),
+        *FEW,
+    ],
 }
 
 
@@ -154,6 +159,44 @@ def test_a_canonical_member_by_an_expression_is_replayed(setsup: Run) -> None:
     assert [table.row(row)["scale"] >= 1.0 for row in canonical.tolist()] == [True, True]
     again = setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "again", "--json")
     assert again.json["draws"] == found.json["draws"]
+
+
+def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
+    words = ["--inactive", "shape", "scale", "--size", "0:2,1:3", "--random", "0:2,1:1", "--weights", "scale"]
+    found = setsup("sample", *words, "--steps", 2, *FEW, "--json").json
+    table = library.load("shapes3d-procedural").factors
+    sampler = library.SetSampler(
+        table, ["shape", "scale"], size={0: 2, 1: 3}, random={0: 2, 1: 1}, weights="scale", where=FEW[1]
+    )
+    draws = sampler.block(0, 2)
+    assert [step["indices"] for step in found["draws"]] == draws.indices.tolist()
+    assert found["draws"][0]["mask"] == [[True, True, False]] * 2
+    assert "mask" not in found["draws"][1]
+    pair = setsup("sample", "--inactive", "shape", "--size", "1,2", "--values", "equal", *FEW, "--json", "--out", "b")
+    shared = library.SetSampler(table, ["shape"], size=[1, 2], values="equal", where=FEW[1])
+    assert pair.json["draws"][0]["indices"] == shared[0].indices.tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["--size", "3,x"],
+            "--size must be an integer, one for each set, such as 4,12, or one from each of some steps",
+        ),
+        (["--size", "0:3,4"], "--size must be an integer, one for each set, such as 4,12, or one from each"),
+        (["--size", "0:3,0:4"], "--size 0:3,0:4 names a step twice"),
+        (["--size", "3:4"], "size by step needs one value for each step, and one for step 0"),
+        (["--size", "3,4,5"], "size has 3 items for --sets 2"),
+        (["--random", "one"], "--random must be an integer, not 'one'"),
+        (["--weights", "hue"], "unknown factor 'hue'"),
+        (["--weights", "orientation"], "weights must be finite numbers from 0 on"),
+    ],
+)
+def test_wrong_sizes_and_weights(setsup: Run, words: list[str], sentence: str) -> None:
+    found = setsup("sample", "--inactive", "shape", *words)
+    assert found.code == 2
+    assert sentence in found.err
 
 
 @pytest.mark.long("statistics")
