@@ -178,7 +178,7 @@ def by_weight() -> Iterator[Row]:
     import torch
 
     weights = np.random.default_rng(4).random(SMALL)
-    other = torch.utils.data.WeightedRandomSampler(torch.from_numpy(weights), 128, replacement=False)
+    other = torch.utils.data.WeightedRandomSampler(weights.tolist(), 128, replacement=False)
     ours = at_random_steps(EpochSampler(_random_table(SMALL), size=128, weights=weights))
     what = "batch of 128 of 480 k rows by weight, sampler[k] at random k"
     yield compare(TOPIC, what, "torch WeightedRandomSampler", ours, Side(lambda: list(other)), at_least(5), blocks=5)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -194,7 +194,7 @@ def is_listed(given: Any) -> bool:
     return isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
 
 
-def is_per_set(given: Any) -> bool:
+def is_per_set(given: Any) -> TypeGuard[Sequence[Any]]:
     """Whether ``where`` or ``weights`` is a list with one for each set, and not one for all of them."""
     return (
         isinstance(given, list | tuple)

@@ -11,6 +11,7 @@ References
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,16 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_draw_memory
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.plan import no_codes
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, from_dict, length_of
 
 __all__ = ["Zip"]
+
+_BY_FACTOR = tuple(one.name for one in fields(Draw) if one.default_factory is not MISSING)
+"""What a draw says of each set by factor."""
+
+_ROLES = tuple(one.name for one in fields(Draw) if one.name not in ("indices", "mask", *_BY_FACTOR))
+"""What a draw may have for each set."""
 
 
 class Zip(Sampler):
@@ -91,12 +97,13 @@ class Zip(Sampler):
             for one, place in zip(self.samplers, self.sets, strict=True)
             for number in one.unconstrained_sets
         )
-        has = [draw.canonical is not None for draw in first]
-        if any(has) and not all(has):
-            raise SamplerError(
-                f"sampler {has.index(True)} of the zip gives canonical rows, and sampler {has.index(False)} does not: "
-                "zip samplers of which all or none do"
-            )
+        for role in _ROLES:
+            has = [getattr(draw, role) is not None for draw in first]
+            if any(has) and not all(has):
+                raise SamplerError(
+                    f"sampler {has.index(True)} of the zip gives {role} rows, and sampler {has.index(False)} does not: "
+                    "zip samplers of which all or none do"
+                )
 
     @classmethod
     def _from_arguments(cls, arguments: Mapping[str, Any], table: FactorTable) -> Sampler:
@@ -169,36 +176,37 @@ def _check_apart(given: Sequence[Sampler], apart: Sequence[Sampler]) -> None:
 
 def _side_by_side(draws: Sequence[Draw], width: int, table: FactorTable) -> Draw:
     """One draw with the sets of all draws of some steps, padded to a width."""
-    names = {name for draw in draws for name in draw.inactive}
-    inactive = {
-        name: np.concatenate(
-            [
-                draw.inactive[name] if name in draw.inactive else no_codes(table, name, draw.indices.shape[:2])
-                for draw in draws
-            ],
-            axis=1,
-        )
-        for name in table.names
-        if name in names
-    }
     masks = [_mask(draw, width) for draw in draws]
-    whole = all(mask is None for mask in masks)
     mask = None
-    if not whole:
-        mask = np.concatenate(
-            [
-                np.ones((*draw.indices.shape[:2], width), dtype=bool) if one is None else one
-                for one, draw in zip(masks, draws, strict=True)
-            ],
-            axis=1,
-        )
-    canonical = [draw.canonical for draw in draws if draw.canonical is not None]
-    return Draw(
-        np.concatenate([_widened(draw.indices, width) for draw in draws], axis=1),
-        inactive,
-        mask,
-        np.concatenate(canonical, axis=1) if canonical else None,
-    )
+    if any(one is not None for one in masks):
+        shapes = [(*draw.indices.shape[:2], width) for draw in draws]
+        whole = (np.ones(shape, dtype=bool) if one is None else one for one, shape in zip(masks, shapes, strict=True))
+        mask = np.concatenate(list(whole), axis=1)
+    found: dict[str, Any] = {"indices": np.concatenate([_widened(draw.indices, width) for draw in draws], axis=1)}
+    found["mask"] = mask
+    for role in _ROLES:
+        rows = [getattr(draw, role) for draw in draws]
+        found[role] = None if rows[0] is None else np.concatenate(rows, axis=1)
+    for name in _BY_FACTOR:
+        found[name] = _joined_codes([getattr(draw, name) for draw in draws], draws, table)
+    return Draw(**found)
+
+
+def _joined_codes(given: Sequence[Mapping[str, Array]], draws: Sequence[Draw], table: FactorTable) -> dict[str, Array]:
+    """What draws say of their sets by factor; where one says nothing: -1, NaN or False."""
+    found = {}
+    for name in table.names:
+        like = next((codes[name] for codes in given if name in codes), None)
+        if like is not None:
+            nothing = {"f": np.nan, "b": False}.get(like.dtype.kind, -1)
+            found[name] = np.concatenate(
+                [
+                    codes[name] if name in codes else np.full(draw.indices.shape[:2], nothing, dtype=like.dtype)
+                    for codes, draw in zip(given, draws, strict=True)
+                ],
+                axis=1,
+            )
+    return found
 
 
 def _widened(rows: Array, width: int) -> Array:

@@ -21,7 +21,10 @@ class Part:
     def __init__(self, sampler: GroupSampler, places: list[int], sizes: Sequence[int], values: str) -> None:
         self.sampler, self.places = sampler, places
         self.size, self._values = max(sizes), values
-        self._dealt, self._slots = _deals(sizes) if values == "equal" else (None, self.size)
+        self._dealt: Rows | None = None
+        self._slots = self.size
+        if values == "equal":
+            self._dealt, self._slots = _deals(sizes)
         self._numbers = np.array(places, dtype=np.uint64)
         self._different = sampler.chooser.different() if values == "different" else None
         if values == "different" and len(places) > len(sampler.drawable):
