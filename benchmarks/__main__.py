@@ -29,6 +29,7 @@ TOPICS = {
     "sets": 40,
     "domains": 10,
     "episodes": 30,
+    "triplets": 10,
     "groups": 60,
     "fetch": 10,
     "archives": 60,

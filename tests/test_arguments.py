@@ -207,6 +207,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "orbit": "a",
             "sets": 2,
             "size": 2,
+            "members": None,
             "canonical": "first",
             "values": "different",
             "choose": "groups",
@@ -262,6 +263,20 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "seed": 0,
             "stream": "s",
         },
+    ),
+    "TripletSampler by constraints": (
+        samplers.TripletSampler,
+        lambda: {
+            "table": table(),
+            "positive": "a == anchor.a",
+            "negative": "a != anchor.a",
+            "choose": "rows",
+            "where": None,
+        },
+    ),
+    "OrbitSampler of an anchor": (
+        samplers.OrbitSampler,
+        lambda: {"table": table(), "orbit": "a", "sets": 2, "size": 2, "members": "a == anchor.a"},
     ),
     "EpochSampler": (
         samplers.EpochSampler,

@@ -92,6 +92,14 @@ def sequence_pairs() -> Image.Image:
     return setsup.show(shapes(), sampler[0], sampler, title=title).image
 
 
+def constraints() -> Image.Image:
+    positive = "shape == anchor.shape and object_hue != anchor.object_hue"
+    negative = "object_hue == anchor.object_hue and shape != anchor.shape"
+    sampler = setsup.TripletSampler(shapes().factors, triplets=8, positive=positive, negative=negative)
+    images = shapes().fetch(sampler[0].indices)["image"]
+    return triplet_sheet(images, f"TripletSampler\npositive: {positive}\nnegative: {negative}", width=WIDTH)
+
+
 def epochs() -> Image.Image:
     sampler = setsup.EpochSampler(shapes().factors, size=10, epochs=2, partial="pad", where=FEW)
     batches = sampler.block(0, len(sampler))
@@ -228,6 +236,7 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "episode": episodes,
     "hierarchical": hierarchies,
     "sequence-pair": sequence_pairs,
+    "constraints": constraints,
     "epoch": epochs,
     "mixture": mixtures,
     "zip": zips,

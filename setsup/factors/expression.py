@@ -5,11 +5,15 @@ import keyword
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
 from setsup.errors import FactorError, brief
 
-__all__ = ["Expression", "clip"]
+__all__ = ["ANCHOR", "Expression", "clip", "is_of_anchor"]
+
+ANCHOR = "anchor"
+"""What the other row of a constraint is called."""
+
 
 _QUOTED = re.compile(
     r"""'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\#[^\n]*"""
@@ -57,6 +61,11 @@ class Expression:
                 written = lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
                 exact = written if written in self.names else node.id
                 node.id = quoted.get((node.lineno, node.col_offset), exact)
+            elif is_of_anchor(node):
+                line, end = node.end_lineno or 1, node.end_col_offset or 0
+                written = lines[line - 1].encode()[:end].decode().rpartition(".")[2].strip()
+                exact = written if written in self.names else node.attr
+                node.attr = quoted.get((line, end - len(written.encode())), exact)
         return parsed
 
     def hint(self) -> str:
@@ -93,6 +102,11 @@ class Expression:
         column = len(line[:start].decode(errors="replace"))
         width = len(line[start:end].decode(errors="replace"))
         raise FactorError(sentence + _point(self.text, lineno, column, width))
+
+
+def is_of_anchor(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """Whether a node is ``anchor.FACTOR``."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == ANCHOR
 
 
 def _without_backticks(text: str) -> tuple[str, dict[tuple[int, int], str]]:

@@ -20,6 +20,7 @@ identifiers, by their NFKC normal form, unless a factor is called exactly so.
 import ast
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -30,10 +31,10 @@ from setsup.arrays import Bools
 from setsup.errors import FactorError, near
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import count_equal
-from setsup.factors.expression import Expression, clip
+from setsup.factors.expression import Expression, clip, is_of_anchor
 from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of, stored_level
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "holds", "shallow"]
 
 _ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
@@ -67,10 +68,22 @@ def evaluate(expression: str, table: FactorColumns) -> Bools:
     ``count(factor)`` and ``factor % 2`` are compared with numbers.
     """
     text = Expression.of(expression, table.names)
+    with shallow(text):
+        return holds(text, text.parse(), True, table)
+
+
+def holds(expression: Expression, node: ast.expr, wanted: bool, table: FactorColumns) -> Bools:
+    """Rows for which it is known that a part of an expression is as wanted, as (rows,) bool."""
+    return _Condition(expression, table).holds(node, wanted)
+
+
+@contextmanager
+def shallow(expression: Expression) -> Iterator[None]:
+    """Report an expression that is nested too deeply as an error of its own."""
     try:
-        return _Condition(text, table).holds(text.parse(), True)
+        yield
     except (RecursionError, MemoryError):
-        raise FactorError(f"the expression is nested too deeply: {clip(text.text)}") from None
+        raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +317,8 @@ class _Condition:
         self._refuse(node, f"factor {name!r} has no level {value!r}{hint}")
 
     def _refuse_kind(self, node: ast.AST) -> NoReturn:
+        if is_of_anchor(node):
+            self._refuse(node, "there is no anchor here: constraints between rows have one, and an expression does not")
         what = _REFUSED.get(type(node), "this")
         self._refuse(node, f"{what} is not allowed in an expression{self.expression.hint()}")
 

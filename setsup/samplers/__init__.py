@@ -4,8 +4,9 @@ Each kind of sampler has a module of its own: ``sets`` (ABC), ``domains`` (DCoDR
 losses), ``episodes`` (few-shot tasks), ``hierarchies``, ``sequence_pairs``, ``epochs``, ``mixture``, ``zips``;
 :mod:`~setsup.samplers.sampler` says what all samplers share, ``schedules`` which options may change with the step. The
 folder ``groups`` has what they draw from: ``group_sampler`` (the groups of a list of inactive factors), ``choose`` and
-``different`` (which group), ``members`` and ``window`` (which rows), ``within`` (no repeats), ``plan`` (all sets of a
-step), ``hierarchy`` (groups of groups) and ``across`` (two domains).
+``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored``, ``candidates`` (which
+rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy`` (groups of groups) and
+``across`` (two domains).
 """
 
 from setsup.samplers.domains import DomainSampler
@@ -15,7 +16,7 @@ from setsup.samplers.epochs import EpochSampler
 from setsup.samplers.hierarchies import HierarchicalSampler
 from setsup.samplers.mixture import Mixture
 from setsup.samplers.orbits import OrbitSampler
-from setsup.samplers.report import Entry, Report
+from setsup.samplers.report import AnchorEntry, Entry, Partners, Report
 from setsup.samplers.sampler import Sampler, Shard, from_dict
 from setsup.samplers.schedules import Stepwise
 from setsup.samplers.sequence_pairs import SequencePairSampler
@@ -24,6 +25,7 @@ from setsup.samplers.triplets import TripletSampler
 from setsup.samplers.zips import Zip
 
 __all__ = [
+    "AnchorEntry",
     "DomainSampler",
     "Draw",
     "Entry",
@@ -32,6 +34,7 @@ __all__ = [
     "HierarchicalSampler",
     "Mixture",
     "OrbitSampler",
+    "Partners",
     "Report",
     "Sampler",
     "SequencePairSampler",

@@ -174,7 +174,10 @@ class Mixture(Sampler):
         never = isinstance(p, Schedule) and not any(p.values)
         sets = ", ".join(str(number) for number in self._sets)
         note = f"rows of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
-        entries = [self._mix(entry) if entry.inactive == "nothing" and not never else entry for entry in found.entries]
+        entries = [
+            self._mix(entry) if isinstance(entry, Entry) and entry.inactive == "nothing" and not never else entry
+            for entry in found.entries
+        ]
         return Report(f"Mixture over {found.title}", entries, [*found.notes, note])
 
     def _mix(self, entry: Entry) -> Entry:

@@ -20,6 +20,8 @@ import numpy as np
 from setsup.arrays import Array, Bools, Reals, Rows, Steps
 from setsup.checks import check_choice, check_integer, check_number
 from setsup.errors import SamplerError, brief
+from setsup.factors.constraint import Constraint, read_constraint
+from setsup.factors.counting import with_outer
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
@@ -36,6 +38,7 @@ from setsup.samplers.arguments import (
     row_weights,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
@@ -63,6 +66,10 @@ class OrbitSampler(Sampler):
         is the largest size, for which orbits must have members, and positions beyond the size of the step are masked.
         None takes whole orbits: the width is that of the largest drawable orbit,
         and shorter ones are padded with their first member and masked.
+    members : str, optional
+        Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is an anchor,
+        uniform over the rows of the orbit that ``size - 1`` other members go with; the others are uniform over these,
+        without repeats. The terms are those of ``positive`` of :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
         ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
         ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as for `where`:
@@ -70,12 +77,14 @@ class OrbitSampler(Sampler):
     values : str
         ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
     choose : str
-        ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`.
+        ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with `members`, the rows that
+        count are anchors.
     small : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
+        With `members`, ``short`` and ``replace`` are for anchors that fewer rows go with, at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
-        sampling. Rows of weight 0 are never drawn. Whole orbits have all rows of positive weight.
+        sampling. Rows of weight 0 are never drawn. Whole orbits have all rows of positive weight. Not with `members`.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
         numbers. Rows keep their numbers.
@@ -108,6 +117,7 @@ class OrbitSampler(Sampler):
         sets: int = 8,
         size: Scheduled | None = None,
         *,
+        members: str | None = None,
         canonical: str | Mapping[str, Level] | None = None,
         values: Literal["different", "independent"] = "different",
         choose: Literal["levels", "groups", "rows"] = "groups",
@@ -126,6 +136,7 @@ class OrbitSampler(Sampler):
         self.arguments["size"] = None if self._sizes is None else self._sizes.plain()
         need = 1 if self._sizes is None else self._sizes.most
         taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
+        constraint = None if members is None else self._check_members(members, names, weights)
         self._orbits = GroupSampler(
             table,
             names,
@@ -135,6 +146,7 @@ class OrbitSampler(Sampler):
             tolerance={},
             weights=row_weights(table, weights),
             where=where,
+            members=constraint,
         )
         self._left_out = 0
         self._canonical = None if canonical is None else self._with_canonical(canonical)
@@ -152,6 +164,18 @@ class OrbitSampler(Sampler):
         self._numbers = np.arange(self.sets, dtype=np.uint64)
         words = chooser.words if self._different is not None else 1
         self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(words)))
+
+    def _check_members(self, members: str, names: Sequence[str], weights: Weights | None) -> Constraint:
+        found = read_constraint(members, self.table, "members")
+        if self._sizes is None or self._sizes.most < 2:
+            raise SamplerError("members needs a size of 2 or more: an anchor, and at least one row that goes with it")
+        if weights is not None:
+            raise SamplerError("weights cannot be combined with members, which are uniform over the rows that go")
+        if same := next((name for name in found.differ if name in with_outer(self.table, names)), None):
+            raise SamplerError(
+                f"all members of an orbit have the same {same!r}; leave {same} out of members or of orbit"
+            )
+        return found
 
     def _with_canonical(self, canonical: str | Mapping[str, Level]) -> Rows:
         """Canonical row of each orbit; orbits without one are left out, where that is allowed."""
@@ -198,7 +222,8 @@ class OrbitSampler(Sampler):
         notes = [f"{self._left_out:,} orbits without a canonical row are left out"] if self._left_out else []
         if self._sizes is not None and self._sizes.changes:
             notes.append("figures are for the largest size, for which orbits must have members at every step")
-        return Report(f"OrbitSampler: {self.sets} orbits per step, {taken}", [entry], notes)
+        more = [self._orbits.members.entry()] if isinstance(self._orbits.members, AnchoredMembers) else []
+        return Report(f"OrbitSampler: {self.sets} orbits per step, {taken}", [entry, *more], notes)
 
 
 def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:

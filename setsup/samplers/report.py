@@ -1,13 +1,13 @@
 """What a sampler draws, and what it never can: known before any training."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from setsup.html import lines, never_raises
 
-__all__ = ["Entry", "Report", "span"]
+__all__ = ["AnchorEntry", "Entry", "Partners", "Report", "anchors_lost", "span"]
 
 
 def span(least: int, most: int) -> str:
@@ -93,12 +93,89 @@ class Entry:
         return found
 
 
+@dataclass(frozen=True)
+class Partners:
+    """Rows that go with an anchor by a constraint: how few, how many, and on average over the anchors."""
+
+    constraint: str
+    least: int
+    most: int
+    mean: float
+
+
+@dataclass(frozen=True)
+class AnchorEntry:
+    """Anchors, and the rows that go with them by constraints.
+
+    Attributes
+    ----------
+    inactive : str
+        Factors by which anchors are grouped for ``choose``, or ``"nothing"``.
+    anchors, groups : int
+        Rows that can be anchors, and groups of them.
+    partners : mapping of str to Partners
+        For each role, such as ``positive``.
+    lacking : mapping of str to int
+        Rows that are no anchors because too few rows go with them, for each role.
+    unknown, excluded : int
+        Rows that are no anchors because a value is unknown, or because of ``where`` and terms of the anchor alone.
+    unreachable : int or None
+        Rows that are never drawn, in no role; None where another entry has it, or for a table of very many rows.
+    log10_sets : float
+        Decimal logarithm of the number of anchors with a row for each role.
+
+    """
+
+    inactive: str
+    anchors: int
+    groups: int
+    partners: Mapping[str, Partners]
+    lacking: Mapping[str, int]
+    unknown: int
+    excluded: int
+    unreachable: int | None
+    log10_sets: float
+
+    def lines(self) -> list[str]:
+        """Lines of the report."""
+        groups = f", in {self.groups:,} groups of equal {self.inactive}" if self.groups > 1 else ""
+        found = [
+            f"anchors: {self.anchors:,} rows{groups}",
+            f"  rows that are no anchors: {anchors_lost(self.lacking, self.unknown, self.excluded)}",
+        ]
+        for role, one in self.partners.items():
+            span = (
+                f"{one.least:,}"
+                if one.least == one.most
+                else f"{one.least:,} to {one.most:,}, {one.mean:.4g} on average"
+            )
+            found.append(f"  {role}: {one.constraint}")
+            found.append(f"    rows for an anchor: {span}")
+        if self.unreachable is not None:
+            found.append(
+                f"  rows never drawn: {self.unreachable:,}" if self.unreachable else "  rows never drawn: none"
+            )
+        number = f"{10**self.log10_sets:,.0f}" if self.log10_sets < 6 else f"about 10^{self.log10_sets:.1f}"
+        found.append(f"  distinct combinations of an anchor with {' and '.join(self.partners)}: {number}")
+        return found
+
+
+def anchors_lost(lacking: Mapping[str, int], unknown: int, excluded: int) -> str:
+    """Say how many rows are no anchors, and why."""
+    lost = {
+        **{f"without {'enough' if role == 'members' else 'a'} {role}": count for role, count in lacking.items()},
+        "with an unknown value": unknown,
+        "left out by where or by terms of the anchor": excluded,
+    }
+    return ", ".join(f"{count:,} {why}" for why, count in lost.items() if count) or "none"
+
+
 @dataclass(frozen=True, repr=False)
 class Report:
     """What a sampler will draw: it prints as text, and :meth:`to_dict` gives plain data."""
 
     title: str
-    entries: list[Entry]
+    entries: Sequence[Entry | AnchorEntry]
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:

@@ -15,9 +15,11 @@ from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Steps
+from setsup.arrays import Rows, Steps, Words
 from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
+from setsup.factors.constraint import read_constraint
+from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
@@ -28,14 +30,17 @@ from setsup.samplers.arguments import (
     check_names,
     check_table,
     copy_arguments,
+    row_mask,
     row_weights,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.anchors import Anchors
+from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.report import Report
+from setsup.samplers.report import AnchorEntry, Entry, Report
 from setsup.samplers.sampler import Sampler
 
 __all__ = ["TripletSampler"]
@@ -49,23 +54,36 @@ class TripletSampler(Sampler):
     The anchor's orbit is chosen by ``choose``; anchor and positive are two different members of it, uniform over
     ordered pairs; the negative is uniform over the rows of all other orbits, those too small for an anchor included.
 
+    With the constraints ``positive`` and ``negative``, the anchor is chosen by ``choose`` over the rows that have both;
+    given the anchor, the positive and the negative are independent, and uniform over the rows that satisfy their
+    constraint, the anchor never among them. A draw takes time logarithmic in the rows, whatever share of them
+    satisfies a constraint.
+
     Parameters
     ----------
     table : FactorTable
         The factors of a dataset; draws are rows of it.
-    orbit : str or list of str
+    orbit : str or list of str, optional
         Factors whose combinations are the orbits.
     triplets : int
         Triplets per step.
+    positive, negative : str, optional
+        In place of `orbit`, both: which rows are positives and negatives of an anchor, as constraints such as
+        ``"id == anchor.id and camera != anchor.camera"``. Terms are joined by ``and``; each compares a factor with the
+        anchor's by ``==`` or ``!=`` (at most three ``!=``; an unknown value satisfies neither), or is any expression of
+        the row alone (``split == 'gallery'``) or of the anchor alone (``anchor.split == 'query'``).
     choose : str
         ``rows`` (default: every row of an orbit with two or more members is an equally likely anchor), ``groups`` or
-        ``levels``.
+        ``levels``. With constraints, over the rows that have a positive and a negative; groups are those of the factors
+        that `positive` compares by ``==``.
     small : str
-        Orbits of one row have no positive: ``error`` refuses, ``drop`` takes no anchor from them.
+        Orbits of one row have no positive: ``error`` refuses, ``drop`` takes no anchor from them. Not with constraints:
+        a row without a positive or a negative is never an anchor, and the report counts those.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the anchor is drawn by weight within its orbit, the
         positive by weight among the orbit's other rows, the negative by weight over the rows of all other orbits. With
-        ``choose="rows"`` orbits are chosen by their total weight. Rows of weight 0 are never drawn.
+        ``choose="rows"`` orbits are chosen by their total weight. Rows of weight 0 are never drawn. Not with
+        constraints.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers.
@@ -88,14 +106,27 @@ class TripletSampler(Sampler):
     >>> bool((anchor == positive).all()), bool((anchor == negative).any())
     (True, False)
 
+    The same shape in another orientation, and another shape in the same colour:
+
+    >>> hard = setsup.TripletSampler(
+    ...     shapes.factors,
+    ...     positive="shape == anchor.shape and orientation != anchor.orientation",
+    ...     negative="object_hue == anchor.object_hue and shape != anchor.shape",
+    ... )
+    >>> anchor, positive, negative = shapes.factors.codes("object_hue", hard[0].indices).T
+    >>> bool((anchor == negative).all())
+    True
+
     """
 
     def __init__(
         self,
         table: FactorTable,
-        orbit: str | Sequence[str],
+        orbit: str | Sequence[str] | None = None,
         triplets: int = 32,
         *,
+        positive: str | None = None,
+        negative: str | None = None,
         choose: Literal["levels", "groups", "rows"] = "rows",
         small: Literal["error", "drop", "short", "replace"] = "error",
         weights: Weights | None = None,
@@ -104,13 +135,62 @@ class TripletSampler(Sampler):
         stream: str = "TripletSampler",
     ) -> None:
         self.arguments = copy_arguments(locals())
+        self.table, self.triplets = check_table(table), check_integer(triplets, "triplets", SamplerError, 1, MOST_SETS)
+        check_draw_memory(3 * self.triplets, "a draw", "triplets")
+        self._triplets: _OfOrbits | _OfConstraints
+        if positive is None and negative is None:
+            if orbit is None:
+                raise SamplerError(
+                    "name the factors of an orbit, orbit=[…], or the constraints positive= and negative="
+                )
+            self._triplets = _OfOrbits(table, orbit, choose, small, weights, where)
+        else:
+            if orbit is not None or positive is None or negative is None:
+                raise SamplerError("name the orbit, or both positive and negative, as in positive='id == anchor.id'")
+            if small != "error" or weights is not None:
+                raise SamplerError(
+                    f"{'weights' if small == 'error' else 'small'} goes with orbit, not with positive and negative; "
+                    "rows without a positive or a negative are never anchors"
+                )
+            self._triplets = _OfConstraints(table, positive, negative, choose, where)
+        self._key = stream_key(seed, stream)
+        self._numbers = np.arange(self.triplets, dtype=np.uint64)
+        self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(4)))
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """Factors that anchor and positive share."""
+        return self._triplets.shared
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block; indices (steps, triplets, 3)."""
+        key = fold(self._key, steps)
+        return Draw(self._triplets.draw(mix(key[:, None, None], self._spread), Keys(key, self._numbers)))
+
+    def report(self) -> Report:
+        """What is drawn, and what never is, before any training."""
+        entry, notes = self._triplets.entry()
+        return Report(f"TripletSampler: {self.triplets} of anchor, positive, negative", [entry], notes)
+
+
+class _OfOrbits:
+    """Anchor and positive of one orbit, the negative of any other."""
+
+    def __init__(
+        self,
+        table: FactorTable,
+        orbit: str | Sequence[str],
+        choose: str,
+        small: str,
+        weights: Weights | None,
+        where: Where | None,
+    ) -> None:
         names = check_names(orbit, "orbit")
         if not isinstance(small, str) or small not in _SMALL:
             raise SamplerError(
                 f"small must be error or drop, for an orbit of one row has no positive, not {brief(small)}"
             )
-        self.table, self.triplets = check_table(table), check_integer(triplets, "triplets", SamplerError, 1, MOST_SETS)
-        check_draw_memory(3 * self.triplets, "a draw", "triplets")
+        self._table = table
         self._orbits = GroupSampler(
             table,
             names,
@@ -126,26 +206,21 @@ class TripletSampler(Sampler):
         if len(groups) < 2:
             raise SamplerError(f"there is only one orbit of {self._orbits.describe()}, so no row is a negative")
         self._ends = np.cumsum(groups.sizes)
-        self._key = stream_key(seed, stream)
-        self._numbers = np.arange(self.triplets, dtype=np.uint64)
-        self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(4)))
+        self.shared = groups.names
 
-    def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, triplets, 3)."""
+    def draw(self, bits: Words, keys: Keys) -> Rows:
+        """Rows (steps, triplets, 3), from four words each."""
         members = self._orbits.members
-        return self._by_weight(steps, members) if isinstance(members, WeightedMembers) else self._evenly(steps)
+        return self._by_weight(bits, keys, members) if isinstance(members, WeightedMembers) else self._evenly(bits)
 
-    def _by_weight(self, steps: Steps, members: WeightedMembers) -> Draw:
-        key = fold(self._key, steps)
-        bits = mix(key[:, None, None], self._spread)
+    def _by_weight(self, bits: Words, keys: Keys, members: WeightedMembers) -> Rows:
         chosen = self._orbits.chooser.pick(bits[..., 0])
-        pairs, _ = self._orbits.draw(Keys(key, self._numbers), chosen, 2)
+        pairs, _ = self._orbits.draw(keys, chosen, 2)
         stranger = members.other_group(bits[..., 1], self._orbits.number(chosen))
         negative = members.pick(bits[..., 2], stranger)
-        return Draw(np.concatenate([pairs, negative[..., None]], axis=-1))
+        return np.concatenate([pairs, negative[..., None]], axis=-1)
 
-    def _evenly(self, steps: Steps) -> Draw:
-        bits = mix(fold(self._key, steps)[:, None, None], self._spread)
+    def _evenly(self, bits: Words) -> Rows:
         groups = self._orbits.groups
         orbit = self._orbits.number(self._orbits.chooser.pick(bits[..., 0]))
         size = groups.sizes[orbit]
@@ -157,15 +232,14 @@ class TripletSampler(Sampler):
         other += np.where(other >= self._ends[orbit] - size, size, 0)
         stranger = np.searchsorted(self._ends, other, side="right")
         negative = groups.take(stranger, other - (self._ends[stranger] - groups.sizes[stranger]))
-        return Draw(np.stack([groups.take(orbit, anchor), groups.take(orbit, positive_), negative], axis=-1))
+        return np.stack([groups.take(orbit, anchor), groups.take(orbit, positive_), negative], axis=-1)
 
-    def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+    def entry(self) -> tuple[Entry, list[str]]:
+        """Entry of a report, and notes."""
         groups, drawable = self._orbits.groups, self._orbits.drawable
         sizes = groups.sizes[drawable].astype(np.float64)
-        entry = group_entry(self.table, self._orbits, 2)
         entry = replace(
-            entry,
+            group_entry(self._table, self._orbits, 2),
             unreachable=0,  # rows of orbits too small for an anchor are negatives
             log10_sets=math.log10((sizes * (sizes - 1) * (groups.rows - sizes)).sum()),
             shared_rows=math.nan,
@@ -173,5 +247,31 @@ class TripletSampler(Sampler):
             estimated=False,
         )
         lonely = len(groups) - len(drawable)
-        notes = [f"{lonely:,} orbits of one row are drawn as negatives only"] if lonely else []
-        return Report(f"TripletSampler: {self.triplets} of anchor, positive, negative", [entry], notes)
+        return entry, [f"{lonely:,} orbits of one row are drawn as negatives only"] if lonely else []
+
+
+class _OfConstraints:
+    """Positive and negative by constraints with the anchor."""
+
+    def __init__(self, table: FactorTable, positive: str, negative: str, choose: str, where: Where | None) -> None:
+        given = {"positive": positive, "negative": negative}
+        constraints = {role: read_constraint(text, table, role) for role, text in given.items()}
+        self.shared = with_outer(table, constraints["positive"].equal)
+        mask = row_mask(table, where)
+        self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), mask)
+        if not len(self._anchors):
+            raise SamplerError(f"no row has both a positive and a negative: {self._anchors.lost()}")
+        self._chooser = Chooser(self._anchors.keys, self._anchors.counts, choose)
+
+    def draw(self, bits: Words, keys: Keys) -> Rows:
+        """Rows (steps, triplets, 3), from four words each."""
+        cells, anchors = self._anchors.draw(self._chooser.pick(bits[..., 0]), bits[..., 1])
+        rows = [anchors]
+        for place, role in enumerate(("positive", "negative"), 2):
+            ranks = below(bits[..., place], self._anchors.others(role, cells, anchors))
+            rows.append(self._anchors.take(role, cells, anchors, ranks))
+        return np.stack(rows, axis=-1)
+
+    def entry(self) -> tuple[AnchorEntry, list[str]]:
+        """Entry of a report, and no notes."""
+        return replace(self._anchors.entry(), unreachable=self._anchors.never()), []

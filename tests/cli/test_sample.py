@@ -143,6 +143,11 @@ SAMPLERS = {
         *FEW,
     ],
     "episode": ["--episode", "shape", "--ways", 3, "--shots", 2, "--queries", 3, "--within", "scale", *FEW],
+    "constraints": [
+        *("--positive", "shape == anchor.shape and scale != anchor.scale", "--negative", "shape != anchor.shape"),
+        *("--sets", 9, *FEW),
+    ],
+    "members": ["--orbit", "shape", "--size", 4, "--members", "scale != anchor.scale", *FEW],
 }
 
 
@@ -225,6 +230,20 @@ def test_other_samplers_write_their_roles(setsup: Run, tmp_path: Path) -> None:
     found = setsup("sample", *SAMPLERS["triplets"])
     assert np.load(tmp_path / "setsup-samples-2" / "draws.npz")["indices"].shape == (1, 9, 3)
     assert "anchor and positive share" in found.out
+
+
+def test_triplets_and_orbits_by_constraints(setsup: Run) -> None:
+    found = setsup("sample", *SAMPLERS["constraints"], "--json")
+    assert found.code == 0, found.err
+    table = library.load("shapes3d-procedural").factors
+    positive, negative, where = (SAMPLERS["constraints"][place] for place in (1, 3, -1))
+    sampler = library.TripletSampler(table, triplets=9, positive=positive, negative=negative, where=where)
+    assert found.json["draws"][0]["indices"] == sampler[0].indices.tolist()
+    assert all(list(words["fixed"]) == ["shape"] for words in found.json["words"][0])
+    assert found.json["report"]["entries"][0]["partners"]["positive"]["constraint"] == positive
+    found = setsup("sample", *SAMPLERS["members"])
+    assert found.code == 0, found.err
+    assert "members: scale != anchor.scale" in found.out
 
 
 def test_json_holds_everything(setsup: Run, tmp_path: Path) -> None:
@@ -479,6 +498,11 @@ class TestTable:
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
         (["--hierarchy", "shape=5", "scale=2"], ["5 groups of shape", "at most 4"]),
+        (["--positive", "shape == anchor.shape"], ["both positive and negative"]),
+        (["--positive", "shape == anchor.shap", "--negative", "shape != 'cube'"], ["did you mean 'shape'?", "^^^"]),
+        (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["name the orbit, or both"]),
+        (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "not with --negative"]),
+        (["--orbit", "shape", "--members", "scale != anchor.scale"], ["members needs a size of 2"]),
         (["--inactive", "shape", "--where", "shap == 'cube'"], ["shape"]),
         (["--inactive", "shape", "--where", "__import__('os')"], ["__import__"]),
         (["--inactive", "shape", "--choose", "any"], ["any", "levels"]),

@@ -124,6 +124,16 @@ CASES = {
     "EpisodeSampler across": lambda: EpisodeSampler(COLUMNS, "item", 5, 2, 5, across="light", small="drop"),
     "SequencePairSampler": lambda: SequencePairSampler(COLUMNS, "kind", "height", 0.25, 16),
     "SequencePairSampler grid": lambda: SequencePairSampler(GRID, ["a", "b"], "d", 3, 16, seed=5),
+    "TripletSampler constraints": lambda: TripletSampler(
+        COLUMNS, positive="item == anchor.item", negative="kind == anchor.kind and item != anchor.item", choose="groups"
+    ),
+    "TripletSampler three differ": lambda: TripletSampler(
+        GRID, positive="a == anchor.a and b != anchor.b", negative="b != anchor.b and c != anchor.c and d != anchor.d"
+    ),
+    "OrbitSampler members": lambda: OrbitSampler(COLUMNS, "kind", 2, 5, members="light != anchor.light"),
+    "OrbitSampler members replace": lambda: OrbitSampler(
+        COLUMNS, "item", 3, 30, members="light > 0.2 and light != anchor.light", values="independent", small="replace"
+    ),
     "EpochSampler": lambda: EpochSampler(COLUMNS, size=64),
     "EpochSampler seed": lambda: EpochSampler(COLUMNS, size=64, partial="pad", seed=5),
     "EpochSampler large": lambda: EpochSampler(LARGE, size=128, where="d != 3"),

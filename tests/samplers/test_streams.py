@@ -101,6 +101,12 @@ SAMPLERS = {
     "episodes across lights": lambda: EpisodeSampler(COLUMNS, "item", 3, 2, 3, across="light", small="drop", seed=3),
     "pairs in time": lambda: SequencePairSampler(COLUMNS, "item", "weight", 2, 9, where="light >= 0.5"),
     "pairs of a grid": lambda: SequencePairSampler(GRID, ["a", "b"], "c", 3, 9),
+    "constrained triplets": lambda: TripletSampler(
+        COLUMNS, positive="item == anchor.item and light != anchor.light", negative="item != anchor.item"
+    ),
+    "orbits of an anchor": lambda: OrbitSampler(
+        COLUMNS, "item", 3, 9, members="light != anchor.light", small="short", canonical="first"
+    ),
     "passes": lambda: EpochSampler(COLUMNS, size=64),
     "large passes": lambda: EpochSampler(LARGE, size=200, where="d != 1"),
     "three passes": lambda: EpochSampler(COLUMNS, size=7, epochs=3, partial="pad"),
@@ -437,7 +443,8 @@ def test_plain_data_is_checked():
         ({"sampler": 3}, "unknown sampler 3"),
         ({"sampler": ["TripletSampler"]}, "unknown sampler"),
         ({"arguments": {**data["arguments"], "tripletts": 3}}, "arguments of TripletSampler do not fit.*tripletts"),
-        ({"arguments": {"triplets": 3}}, "arguments of TripletSampler do not fit.*orbit"),
+        ({"arguments": {"triplets": 3}}, "name the factors of an orbit"),
+        ({"sampler": "OrbitSampler", "arguments": {"sets": 3}}, "arguments of OrbitSampler do not fit.*orbit"),
         ({"arguments": 3}, "described by sampler, fingerprint and arguments"),
         ({"arguments": None}, "described by sampler, fingerprint and arguments"),
     ):

@@ -90,6 +90,21 @@ class Options(Source):
         float | None, option("NUMBER", "Largest difference in --time of a pair's second row, which is later.", "1")
     ] = None
 
+    positive: Annotated[
+        str | None,
+        option(
+            "CONSTRAINT",
+            'Draw triplets whose positive satisfies "id == anchor.id and camera != anchor.camera"; with --negative.',
+        ),
+    ] = None
+    negative: Annotated[str | None, option("CONSTRAINT", 'What the negative satisfies, such as "id != anchor.id".')] = (
+        None
+    )
+    members: Annotated[
+        str | None,
+        option("CONSTRAINT", "What the members of an orbit but the first, its anchor, satisfy, as for --positive."),
+    ] = None
+
     size: Annotated[
         int | str | None,
         option(
@@ -241,7 +256,8 @@ def _draw(options: Options) -> _Drawn:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
             "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets, "
-            f"--episode, --hierarchy, --sequence); factors of {dataset.name}: {', '.join(names)}"
+            "--positive and --negative, --episode, --hierarchy, --sequence); "
+            f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
     given, notes = fill_defaults(kind, given, dataset.factors, card, own=of != "benchmark")

@@ -11,7 +11,7 @@ from setsup_cli.parsing.source import assignments, check_factors, numbers
 if TYPE_CHECKING:
     from setsup.factors import Factor, FactorTable
     from setsup.factors.factor import Level
-    from setsup.samplers import Sampler
+    from setsup.samplers import Entry, Sampler
 
 __all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults", "name_options", "sample_command"]
 
@@ -24,8 +24,8 @@ _TAKES = {
         "seed",
     ),
     "domain": ("size", "sets", "domains", "small", "weights", "where", "seed"),
-    "orbit": ("size", "sets", "canonical", "choose", "values", "small", "weights", "where", "seed"),
-    "triplets": ("sets", "choose", "small", "weights", "where", "seed"),
+    "orbit": ("size", "sets", "members", "canonical", "choose", "values", "small", "weights", "where", "seed"),
+    "triplets": ("sets", "positive", "negative", "choose", "small", "weights", "where", "seed"),
     "episode": ("ways", "shots", "queries", "across", "within", "small", "weights", "where", "seed"),
     "hierarchy": ("size", "small", "weights", "where", "seed"),
     "sequence": ("sets", "time", "window", "where", "seed"),
@@ -38,8 +38,11 @@ _LISTS = ("inactive", "active", "domain", "orbit", "triplets", "episode", "hiera
 _FACTORS = (*_LISTS, "across", "within")
 """Options that name factors."""
 
-_SHOWN = {"set": "--inactive, --active"} | {
-    kind: f"--{kind}" for kind in ("domain", "orbit", "triplets", "episode", "hierarchy", "sequence")
+_CONSTRAINTS = ("positive", "negative")
+"""Options that choose triplets without naming factors."""
+
+_SHOWN = {"set": "--inactive, --active", "triplets": "--triplets, --positive and --negative"} | {
+    kind: f"--{kind}" for kind in ("domain", "orbit", "episode", "hierarchy", "sequence")
 }
 
 _LEVEL = re.compile(r"[^=!<>]*=(?!=)")
@@ -56,11 +59,12 @@ def choose_sampler(given: Given) -> str | None:
     for name in ("size", "random"):
         _by_step_or_set(given.get(name, 1), name)
     named = [name for name in _LISTS if name in given]
+    named = named or [name for name in _CONSTRAINTS if name in given][:1]
     if len(named) > 1:
         raise SamplerError(f"give only one of --{' and --'.join(named)}")
     if not named:
         return None
-    kind = "set" if named[0] in ("inactive", "active") else named[0]
+    kind = {"inactive": "set", "active": "set", **dict.fromkeys(_CONSTRAINTS, "triplets")}.get(named[0], named[0])
     for name in dict.fromkeys(option for takes in _TAKES.values() for option in takes):
         if name in given and name not in _TAKES[kind]:
             goes = ", ".join(_SHOWN[other] for other, takes in _TAKES.items() if name in takes)
@@ -117,23 +121,20 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
         OrbitSampler,
         SequencePairSampler,
         SetSampler,
-        TripletSampler,
     )
 
-    option = next(name for name in _LISTS if name in given)
-    counts = _counts(given[option]) if kind == "hierarchy" else {}
-    named = list(counts or given[option])
-    check_factors(named, table, card)
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
     arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
     if "weights" in arguments:
         check_factors([arguments["weights"]], table, card)
+    if kind == "triplets":
+        return _triplets(given, arguments, table, card)
+    option = next(name for name in _LISTS if name in given)
+    counts = _counts(given[option]) if kind == "hierarchy" else {}
+    named = list(counts or given[option])
+    check_factors(named, table, card)
     if kind == "domain":
         return DomainSampler(table, named, **arguments)
-    if kind == "triplets":
-        return TripletSampler(
-            table, named, **{"triplets" if key == "sets" else key: arguments[key] for key in arguments}
-        )
     if kind == "sequence":
         if "time" not in arguments:
             raise SamplerError("--sequence needs --time FACTOR, the factor that says when a row was taken")
@@ -166,6 +167,17 @@ def _counts(words: Iterable[str]) -> dict[str, int]:
     return {name: int(number) for name, number in found.items()}
 
 
+def _triplets(given: Given, arguments: dict[str, Any], table: "FactorTable", card: str) -> "Sampler":
+    from setsup.samplers import TripletSampler
+
+    if "triplets" in given:
+        arguments["orbit"] = list(given["triplets"])
+        check_factors(arguments["orbit"], table, card)
+    if "sets" in arguments:
+        arguments["triplets"] = arguments.pop("sets")
+    return TripletSampler(table, **arguments)
+
+
 def fill_defaults(
     kind: str, given: Given, table: "FactorTable", card: str, *, own: bool
 ) -> tuple[dict[str, Any], list[str]]:
@@ -182,7 +194,7 @@ def fill_defaults(
         return dict(given), []
     least = {**given, **({"size": 1} if size else {}), **({"sets": 1} if sets else {})}
     sampler = build_sampler(kind, least, table, card)
-    entries = sampler.report().entries
+    entries = _entries(sampler)
     found: dict[str, int] = {}
     notes: list[str] = []
     if size:
@@ -202,13 +214,20 @@ def fill_defaults(
     return {**given, **found}, notes
 
 
+def _entries(sampler: "Sampler") -> "list[Entry]":
+    """Entries of a report that are about groups."""
+    from setsup.samplers import Entry
+
+    return [entry for entry in sampler.report().entries if isinstance(entry, Entry)]
+
+
 def _fill_episode(given: Given, table: "FactorTable", card: str, *, own: bool) -> tuple[dict[str, Any], list[str]]:
     """Add as many classes as there are, up to 5; of the user's own data as many queries as each class has, up to 15."""
     if given.keys() & {"across", "within", "small"}:
         return dict(given), []
     found: dict[str, int] = {}
     notes: list[str] = []
-    (entry,) = build_sampler("episode", {"ways": 1, "queries": 1, **given}, table, card).report().entries
+    (entry,) = _entries(build_sampler("episode", {"ways": 1, "queries": 1, **given}, table, card))
     most = entry.smallest - int(given.get("shots", 1))
     if own and "queries" not in given and 1 <= most < _QUERIES:
         found["queries"] = most

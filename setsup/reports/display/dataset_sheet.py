@@ -19,6 +19,7 @@ from setsup.reports.words import SetWords, describe
 from setsup.samplers.arguments import where_words
 from setsup.samplers.draw import Draw
 from setsup.samplers.sampler import Sampler
+from setsup.samplers.triplets import TripletSampler
 
 if TYPE_CHECKING:
     from setsup.reports.page import Page
@@ -117,12 +118,16 @@ def orbit_names(sampler: Sampler) -> list[str]:
 
     """
     named = sampler.arguments["orbit"]
+    if named is None and isinstance(sampler, TripletSampler):
+        return list(sampler.shared)
     return [named] if isinstance(named, str) else list(named)
 
 
 def _triplets(shown: Shown, sampler: Sampler, title: str | None, tile: int | None) -> "Page":
     rows = shown.draws.indices[0]
     explained = f"positive: same {', '.join(orbit_names(sampler))}; negative: another"
+    if (positive := shown.argument("positive")) is not None:
+        explained = f"positive: {positive}\nnegative: {shown.argument('negative')}"
     first = rows[:_MEMBERS]
     images = _images(shown.dataset, first, tile)
     more = f"\n… and {len(rows) - len(first):,} more triplets" if len(rows) > len(first) else ""
@@ -192,6 +197,7 @@ def _heading(shown: Shown, steps: int) -> str:
         which if not shown.single else "",
         f"where {where_words(where)}" if where is not None else "",
         "framed: support" if shown.support else "",
+        f"each with its anchor first, then {members}" if (members := shown.argument("members")) else "",
     ]
     return "\n".join(line for line in (f"{name}: {what}", ", ".join(filter(None, parts))) if line)
 

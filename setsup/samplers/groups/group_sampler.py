@@ -1,14 +1,17 @@
 """The groups of rows that share a list of inactive factors: what one set is drawn from."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows
 from setsup.errors import SamplerError
+from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import Where, row_mask
+from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
 from setsup.samplers.groups.window import WindowMembers
@@ -20,7 +23,7 @@ __all__ = ["GroupSampler"]
 class GroupSampler:
     """Groups of one list of inactive factors, how one is chosen and how rows are drawn from it.
 
-    `weights` (rows,) float64, optional.
+    `weights` (rows,) float64, optional; `members`: what rows of a set satisfy with an anchor, which is its first row.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class GroupSampler:
         weights: Reals | None = None,
         where: Where | None = None,
         shared: bool = False,
+        members: Constraint | None = None,
         policies: Sequence[str] = SMALL,
     ) -> None:
         near = [name for name in names if table[name].continuous and name in tolerance]
@@ -52,7 +56,10 @@ class GroupSampler:
         self.groups.excluded -= unknown
         self.near = near[0] if near else None
         self.members: GroupMembers
-        if self.near is not None:
+        if members is not None:
+            equal = tuple(dict.fromkeys((*names, *members.equal)))
+            self.members = AnchoredMembers(table, self.groups, replace(members, equal=equal), need, small, rows)
+        elif self.near is not None:
             self.members = WindowMembers(table, self.groups, self.near, tolerance[self.near], need, small)
         elif weights is not None:
             self.members = WeightedMembers(self.groups, weights)
@@ -65,7 +72,11 @@ class GroupSampler:
 
     def restrict(self, drawable: Rows) -> None:
         """Choose among these groups only, given by their numbers among all."""
-        sizes: Array = self.members.totals if isinstance(self.members, WeightedMembers) else self.groups.sizes
+        sizes: Array = self.groups.sizes
+        if isinstance(self.members, WeightedMembers):
+            sizes = self.members.totals
+        elif isinstance(self.members, AnchoredMembers):
+            sizes = self.members.anchors
         self.drawable, self._all = drawable, len(drawable) == len(self.groups)
         self._keys = self.groups.keys(drawable)
         self.chooser = Chooser(self._keys, sizes[drawable], self._choose)

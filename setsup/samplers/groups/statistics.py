@@ -8,6 +8,7 @@ import numpy as np
 from setsup.arrays import Bools, Reals, Rows
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, stream_key, uniform
+from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.combinations import chance_of_any, log_combinations, log_sum
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import EvenMembers, WeightedMembers
@@ -35,7 +36,7 @@ def group_entry(
     ``shares`` (drawable,) says what share of the sets each drawable group has, where that is not by the chooser.
     """
     entry = counts_entry(sampler)
-    if isinstance(sampler.members, WeightedMembers | WindowMembers):
+    if isinstance(sampler.members, WeightedMembers | WindowMembers | AnchoredMembers):
         return entry
     sets_of = _Sets.of(sampler, size, sets if values == "equal" else 1)
     chance, shares_known = (
@@ -58,6 +59,7 @@ def counts_entry(sampler: GroupSampler) -> Entry:
     """Entry of a report that only says how many groups and rows there are, and which are never drawn."""
     groups, sizes = sampler.groups, sampler.members.sizes
     windows = sampler.members if isinstance(sampler.members, WindowMembers) else None
+    sizes = groups.sizes if isinstance(sampler.members, AnchoredMembers) else sizes
     return Entry(
         sampler.describe(),
         len(groups),
@@ -75,6 +77,8 @@ def _never(sampler: GroupSampler) -> int:
     """Known rows that no draw has."""
     if isinstance(sampler.members, WindowMembers):
         return sampler.members.unreachable(sampler.drawable)
+    if isinstance(sampler.members, AnchoredMembers):
+        return sampler.members.unreachable(sampler.groups)
     return sampler.groups.rows - int(sampler.groups.sizes[sampler.drawable].sum())
 
 

@@ -1,0 +1,205 @@
+"""Rows that satisfy a constraint with an anchor: how many there are, and any of them by its rank.
+
+The rows are sorted by the factors that must be equal, then into *cells* of rows that no comparison tells apart. Rows
+that go with an anchor are those of a run of cells, without the cells that agree with the anchor in a factor that must
+differ. How many of these come before a place is known by inclusion and exclusion over the subsets of those factors (at
+most seven), each by a binary search in a sorted table; so a rank is found by binary search, too, and nothing is
+drawn and rejected. One factor's cells are neighbours, and are cut out of the run.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from setsup.arrays import Bools, Rows
+from setsup.checks import check_memory
+from setsup.errors import SamplerError
+from setsup.factors.constraint import Constraint
+from setsup.factors.counting import with_outer
+from setsup.factors.grouping import group_by
+from setsup.factors.table import FactorTable
+
+__all__ = ["Candidates", "Found", "Ranks", "both"]
+
+_CELL = 64  # bytes that a cell takes in each table
+
+
+def both(one: Bools | None, other: Bools | None) -> Bools | None:
+    """Rows that two masks keep, where None keeps all."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+class Ranks:
+    """Combinations of some columns of keys, numbered in lexicographic order; a missing one has the next number.
+
+    `keys` (cells, factors) int64; `sizes`: levels of each factor.
+    """
+
+    def __init__(self, keys: Rows, places: Sequence[int], sizes: Sequence[int]) -> None:
+        self._steps = []
+        self.numbers = np.zeros(len(keys), dtype=np.int64)
+        """(cells,) int64."""
+        self.count = min(len(keys), 1)
+        for place in places:  # renumbered at each turn, so that no product overflows
+            known, self.numbers = np.unique(self.numbers * sizes[place] + keys[:, place], return_inverse=True)
+            self._steps.append((sizes[place], known))
+            self.count = len(known)
+
+    def find(self, columns: Sequence[Rows], length: int) -> Rows:
+        """Numbers (length,) of combinations given by their columns; ``count`` for those that do not occur."""
+        number, there = np.zeros(length, dtype=np.int64), np.full(length, self.count > 0)
+        for (size, known), column in zip(self._steps, columns, strict=True):
+            wanted = number * size + column
+            number = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+            there &= known[number] == wanted if len(known) else False
+        return np.where(there, number, self.count)
+
+
+class _Agreeing:
+    """Cells sorted by the factors in which they agree with an anchor: how many rows agree, before any cell.
+
+    `numbers` (cells,): what each cell agrees in, from :class:`Ranks`, in the order of the run; `sizes` (cells,) rows.
+    """
+
+    def __init__(self, ranks: Ranks, order: Rows, sizes: Rows) -> None:
+        self.ranks, self.cells = ranks, len(order)
+        numbers = ranks.numbers[order]
+        self.order = np.argsort(numbers, kind="stable")
+        self._line = numbers[self.order] * self.cells + self.order
+        self._ends = np.concatenate([[0], np.cumsum(sizes[self.order])])
+        # one more than there are, for combinations that do not occur
+        self._first = np.append(np.searchsorted(numbers[self.order], np.arange(ranks.count + 1)), self.cells)
+
+    def total(self, numbers: Rows) -> Rows:
+        """Rows that agree."""
+        return np.asarray(self._ends[self._first[numbers + 1]] - self._ends[self._first[numbers]])
+
+    def before(self, numbers: Rows, cells: Rows) -> Rows:
+        """Rows that agree, in the cells before some."""
+        place = np.searchsorted(self._line, numbers * self.cells + cells)
+        return np.asarray(self._ends[place] - self._ends[self._first[numbers]])
+
+    def first(self, numbers: Rows) -> Rows:
+        """First cell that agrees; the last one of all where none does."""
+        return np.asarray(self.order[np.minimum(self._first[numbers], self.cells - 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where the rows are that go with anchors; every array is (anchors,) int64, or (anchors' cells,).
+
+    `start`: rows before the run; `first`, `last`: cells of the run; `counts`: rows that go with the anchor, the anchor
+    itself included where nothing must differ; `agreeing`: numbers of each table.
+    """
+
+    start: Rows
+    first: Rows
+    last: Rows
+    counts: Rows
+    agreeing: tuple[Rows, ...]
+
+    def at(self, which: Rows) -> "Found":
+        """Those of some anchors."""
+        agreeing = tuple(numbers[which] for numbers in self.agreeing)
+        return Found(self.start[which], self.first[which], self.last[which], self.counts[which], agreeing)
+
+
+class Candidates:
+    """Rows of a table that go with anchors by a constraint.
+
+    `mask` (rows,) bool: the rows that are looked at, None for all.
+    """
+
+    def __init__(self, table: FactorTable, constraint: Constraint, mask: Bools | None) -> None:
+        self._table, self.constraint, self.mask = table, constraint, mask
+        check_cells(table, constraint.names)
+        self._groups = group_by(table, constraint.names, mask)
+        names, keys = self._groups.names, self._groups.keys()
+        sizes = [len(table[name]) for name in names]
+        self._equal = with_outer(table, constraint.equal)
+        self._runs = Ranks(keys, [names.index(name) for name in self._equal], sizes)
+        self._order = np.argsort(self._runs.numbers, kind="stable")
+        rows = self._groups.sizes[self._order]
+        self._ends = np.concatenate([[0], np.cumsum(rows)])
+        first = np.searchsorted(self._runs.numbers[self._order], np.arange(self._runs.count + 1))
+        self._first = np.append(first, len(self._order))
+        self._names: list[tuple[str, ...]] = []
+        self._tables: list[_Agreeing] = []
+        self._signs: list[int] = []
+        for count in range(1, len(constraint.differ) + 1):
+            for some in itertools.combinations(constraint.differ, count):
+                agreed = with_outer(table, [*constraint.equal, *some])
+                ranks = Ranks(keys, [names.index(name) for name in agreed], sizes)
+                self._names.append(agreed)
+                self._tables.append(_Agreeing(ranks, self._order, rows))
+                self._signs.append((-1) ** count)
+
+    @property
+    def may_be_itself(self) -> bool:
+        """Whether an anchor is among the rows that are equal to it, where nothing must differ."""
+        return not self.constraint.differ
+
+    def find(self, names: Sequence[str], keys: Rows) -> Found:
+        """Find the rows that go with anchors, given by known levels `keys` (anchors, factors) of the named factors."""
+        columns = dict(zip(names, keys.T, strict=True))
+        run = self._runs.find([columns[name] for name in self._equal], len(keys))
+        first, last = self._first[run], self._first[run + 1]
+        start = self._ends[first]
+        counts = self._ends[last] - start
+        agreeing = []
+        for named, agreed, sign in zip(self._names, self._tables, self._signs, strict=True):
+            numbers = agreed.ranks.find([columns[name] for name in named], len(keys))
+            counts = counts + sign * agreed.total(numbers)
+            agreeing.append(numbers)
+        return Found(start, first, last, counts, tuple(agreeing))
+
+    def others(self, found: Found, anchors: Rows) -> Rows:
+        """Count the rows that go with anchors, themselves not among them."""
+        if not self.may_be_itself:
+            return found.counts
+        return np.asarray(found.counts - (1 if self.mask is None else self.mask[anchors]))
+
+    def take(self, found: Found, anchors: Rows, ranks: Rows) -> Rows:
+        """Rows that go with anchors, by their ranks below the count of others; all of one shape."""
+        if self.may_be_itself:
+            rows = self._row(found.start + ranks)
+            # the last row of the run stands in for the anchor
+            return np.where(rows == anchors, self._row(found.start + found.counts - 1), rows)
+        if len(self._tables) > 1:
+            return self._search(found, ranks)
+        cell = self._tables[0].first(found.agreeing[0])
+        size = self._tables[0].total(found.agreeing[0])
+        place = found.start + ranks
+        return self._row(place + np.where(place >= self._ends[cell], size, 0))
+
+    def _search(self, found: Found, ranks: Rows) -> Rows:
+        """Find the last cell of the run before which no more rows than the rank are left."""
+        low, high = found.first, found.last
+        before = np.zeros_like(ranks)
+        while np.count_nonzero(high - low > 1):
+            middle = (low + high) // 2
+            left = self._ends[middle] - found.start
+            for agreed, numbers, sign in zip(self._tables, found.agreeing, self._signs, strict=True):
+                left = left + sign * agreed.before(numbers, middle)
+            fits = left <= ranks
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+            before = np.where(fits, left, before)
+        return self._groups.take(self._order[low], ranks - before)
+
+    def _row(self, places: Rows) -> Rows:
+        """Rows at places of all runs, one after the other."""
+        cell = np.searchsorted(self._ends, places, side="right") - 1
+        return self._groups.take(self._order[cell], places - self._ends[cell])
+
+
+def check_cells(table: FactorTable, names: Sequence[str]) -> None:
+    """Refuse a grid of more combinations than there is memory for; columns have no more than rows."""
+    if table.is_grid:
+        compared = with_outer(table, names)
+        cells = math.prod(len(table[name]) for name in compared)
+        check_memory(_CELL * cells, f"an index of {', '.join(compared)}", "the factors that are compared", SamplerError)
