@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.amounts import Photometric
-from setsup.loading.transforms.operations.arguments import check_probability
+from setsup.loading.transforms.operations.arguments import Photometric, check_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 

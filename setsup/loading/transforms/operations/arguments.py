@@ -1,16 +1,56 @@
-"""Arguments of operations: checked at construction and stored in one form."""
+"""Arguments of operations, checked at construction and stored in one form, and what they are given to change."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from setsup.checks import check_image_size, check_number, is_integer, is_number
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
+from setsup.loading.transforms.by_image import Kernel
+from setsup.loading.transforms.slots import Slots
 
-__all__ = ["Range", "Ranged", "Size", "Sized", "check_box", "check_probability", "check_range", "pair", "set_field"]
+__all__ = [
+    "Kernels",
+    "Photometric",
+    "Range",
+    "Ranged",
+    "Shape",
+    "Size",
+    "Sized",
+    "check_box",
+    "check_channels",
+    "check_probability",
+    "check_range",
+    "pair",
+    "per_image",
+    "set_field",
+]
 
 Size = tuple[int, int]
 Range = tuple[float, float]
+Shape = tuple[int, int, int]
+"""Channels, height and width."""
+
+Kernels = Iterable[Sequence[Kernel]]
+"""For each image the kernels that change it, one after the other."""
+
+
+class Photometric(Protocol):
+    """An operation on values, not positions: a callable of images (n, C, H, W) and their slots.
+
+    One that also has ``kernels(slots, shape)``, which returns :data:`Kernels` for images of one :data:`Shape`, does the
+    same to single images on a CPU. Its results have as many channels as the images, or as its attribute ``channels``.
+    """
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Images of the same shape, in 0 … 1."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -71,3 +111,17 @@ def check_range(
         limits += f" and at most {high:g}" if high < math.inf else ""
         raise SetsupError(f"{what} must be two numbers (low, high){limits}, low first, not {ends!r}")
     return float(ends[0]), float(ends[1])
+
+
+def check_channels(owner: object, channels: int) -> None:
+    """Refuse images of other than one or three channels."""
+    if channels not in (1, 3):
+        hint = ": put Background before it, which makes three of four" if channels == 4 else ""
+        raise DataError(f"{type(owner).__name__} takes images of 1 or 3 channels, not {channels}{hint}")
+
+
+def per_image(amounts: npt.NDArray[np.float64], images: Tensor) -> Tensor:
+    """Amounts (n,), or (n, k), of images as float32 on their device, (n, 1, 1, 1) or (n, k, 1, 1)."""
+    # rounded here: so does whoever hands a Python float to a C function of single precision
+    rounded = amounts.astype(np.float32).reshape(len(images), -1, 1, 1)
+    return torch.from_numpy(rounded).to(images.device, non_blocking=True)

@@ -6,18 +6,29 @@ the sums of shifted images here, with kernels of three to seven pixels, which pa
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
+from setsup.loading.transforms.by_image import Image, cv2
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, per_image
-from setsup.loading.transforms.operations.arguments import Ranged, check_probability, check_range, set_field
-from setsup.loading.transforms.operations.noise import TABLE, normal, pick
+from setsup.loading.transforms.operations.arguments import (
+    Kernels,
+    Ranged,
+    Shape,
+    check_channels,
+    check_probability,
+    check_range,
+    per_image,
+    set_field,
+)
+from setsup.loading.transforms.operations.noise import TABLE, image_pick, normal, pick, quantiles
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Blur", "Noise", "SaltAndPepper", "Sobel"]
@@ -59,17 +70,28 @@ class Blur:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Blur."""
-        check_channels(self, images)
-        radius = self.kernel // 2
-        if radius >= min(images.shape[-2:]):
-            raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {tuple(images.shape)}")
-        sigma = slots.uniform(*self.sigma)
+        radius, sigma = self._drawn(slots, tuple(images.shape[1:]))
         weights = np.exp(-0.5 * (np.arange(radius + 1) / sigma[:, None]) ** 2)
         weights /= weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True)
         taps = list(per_image(weights, images)[:, :, None].unbind(1))
         padded = pad(images, (radius,) * 4, mode="reflect")
         blurred = _smoothed(_smoothed(padded, taps, -2), taps, -1)
         return eight_bit.round_levels(blurred) if slots.eight_bit else blurred.clamp_(max=1)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        _, sigma = self._drawn(slots, shape)
+        side = (self.kernel, self.kernel)
+        return [
+            (lambda image, s=s: cv2.GaussianBlur(image, side, s, borderType=cv2.BORDER_REFLECT_101),)
+            for s in sigma.tolist()
+        ]
+
+    def _drawn(self, slots: Slots, shape: tuple[int, ...]) -> tuple[int, npt.NDArray[np.float64]]:
+        check_channels(self, shape[0])
+        if self.kernel // 2 >= min(shape[1:]):
+            raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {shape}")
+        return self.kernel // 2, slots.uniform(*self.sigma)
 
 
 def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
@@ -109,10 +131,25 @@ class Sobel(Ranged):
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Add edges."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         weight = per_image(slots.uniform(self.low, self.high) * math.sqrt(2) / 8, images)
         edged = torch.addcmul(images, _edges(images), weight).clamp_(0, 1)
         return eight_bit.round_levels(edged) if slots.eight_bit else edged
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        return [(partial(_edged, weight),) for weight in slots.uniform(self.low, self.high).tolist()]
+
+
+def _edged(weight: float, image: Image) -> Image:
+    across, down = (
+        cv2.Sobel(image, cv2.CV_32F, x, y, scale=1 / 8, borderType=cv2.BORDER_REPLICATE) for x, y in ((1, 0), (0, 1))
+    )
+    edges = cv2.magnitude(across, down, magnitude=across)
+    if image.dtype == np.uint8:
+        return cv2.addWeighted(edges, weight, image, 1, 0, dtype=cv2.CV_8U)
+    return np.clip(cv2.scaleAdd(edges, weight, image, dst=image), 0, 1, out=image)
 
 
 def _edges(images: Tensor) -> Tensor:
@@ -155,10 +192,25 @@ class Noise:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Add noise."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         noise = normal(slots.bits(), images.shape[1:], images.device)
         noisy = torch.add(images, noise, alpha=self.sigma, out=noise).clamp_(0, 1)
         return eight_bit.round_levels(noisy) if slots.eight_bit else noisy
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        table = quantiles() * np.float32(255 * self.sigma if slots.eight_bit else self.sigma)
+        return [(partial(_noisy, key, table),) for key in slots.bits()]
+
+
+def _noisy(key: np.uint64, table: Image, image: Image) -> Image:
+    channels = 1 if image.ndim == 2 else image.shape[2]
+    noise = image_pick(key, (channels, *image.shape[:2]), table)
+    noise = cv2.merge(list(noise)) if channels > 1 else noise[0]
+    if image.dtype == np.uint8:
+        return cv2.add(noise, image, dtype=cv2.CV_8U)
+    return np.clip(cv2.add(image, noise, dst=image), 0, 1, out=image)
 
 
 @dataclass(frozen=True)
@@ -187,9 +239,25 @@ class SaltAndPepper:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Scatter black and white."""
-        check_channels(self, images)
-        grains = round(self.share * TABLE / 2)
-        table = images.new_zeros(TABLE)
-        table[:grains], table[TABLE - grains :] = -1, 1
+        check_channels(self, images.shape[1])
+        grains = torch.from_numpy(self._grains()).to(images.device, torch.float32)
         # one less is black and one more is white, whatever was there; the rest keeps its bits
-        return torch.add(images, pick(slots.bits(), (1, *images.shape[2:]), table)).clamp_(0, 1)
+        return torch.add(images, pick(slots.bits(), (1, *images.shape[2:]), grains)).clamp_(0, 1)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        return [(partial(_scattered, key, self._grains()),) for key in slots.bits()]
+
+    def _grains(self) -> npt.NDArray[np.int8]:
+        """−1 for black, 1 for white."""
+        grains = round(self.share * TABLE / 2)
+        return np.repeat(np.array([-1, 0, 1], np.int8), [grains, TABLE - 2 * grains, grains])
+
+
+def _scattered(key: np.uint64, grains: Image, image: Image) -> Image:
+    picked = image_pick(key, image.shape[:2], grains)
+    image = image.copy()
+    image[picked < 0] = 0
+    image[picked > 0] = 255 if image.dtype == np.uint8 else 1
+    return image

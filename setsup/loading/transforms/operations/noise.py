@@ -18,7 +18,10 @@ import torch
 from scipy.special import ndtri
 from torch import Tensor
 
-__all__ = ["TABLE", "normal", "pick"]
+from setsup import random
+from setsup.loading.transforms.by_image import Image
+
+__all__ = ["TABLE", "image_pick", "normal", "pick", "quantiles"]
 
 TABLE = 1 << 16  # entries of a table
 
@@ -48,9 +51,28 @@ def normal(keys: npt.NDArray[np.uint64], shape: Sequence[int], device: torch.dev
     return pick(keys, shape, _quantiles(device))
 
 
+def image_pick(key: np.uint64, shape: Sequence[int], table: Image) -> Image:
+    """:func:`pick` of one image, with a table that is an array."""
+    count = math.prod(shape)
+    words = random.mix(key, _spread(-(-count // _PARTS)))
+    return np.take(table, words.view(np.uint16)[:count], mode="clip").reshape(shape)
+
+
+@functools.lru_cache(maxsize=4)
+def _spread(count: int) -> npt.NDArray[np.uint64]:
+    found: npt.NDArray[np.uint64] = random.spread(np.arange(count, dtype=np.uint64))
+    return found
+
+
+@functools.cache
+def quantiles() -> npt.NDArray[np.float32]:
+    """The values of :func:`normal`."""
+    return ndtri((np.arange(TABLE) + 0.5) / TABLE).astype(np.float32)
+
+
 @functools.cache
 def _quantiles(device: torch.device) -> Tensor:
-    return torch.from_numpy(ndtri((np.arange(TABLE) + 0.5) / TABLE).astype(np.float32)).to(device)
+    return torch.from_numpy(quantiles()).to(device)
 
 
 def _words(keys: npt.NDArray[np.uint64], count: int, device: torch.device) -> Tensor:

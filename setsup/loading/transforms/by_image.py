@@ -1,0 +1,114 @@
+"""One image after the other, by OpenCV: how images on a CPU go through a chain of kernels.
+
+A kernel takes an image and returns one: (height, width), or (height, width, channels) of more than one channel. With
+8 bits, images are uint8 and a kernel leaves its argument as it is. Otherwise they are float32 in 0 … 1 and a kernel may
+overwrite its argument; only what moves pixels, whose ``levels`` is true, is also given uint8 that stands for 1/255.
+Kernels that change each value by itself are composed into one look-up table as long as an image is uint8.
+
+Any installation of OpenCV does. Without one, ``cv2`` is None, and images on a CPU are changed by torch, as on a device.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+__all__ = ["LEVELS", "UNIT", "Image", "Kernel", "Pointwise", "blend", "cv2", "each", "levels_of", "real", "run"]
+
+try:
+    cv2: Any = importlib.import_module("cv2")
+except ImportError:
+    cv2 = None
+
+Image = npt.NDArray[Any]
+Kernel = Callable[[Image], Image]
+
+LEVELS = np.arange(256, dtype=np.uint8)
+UNIT = LEVELS / np.float32(255)
+"""What 256 levels stand for."""
+
+_BLOCKS = 4  # for each thread: images take different times
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """A kernel that changes each value by itself, uint8 or float32, in arrays of any shape."""
+
+    change: Kernel
+
+    def __call__(self, values: Image) -> Image:
+        """Values changed."""
+        return self.change(values)
+
+
+def run(image: Image, kernels: Iterable[Kernel], eight_bit: bool) -> Image:
+    """An image after all kernels, uint8 with ``eight_bit`` and float32 otherwise; the image given stays as it is."""
+    plain = LEVELS if eight_bit else UNIT
+    if image.dtype != np.uint8:
+        image = levels_of(image) if eight_bit else np.array(image, order="C")
+    table = None
+    for kernel in kernels:
+        if isinstance(kernel, Pointwise) and image.dtype == np.uint8:
+            table = kernel(plain if table is None else table)
+            continue
+        if table is not None:
+            image, table = cv2.LUT(image, table), None
+        image = kernel(image if eight_bit or getattr(kernel, "levels", False) else real(image))
+    if table is not None:
+        return cv2.LUT(image, table)
+    return image if eight_bit else real(image)
+
+
+def real(image: Image) -> Image:
+    """An image as float32: uint8 over 255."""
+    return cv2.LUT(image, UNIT) if image.dtype == np.uint8 else image
+
+
+def levels_of(image: Image) -> Image:
+    """An image of float32 in 0 … 1 as uint8, rounded."""
+    return cv2.multiply(np.ascontiguousarray(image), 255, dtype=cv2.CV_8U)
+
+
+def blend(values: Image, factor: Any, offset: Any = 0.0) -> Image:
+    """Values times a factor plus an offset, cut to their range; levels are truncated, as Pillow does."""
+    moved = values * np.float32(factor)
+    if offset:
+        moved += np.float32(offset)
+    if values.dtype != np.uint8:
+        return np.clip(moved, 0, 1, out=moved)
+    return np.clip(moved, 0, 255, out=moved).astype(np.uint8)
+
+
+def each(work: Callable[[int], None], count: int) -> None:
+    """Do work for 0 … count − 1 in as many threads as torch has here; OpenCV itself has one meanwhile."""
+    threads = min(torch.get_num_threads(), count)
+    with _one_thread():
+        if threads == 1:
+            _all(work, range(count))
+            return
+        blocks = min(count, _BLOCKS * threads)
+        bounds = [count * block // blocks for block in range(blocks + 1)]
+        with ThreadPoolExecutor(threads) as pool:
+            ranges = [range(first, last) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+            list(pool.map(lambda numbers: _all(work, numbers), ranges))
+
+
+def _all(work: Callable[[int], None], numbers: Sequence[int]) -> None:
+    for number in numbers:
+        work(number)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(threads)
