@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def real(image: Image) -> Image:
 
 def levels_of(image: Image) -> Image:
     """An image of float32 in 0 … 1 as uint8, rounded."""
-    return cv2.multiply(np.ascontiguousarray(image), 255, dtype=cv2.CV_8U)
+    return np.rint(np.clip(image * np.float32(255), 0, 255)).astype(np.uint8)
 
 
 def blend(values: Image, factor: Any, offset: Any = 0.0) -> Image:
@@ -93,10 +94,9 @@ def each(work: Callable[[int], None], count: int) -> None:
             _all(work, range(count))
             return
         blocks = min(count, _BLOCKS * threads)
-        bounds = [count * block // blocks for block in range(blocks + 1)]
+        ends = [count * block // blocks for block in range(blocks + 1)]
         with ThreadPoolExecutor(threads) as pool:
-            ranges = [range(first, last) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
-            list(pool.map(lambda numbers: _all(work, numbers), ranges))
+            list(pool.map(lambda ends: _all(work, range(*ends)), pairwise(ends)))
 
 
 def _all(work: Callable[[int], None], numbers: Sequence[int]) -> None:

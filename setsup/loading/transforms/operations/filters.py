@@ -5,6 +5,7 @@ the sums of shifted images here, with kernels of three to seven pixels, which pa
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -70,28 +71,31 @@ class Blur:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Blur."""
-        radius, sigma = self._drawn(slots, tuple(images.shape[1:]))
-        weights = np.exp(-0.5 * (np.arange(radius + 1) / sigma[:, None]) ** 2)
-        weights /= weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True)
-        taps = list(per_image(weights, images)[:, :, None].unbind(1))
-        padded = pad(images, (radius,) * 4, mode="reflect")
+        taps = list(per_image(self._weights(slots, images.shape), images)[:, :, None].unbind(1))
+        padded = pad(images, (self.kernel // 2,) * 4, mode="reflect")
         blurred = _smoothed(_smoothed(padded, taps, -2), taps, -1)
         return eight_bit.round_levels(blurred) if slots.eight_bit else blurred.clamp_(max=1)
 
     def kernels(self, slots: Slots, shape: Shape) -> Kernels:
         """The same to images."""
-        _, sigma = self._drawn(slots, shape)
-        side = (self.kernel, self.kernel)
-        return [
-            (lambda image, s=s: cv2.GaussianBlur(image, side, s, borderType=cv2.BORDER_REFLECT_101),)
-            for s in sigma.tolist()
-        ]
+        half = self._weights(slots, shape).astype(np.float32)
+        return [(partial(_blurred, taps),) for taps in np.concatenate([half[:, :0:-1], half], axis=1)]
 
-    def _drawn(self, slots: Slots, shape: tuple[int, ...]) -> tuple[int, npt.NDArray[np.float64]]:
-        check_channels(self, shape[0])
-        if self.kernel // 2 >= min(shape[1:]):
-            raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {shape}")
-        return self.kernel // 2, slots.uniform(*self.sigma)
+    def _weights(self, slots: Slots, shape: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Weights of the middle of each kernel and of what lies to one side, (n, 1 + radius)."""
+        check_channels(self, shape[-3])
+        radius = self.kernel // 2
+        if radius >= min(shape[-2:]):
+            raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {tuple(shape)}")
+        sigma = slots.uniform(*self.sigma)
+        weights = np.exp(-0.5 * (np.arange(radius + 1) / sigma[:, None]) ** 2)
+        return weights / (weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True))
+
+
+def _blurred(taps: Image, image: Image) -> Image:
+    # not cv2.GaussianBlur, which rounds weights of 8 bits to 1/256
+    blurred = cv2.sepFilter2D(image, cv2.CV_32F, taps, taps, borderType=cv2.BORDER_REFLECT_101)
+    return cv2.convertScaleAbs(blurred) if image.dtype == np.uint8 else np.minimum(blurred, 1, out=blurred)
 
 
 def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
@@ -146,7 +150,9 @@ def _edged(weight: float, image: Image) -> Image:
     across, down = (
         cv2.Sobel(image, cv2.CV_32F, x, y, scale=1 / 8, borderType=cv2.BORDER_REPLICATE) for x, y in ((1, 0), (0, 1))
     )
-    edges = cv2.magnitude(across, down, magnitude=across)
+    # not cv2.magnitude, whose last bit depends on where arrays lie in memory
+    squares = cv2.add(cv2.multiply(across, across, dst=across), cv2.multiply(down, down, dst=down), dst=across)
+    edges = np.sqrt(squares, out=squares)
     if image.dtype == np.uint8:
         return cv2.addWeighted(edges, weight, image, 1, 0, dtype=cv2.CV_8U)
     return np.clip(cv2.scaleAdd(edges, weight, image, dst=image), 0, 1, out=image)

@@ -157,9 +157,7 @@ class Background:
         if rows > height or columns > width:
             raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
         places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
-        return [
-            self.pool[n, y : y + rows, x : x + columns] for n, y, x in zip(*(p.tolist() for p in places), strict=True)
-        ]
+        return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(places, axis=-1).tolist()]
 
 
 def _laid_over(behind: Image, image: Image) -> Image:

@@ -62,9 +62,9 @@ def finish(images: Tensor, eight_bit: bool) -> Tensor:
 def resample(way: int, images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
     """Images (n, C, H, W) by matrices (n, 3, 3) that all do the same."""
     images = finish(images, eight_bit)
-    return (
-        images if way == SAME else (_straight if way in (COPIED, STRAIGHT) else _slanted)(images, matrices, size, fill)
-    )
+    if way == SAME:
+        return images
+    return (_straight if way in (COPIED, STRAIGHT) else _slanted)(images, matrices, size, fill)
 
 
 def _straight(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
