@@ -10,9 +10,10 @@ from setsup.correspondence import planar
 from setsup.correspondence.pairs import affine_pairs
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
+from setsup.loading.transforms.apply import apply_steps
+from setsup.loading.transforms.choices import Move, Steps
 from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
 from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
-from setsup.loading.transforms.resampling.warp import warp
 from setsup.random import stream_key
 
 __all__ = ["PlanarPairs"]
@@ -110,10 +111,12 @@ class PlanarPairs:
         *lead, _, height, width = images.shape
         keys = keyed_slots(batch, self.seed, self.stream, lead).keys
         drawn = affine_pairs(keys, (height, width), size, shift=self.shift, keep=self.keep)
-        stack = images.flatten(0, -4)
+        matrices = np.concatenate([drawn.to_view_1, drawn.to_view_2])
+        steps: Steps = [Move(matrices, size)]
         if drawn.source != (height, width):
             larger = planar.resize(height, width, *drawn.source)
-            stack = warp(stack, np.broadcast_to(larger, (len(keys), 3, 3)), drawn.source)
-        views = [warp(stack, matrices, size) for matrices in (drawn.to_view_1, drawn.to_view_2)]
+            steps.insert(0, Move(np.broadcast_to(larger, matrices.shape), drawn.source))
+        rows = np.arange(len(matrices))
+        views = apply_steps(images.flatten(0, -4), steps, rows % max(1, len(keys)), rows, 0.0, eight_bit=False).chunk(2)
         maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
         return add_views(batch, self.names, (*views, *maps), lead)

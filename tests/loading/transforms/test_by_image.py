@@ -210,7 +210,14 @@ def test_turns_agree_but_for_rounded_coordinates(monkeypatch, operations, channe
 
 
 CHAINS = [
-    [Shift(0.1), Background(POOL), AddBrightness(-0.2, 0.2), RandomApply(Hue(-0.5, 0.5)), Noise(0.05), Sobel(-0.2, 0.2)],
+    [
+        Shift(0.1),
+        Background(POOL),
+        AddBrightness(-0.2, 0.2),
+        RandomApply(Hue(-0.5, 0.5)),
+        Noise(0.05),
+        Sobel(-0.2, 0.2),
+    ],
     [Crop(32), Brightness(0.5, 1.5), Posterize(5), Flip(), Contrast(0.5, 1.5), Brightness(0.8, 1.2)],
     [OneOf([Blur(5, (1, 1)), Contrast(1.8, 3), Saturation(1.8, 3), ResizedCrop((44, 52), (0.5, 1))])],
 ]

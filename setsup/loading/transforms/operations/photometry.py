@@ -22,7 +22,7 @@ import torch
 from kornia.enhance import adjust_brightness
 from torch import Tensor
 
-from setsup.loading.transforms.by_image import LEVELS, Image, Pointwise, blend, cv2
+from setsup.loading.transforms.by_image import Image, Pointwise, blend, cv2
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.arguments import Kernels, Ranged, Shape, check_channels, per_image
 from setsup.loading.transforms.slots import Slots
@@ -143,8 +143,8 @@ class Contrast(Ranged):
 
 def _contrasted(factor: float, image: Image) -> Image:
     if image.dtype == np.uint8:
-        mean = np.floor(cv2.mean(eight_bit.image_grey(image))[0] + 0.5)
-        return cv2.LUT(image, np.clip((LEVELS - mean) * factor + mean, 0, 255).astype(np.uint8))
+        mean = int(cv2.mean(eight_bit.image_grey(image))[0] + 0.5)
+        return cv2.addWeighted(image, factor, image, 0, (1 - factor) * mean + _TRUNCATE)
     means = cv2.mean(image)
     grey = means[0] if image.ndim == 2 else 0.299 * means[0] + 0.587 * means[1] + 0.114 * means[2]
     return blend(image, factor, (1 - factor) * grey)

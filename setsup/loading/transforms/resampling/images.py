@@ -161,10 +161,11 @@ def _moved(
         cut = cv2.flip(cut, -1 if all(mirrored) else int(mirrored[1]))
     if cut.shape[:2] == size:
         return cut
-    cut = cut if eight_bit or fill in (0, 1) or not cut.size else real(cut)
-    found = _blank(cut, size, fill)
-    found[top:bottom, left:right] = cut
-    return found
+    cut = cut if eight_bit or fill in (0, 1) else real(cut)
+    if not cut.size:
+        return _blank(cut, size, fill)
+    sides = top, size[0] - bottom, left, size[1] - right
+    return cv2.copyMakeBorder(cut, *sides, cv2.BORDER_CONSTANT, value=[_filler(cut, fill)] * 4)
 
 
 def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
@@ -179,19 +180,20 @@ def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     within = ((edges[0] >= 0) & (edges[1] <= before)).all(axis=1)
     whole = within & (edges[0] == first).all(axis=1) & (edges[1] == last + 1).all(axis=1)
     larger = (np.abs(scale) >= 1).all(axis=1)
-    slid = _turns(planar.compose(planar.translate(first[:, 1], first[:, 0]), matrices), before, size)
+    slid = larger & ~whole
+    shifted = planar.compose(planar.translate(first[slid, 1], first[slid, 0]), matrices[slid])
+    turned = iter(_turns(shifted, before, size) if slid.any() else ())
+    boxes = (edges - first).transpose(1, 0, 2)[:, :, ::-1].reshape(-1, 4).tolist()
+    each = zip(slid, within, larger, first.tolist(), (last + 1).tolist(), boxes, (scale < 0).tolist(), strict=True)
     found: list[Change] = []
-    for row, matrix in enumerate(matrices):
-        window = tuple(
-            slice(start, end + 1) for start, end in zip(first[row].tolist(), last[row].tolist(), strict=True)
-        )
-        if larger[row] and not whole[row]:
-            found.append(partial(_in_window, window, slid[row]))
-        elif within[row]:
-            box = None if larger[row] else tuple((edges[:, row] - first[row])[:, ::-1].ravel().tolist())
-            found.append(partial(_resized, window, box, (scale[row] < 0).tolist()))
+    for row, (moved, inner, grown, (top, left), (bottom, right), box, mirrored) in enumerate(each):
+        window = (slice(top, bottom), slice(left, right))
+        if moved:
+            found.append(partial(_in_window, window, next(turned)))
+        elif inner:
+            found.append(partial(_resized, window, None if grown else box, mirrored))
         else:
-            found.append(partial(_by_torch, matrix))
+            found.append(partial(_by_torch, matrices[row]))
     return found
 
 
@@ -201,7 +203,7 @@ def _in_window(window: Any, change: Change, size: Size, fill: float, eight_bit: 
 
 def _resized(
     window: Any,
-    box: tuple[float, ...] | None,
+    box: list[float] | None,
     mirrored: list[bool],
     size: Size,
     fill: float,
@@ -216,7 +218,7 @@ def _resized(
     return cv2.flip(found, -1 if all(mirrored) else int(mirrored[1])) if any(mirrored) else found
 
 
-def _shrunk(image: Image, size: Size, box: tuple[float, ...]) -> Image:
+def _shrunk(image: Image, size: Size, box: list[float]) -> Image:
     if image.ndim == 2 or (image.dtype == np.uint8 and image.shape[2] == 3):
         made = PIL.Image.fromarray(image).resize(size[::-1], PIL.Image.Resampling.BILINEAR, box)
         return np.array(made)
@@ -251,8 +253,11 @@ def _turned(inverse: Reals, corners: Reals, size: Size, fill: float, eight_bit: 
 
 def _blank(image: Image, size: Size, fill: float) -> Image:
     """An image of one value, of the channels and dtype of another."""
-    level = round(fill * 255) if image.dtype == np.uint8 else fill
-    return np.full((*size, *image.shape[2:]), level, dtype=image.dtype)
+    return np.full((*size, *image.shape[2:]), _filler(image, fill), dtype=image.dtype)
+
+
+def _filler(image: Image, fill: float) -> float:
+    return round(fill * 255) if image.dtype == np.uint8 else fill
 
 
 @cache
