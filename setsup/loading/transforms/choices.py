@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import Photometric, check_probability
+from setsup.loading.transforms.operations.arguments import check_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
@@ -130,7 +130,7 @@ class Move:
 class Paint:
     """A photometric operation, the keys it draws from, and whether each image (n,) is changed; None: all are."""
 
-    operation: Photometric
+    operation: Any
     slots: Slots
     chosen: Chosen | None = None
 

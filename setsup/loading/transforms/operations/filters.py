@@ -88,7 +88,7 @@ class Blur:
         if radius >= min(shape[-2:]):
             raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {tuple(shape)}")
         sigma = slots.uniform(*self.sigma)
-        weights = np.exp(-0.5 * (np.arange(radius + 1) / sigma[:, None]) ** 2)
+        weights: npt.NDArray[np.float64] = np.exp(-0.5 * (np.arange(radius + 1) / sigma[:, None]) ** 2)
         return weights / (weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True))
 
 

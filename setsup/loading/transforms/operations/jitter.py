@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -82,11 +83,11 @@ class Jitter:
         """For each image, which operation comes first, second …, (n, count)."""
         return random.leading(slots.bits(_ORDER), count, count)
 
-    def _steps(self) -> list[tuple[int, Brightness | Contrast | Saturation | Hue]]:
+    def _steps(self) -> list[tuple[int, Any]]:
         """Operations that are active, and the number of each among the four."""
         amounts = (self.brightness, self.contrast, self.saturation, self.hue)
         brightness, contrast, saturation = ((max(0.0, 1 - amount), 1 + amount) for amount in amounts[:3])
-        four = (
+        four: tuple[Any, ...] = (
             Brightness(*brightness),
             Contrast(*contrast),
             Saturation(*saturation),

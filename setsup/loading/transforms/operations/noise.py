@@ -11,6 +11,7 @@ right needs a mask.
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +52,7 @@ def normal(keys: npt.NDArray[np.uint64], shape: Sequence[int], device: torch.dev
     return pick(keys, shape, _quantiles(device))
 
 
-def image_pick(key: np.uint64, shape: Sequence[int], table: Image) -> Image:
+def image_pick(key: Any, shape: Sequence[int], table: Image) -> Image:
     """:func:`pick` of one image, with a table that is an array."""
     count = math.prod(shape)
     words = random.mix(key, _spread(-(-count // _PARTS)))

@@ -184,9 +184,16 @@ def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     shifted = planar.compose(planar.translate(first[slid, 1], first[slid, 0]), matrices[slid])
     turned = iter(_turns(shifted, before, size) if slid.any() else ())
     boxes = (edges - first).transpose(1, 0, 2)[:, :, ::-1].reshape(-1, 4).tolist()
-    each = zip(slid, within, larger, first.tolist(), (last + 1).tolist(), boxes, (scale < 0).tolist(), strict=True)
+    each = zip(
+        np.stack([slid, within, larger], axis=-1).tolist(),
+        first.tolist(),
+        (last + 1).tolist(),
+        boxes,
+        (scale < 0).tolist(),
+        strict=True,
+    )
     found: list[Change] = []
-    for row, (moved, inner, grown, (top, left), (bottom, right), box, mirrored) in enumerate(each):
+    for row, ((moved, inner, grown), (top, left), (bottom, right), box, mirrored) in enumerate(each):
         window = (slice(top, bottom), slice(left, right))
         if moved:
             found.append(partial(_in_window, window, next(turned)))
@@ -203,7 +210,7 @@ def _in_window(window: Any, change: Change, size: Size, fill: float, eight_bit: 
 
 def _resized(
     window: Any,
-    box: list[float] | None,
+    box: Any | None,
     mirrored: list[bool],
     size: Size,
     fill: float,
@@ -218,7 +225,7 @@ def _resized(
     return cv2.flip(found, -1 if all(mirrored) else int(mirrored[1])) if any(mirrored) else found
 
 
-def _shrunk(image: Image, size: Size, box: list[float]) -> Image:
+def _shrunk(image: Image, size: Size, box: Any) -> Image:
     if image.ndim == 2 or (image.dtype == np.uint8 and image.shape[2] == 3):
         made = PIL.Image.fromarray(image).resize(size[::-1], PIL.Image.Resampling.BILINEAR, box)
         return np.array(made)
@@ -228,10 +235,10 @@ def _shrunk(image: Image, size: Size, box: list[float]) -> Image:
 def _turns(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     """Affine and projective; by torch where a horizon crosses the result, beyond which OpenCV would go on."""
     inverse = np.linalg.inv(matrices)
-    flat = (inverse[:, 2] == [0, 0, 1]).all(axis=1)
+    flat = np.all(inverse[:, 2] == [0, 0, 1], axis=1)
     right, below = size[1] - 1, size[0] - 1
     corners = inverse @ np.array([[0, right, 0, right], [0, 0, below, below], [1, 1, 1, 1]], np.float64)
-    seen = (corners[:, 2] > 0).all(axis=1)
+    seen = np.all(corners[:, 2] > 0, axis=1)
     return [
         partial(_turned, matrix[:2] if affine else matrix, at[:2] / at[2]) if ahead else partial(_by_torch, given)
         for matrix, affine, ahead, at, given in zip(inverse, flat, seen, corners, matrices, strict=True)
