@@ -66,7 +66,7 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
     def one(number: int) -> None:
         _put(run(arrays[source[number]], chains[rows[number]], eight_bit), planes[number])
 
-    each(one, len(rows))
+    each(one, len(rows), max(math.prod(images.shape[2:]), math.prod(size)))
     return found
 
 

@@ -34,6 +34,7 @@ LEVELS = np.arange(256, dtype=np.uint8)
 UNIT = LEVELS / np.float32(255)
 """What 256 levels stand for."""
 
+_SMALL = 1 << 14  # pixels of images that take less time than threads take to hand over the lock of Python
 _BLOCKS = 4  # for each thread: images take different times
 
 
@@ -86,9 +87,9 @@ def blend(values: Image, factor: Any, offset: Any = 0.0) -> Image:
     return np.clip(moved, 0, 255, out=moved).astype(np.uint8)
 
 
-def each(work: Callable[[int], None], count: int) -> None:
-    """Do work for 0 … count − 1 in as many threads as torch has here; OpenCV itself has one meanwhile."""
-    threads = min(torch.get_num_threads(), count)
+def each(work: Callable[[int], None], count: int, pixels: int) -> None:
+    """Do work for 0 … count − 1, images of so many pixels, in as many threads as torch has here; OpenCV has one."""
+    threads = min(torch.get_num_threads(), count) if pixels >= _SMALL else 1
     with _one_thread():
         if threads == 1:
             _all(work, range(count))
