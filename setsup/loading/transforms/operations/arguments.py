@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from setsup.checks import check_image_size, check_number, is_integer, is_number
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms.by_image import Kernel
+from setsup.loading.transforms.by_image import Image, Kernel, Pointwise
 from setsup.loading.transforms.slots import Slots
 
 __all__ = [
@@ -51,20 +52,6 @@ class Photometric(Protocol):
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Images of the same shape, in 0 … 1."""
         ...
-
-
-@dataclass(frozen=True)
-class Ranged:
-    """An operation with an amount per image, uniform between two numbers."""
-
-    low: float
-    high: float
-
-    least: ClassVar[float] = -math.inf
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range((self.low, self.high), f"{type(self).__name__}: low and high", self.least)
 
 
 @dataclass(frozen=True)
@@ -125,3 +112,35 @@ def per_image(amounts: npt.NDArray[np.float64], images: Tensor) -> Tensor:
     # rounded here: so does whoever hands a Python float to a C function of single precision
     rounded = amounts.astype(np.float32).reshape(len(images), -1, 1, 1)
     return torch.from_numpy(rounded).to(images.device, non_blocking=True)
+
+
+@dataclass(frozen=True)
+class Ranged:
+    """An operation on colours with an amount per image, uniform between two numbers.
+
+    A subclass has ``__call__``, the kernel of batches, and ``image``, that of an image by its amount.
+    """
+
+    low: float
+    high: float
+
+    least: ClassVar[float] = -math.inf
+    pointwise: ClassVar[bool] = False  # whether each value changes by itself
+    colors_only: ClassVar[bool] = False  # whether grey images stay as they are
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        check_range((self.low, self.high), f"{type(self).__name__}: low and high", self.least)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The operation on single images."""
+        check_channels(self, shape[0])
+        if self.colors_only and shape[0] == 1:
+            return [()] * len(slots)
+        made = (partial(self.image, amount) for amount in slots.uniform(self.low, self.high).tolist())
+        return [(Pointwise(kernel) if self.pointwise else kernel,) for kernel in made]
+
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Change an image."""
+        raise NotImplementedError

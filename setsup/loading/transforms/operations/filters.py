@@ -140,22 +140,19 @@ class Sobel(Ranged):
         edged = torch.addcmul(images, _edges(images), weight).clamp_(0, 1)
         return eight_bit.round_levels(edged) if slots.eight_bit else edged
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        return [(partial(_edged, weight),) for weight in slots.uniform(self.low, self.high).tolist()]
-
-
-def _edged(weight: float, image: Image) -> Image:
-    across, down = (
-        cv2.Sobel(image, cv2.CV_32F, x, y, scale=1 / 8, borderType=cv2.BORDER_REPLICATE) for x, y in ((1, 0), (0, 1))
-    )
-    # not cv2.magnitude, whose last bit depends on where arrays lie in memory
-    squares = cv2.add(cv2.multiply(across, across, dst=across), cv2.multiply(down, down, dst=down), dst=across)
-    edges = np.sqrt(squares, out=squares)
-    if image.dtype == np.uint8:
-        return cv2.addWeighted(edges, weight, image, 1, 0, dtype=cv2.CV_8U)
-    return np.clip(cv2.scaleAdd(edges, weight, image, dst=image), 0, 1, out=image)
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Add edges to an image."""
+        across, down = (
+            cv2.Sobel(image, cv2.CV_32F, x, y, scale=1 / 8, borderType=cv2.BORDER_REPLICATE)
+            for x, y in ((1, 0), (0, 1))
+        )
+        # not cv2.magnitude, whose last bit depends on where arrays lie in memory
+        squares = cv2.add(cv2.multiply(across, across, dst=across), cv2.multiply(down, down, dst=down), dst=across)
+        edges = np.sqrt(squares, out=squares)
+        if image.dtype == np.uint8:
+            return cv2.addWeighted(edges, amount, image, 1, 0, dtype=cv2.CV_8U)
+        return np.clip(cv2.scaleAdd(edges, amount, image, dst=image), 0, 1, out=image)
 
 
 def _edges(images: Tensor) -> Tensor:

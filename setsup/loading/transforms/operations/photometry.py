@@ -13,7 +13,6 @@ to three times more often than these and take half as long again; its rotation o
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,7 @@ import torch
 from kornia.enhance import adjust_brightness
 from torch import Tensor
 
-from setsup.loading.transforms.by_image import Image, Pointwise, blend, cv2
+from setsup.loading.transforms.by_image import Image, blend, cv2
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.arguments import Kernels, Ranged, Shape, check_channels, per_image
 from setsup.loading.transforms.slots import Slots
@@ -52,6 +51,7 @@ class Brightness(Ranged):
     """
 
     least: ClassVar[float] = 0
+    pointwise: ClassVar[bool] = True
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Brighten or darken."""
@@ -61,10 +61,10 @@ class Brightness(Ranged):
             return eight_bit.images_of(eight_bit.blend(eight_bit.levels_of(images), None, factor))
         return torch.mul(images, factor).clamp_(0, 1)
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        return [(Pointwise(partial(blend, factor=factor)),) for factor in slots.uniform(self.low, self.high).tolist()]
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Brighten or darken an image."""
+        return blend(image, amount)
 
 
 @dataclass(frozen=True)
@@ -85,22 +85,20 @@ class AddBrightness(Ranged):
 
     """
 
+    pointwise: ClassVar[bool] = True
+
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Lift or lower."""
         check_channels(self, images.shape[1])
         shaded: Tensor = adjust_brightness(images, per_image(slots.uniform(self.low, self.high), images))
         return eight_bit.round_levels(shaded) if slots.eight_bit else shaded
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        return [(Pointwise(partial(_lifted, amount)),) for amount in slots.uniform(self.low, self.high).tolist()]
-
-
-def _lifted(amount: float, values: Image) -> Image:
-    if values.dtype == np.uint8:
-        return np.rint(np.clip(values + np.float32(255 * amount), 0, 255)).astype(np.uint8)
-    return np.clip(np.add(values, np.float32(amount)), 0, 1)
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Lift or lower an image."""
+        if image.dtype == np.uint8:
+            return np.rint(np.clip(image + np.float32(255 * amount), 0, 255)).astype(np.uint8)
+        return np.clip(np.add(image, np.float32(amount)), 0, 1)
 
 
 @dataclass(frozen=True)
@@ -135,19 +133,15 @@ class Contrast(Ranged):
         grey = means if means.shape[1] == 1 else _luma(means)
         return torch.mul(images, factor).add_(grey * (1 - factor)).clamp_(0, 1)
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        return [(partial(_contrasted, factor),) for factor in slots.uniform(self.low, self.high).tolist()]
-
-
-def _contrasted(factor: float, image: Image) -> Image:
-    if image.dtype == np.uint8:
-        mean = int(cv2.mean(eight_bit.image_grey(image))[0] + 0.5)
-        return cv2.addWeighted(image, factor, image, 0, (1 - factor) * mean + _TRUNCATE)
-    means = cv2.mean(image)
-    grey = means[0] if image.ndim == 2 else 0.299 * means[0] + 0.587 * means[1] + 0.114 * means[2]
-    return blend(image, factor, (1 - factor) * grey)
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Raise or lower the contrast of an image."""
+        if image.dtype == np.uint8:
+            mean = int(cv2.mean(eight_bit.image_grey(image))[0] + 0.5)
+            return cv2.addWeighted(image, amount, image, 0, (1 - amount) * mean + _TRUNCATE)
+        means = cv2.mean(image)
+        grey = means[0] if image.ndim == 2 else 0.299 * means[0] + 0.587 * means[1] + 0.114 * means[2]
+        return blend(image, amount, (1 - amount) * grey)
 
 
 @dataclass(frozen=True)
@@ -169,6 +163,7 @@ class Saturation(Ranged):
     """
 
     least: ClassVar[float] = 0
+    colors_only: ClassVar[bool] = True
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Raise or lower the saturation."""
@@ -181,19 +176,13 @@ class Saturation(Ranged):
             return eight_bit.images_of(eight_bit.blend(levels, eight_bit.grey(levels), factor))
         return torch.mul(images, factor).add_(_luma(images).mul_(1 - factor)).clamp_(0, 1)
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        if shape[0] == 1:
-            return [()] * len(slots)
-        return [(partial(_saturated, factor),) for factor in slots.uniform(self.low, self.high).tolist()]
-
-
-def _saturated(factor: float, image: Image) -> Image:
-    grey = cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
-    if image.dtype == np.uint8:
-        return cv2.addWeighted(image, factor, grey, 1 - factor, _TRUNCATE)
-    return np.clip(cv2.addWeighted(image, factor, grey, 1 - factor, 0, dst=image), 0, 1, out=image)
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Raise or lower the saturation of an image."""
+        grey = cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
+        if image.dtype == np.uint8:
+            return cv2.addWeighted(image, amount, grey, 1 - amount, _TRUNCATE)
+        return np.clip(cv2.addWeighted(image, amount, grey, 1 - amount, 0, dst=image), 0, 1, out=image)
 
 
 def _grey(image: Image) -> Image:
@@ -222,6 +211,8 @@ class Hue(Ranged):
 
     """
 
+    colors_only: ClassVar[bool] = True
+
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Turn the hue."""
         check_channels(self, images.shape[1])
@@ -235,26 +226,19 @@ class Hue(Ranged):
         offsets = np.remainder(np.array([0, 2, 4]) - 6 * turns[:, None] + 3, 6) - 3
         return _turned(images, per_image(offsets, images))
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        if shape[0] == 1:
-            return [()] * len(slots)
-        turns = slots.uniform(self.low, self.high)
-        if slots.eight_bit:
-            return [(partial(eight_bit.image_hue_turned, shift=shift),) for shift in _level_shifts(turns).tolist()]
-        return [(partial(_hue_turned, turn),) for turn in turns.tolist()]
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Turn the hue of an image."""
+        if image.dtype == np.uint8:
+            return eight_bit.image_hue_turned(image, int(_level_shifts(np.asarray(amount))))
+        hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV, dst=image)
+        hsv = cv2.add(hsv, (360 * (amount % 1), 0, 0, 0), dst=hsv)
+        return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
 
 
 def _level_shifts(turns: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
     """Turns as levels of hue: to −½ … ½, then truncated towards nought, as torchvision does."""
     return (np.where(np.abs(turns) > 0.5, turns - np.rint(turns), turns) * 255).astype(np.int32)
-
-
-def _hue_turned(turn: float, image: Image) -> Image:
-    hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV, dst=image)
-    hsv = cv2.add(hsv, (360 * (turn % 1), 0, 0, 0), dst=hsv)
-    return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
 
 
 def _turned(images: Tensor, offsets: Tensor) -> Tensor:
