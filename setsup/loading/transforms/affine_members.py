@@ -65,7 +65,8 @@ class AffineMembers:
             )
         found = {name: value for name, value in batch.items() if name not in ("original", "canonical_original")}
         digits = batch["original"]
-        maps = affine_maps(*(factors[name].flatten().cpu().numpy() for name in _FACTORS), self.order)
+        rotation, shear, scale, x, y = (factors[name].flatten().cpu().numpy() for name in _FACTORS)
+        maps = affine_maps(rotation, shear, scale, x, y, self.order)
         drawn = _render(digits.reshape(-1, *digits.shape[-2:]), maps, self.side)
         found["image"] = drawn.reshape(*digits.shape[:-2], self.side, self.side)
         if "canonical_original" in batch:

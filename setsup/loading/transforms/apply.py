@@ -9,7 +9,7 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import SetsupError
-from setsup.loading.transforms.by_image import Image, Kernel, cv2, each, run
+from setsup.loading.transforms.by_image import Image, Kernel, blocks, cv2, run, spread
 from setsup.loading.transforms.choices import Move, Steps
 from setsup.loading.transforms.resampling.images import finish, floats, kernels
 from setsup.loading.transforms.resampling.warp import warp
@@ -63,10 +63,11 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
     if images.shape[1] == 1:
         arrays = arrays[..., 0]
 
-    def one(number: int) -> None:
-        _put(run(arrays[source[number]], chains[rows[number]], eight_bit), planes[number])
+    def some(numbers: range) -> None:
+        for number in numbers:
+            _put(run(arrays[source[number]], chains[rows[number]], eight_bit), planes[number])
 
-    each(one, len(rows), max(math.prod(images.shape[2:]), math.prod(size)))
+    spread(some, blocks(len(rows)))
     return found
 
 

@@ -13,14 +13,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["LEVELS", "UNIT", "Image", "Kernel", "Pointwise", "blend", "cv2", "each", "levels_of", "real", "run"]
+__all__ = [
+    "LEVELS",
+    "UNIT",
+    "Image",
+    "Kernel",
+    "Pointwise",
+    "blend",
+    "blocks",
+    "cv2",
+    "levels_of",
+    "real",
+    "run",
+    "spread",
+]
 
 try:
     cv2: Any = importlib.import_module("cv2")
@@ -34,8 +46,10 @@ LEVELS = np.arange(256, dtype=np.uint8)
 UNIT = LEVELS / np.float32(255)
 """What 256 levels stand for."""
 
-_SMALL = 1 << 14  # pixels of images that take less time than threads take to hand over the lock of Python
-_BLOCKS = 4  # for each thread: images take different times
+_BLOCKS = 4
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,26 +101,27 @@ def blend(values: Image, factor: Any, offset: Any = 0.0) -> Image:
     return np.clip(moved, 0, 255, out=moved).astype(np.uint8)
 
 
-def each(work: Callable[[int], None], count: int, pixels: int) -> None:
-    """Do work for 0 … count − 1, images of so many pixels, in as many threads as torch has here; OpenCV has one."""
-    threads = min(torch.get_num_threads(), count) if pixels >= _SMALL else 1
+def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    """Results of parts, which are worked on by as many threads as torch has here; OpenCV itself has one meanwhile."""
+    threads = min(torch.get_num_threads(), len(parts))
     with _one_thread():
-        if threads == 1:
-            _all(work, range(count))
-            return
-        blocks = min(count, _BLOCKS * threads)
-        ends = [count * block // blocks for block in range(blocks + 1)]
+        if threads <= 1:
+            return [work(part) for part in parts]
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda ends: _all(work, range(*ends)), pairwise(ends)))
+            return list(pool.map(work, parts))
 
 
-def _all(work: Callable[[int], None], numbers: Sequence[int]) -> None:
-    for number in numbers:
-        work(number)
+def blocks(count: int) -> list[range]:
+    """Numbers 0 … count − 1 in parts for :func:`spread`: some for each thread, as images take different times."""
+    many = min(count, _BLOCKS * torch.get_num_threads())
+    return [range(count * part // many, count * (part + 1) // many) for part in range(many)]
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
+    if cv2 is None:
+        yield
+        return
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:

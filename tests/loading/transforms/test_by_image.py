@@ -43,7 +43,6 @@ from setsup.loading.transforms import (
     Sobel,
     VerticalFlip,
     apply,
-    by_image,
 )
 from setsup.loading.transforms.by_image import cv2
 
@@ -258,8 +257,7 @@ MIXED = [
 
 
 @pytest.mark.parametrize("eight_bit", [False, True])
-def test_neither_threads_nor_company_nor_layout_change_bits(monkeypatch, eight_bit) -> None:
-    monkeypatch.setattr(by_image, "_SMALL", 0)
+def test_neither_threads_nor_company_nor_layout_change_bits(eight_bit) -> None:
     augment, given = Augment(MIXED, copies=2, eight_bit=eight_bit), images("noise")
     threads, found = torch.get_num_threads(), []
     try:
