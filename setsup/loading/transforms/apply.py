@@ -30,9 +30,10 @@ def apply_steps(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: fl
     `images` (m, C, H, W); result k is made of image `source[k]` by the steps of row `rows[k]`. Returns
     (n, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared with the images.
     """
-    by_image = cv2 is not None and images.device.type == "cpu" and len(rows) and images.shape[1] <= _CHANNELS
-    painted = all(isinstance(step, Move) or hasattr(step.operation, "kernels") for step in steps)
-    if by_image and painted and max(images.shape[2:]) < _LONGEST:
+    plain = images.device.type == "cpu" and not images.requires_grad and len(rows)
+    small = images.shape[1] <= _CHANNELS and max(images.shape[2:]) < _LONGEST
+    known = all(isinstance(step, Move) or hasattr(step.operation, "kernels") for step in steps)
+    if cv2 is not None and plain and small and known:
         return _by_image(images, steps, source, rows, fill, eight_bit)
     return _by_batch(images, steps, source, rows, fill, eight_bit)
 

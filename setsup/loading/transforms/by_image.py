@@ -9,6 +9,8 @@ Any installation of OpenCV does. Without one, ``cv2`` is None, and images on a C
 """
 
 import importlib
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ __all__ = [
     "blocks",
     "cv2",
     "levels_of",
+    "own",
     "real",
     "run",
     "spread",
@@ -91,9 +94,14 @@ def levels_of(image: Image) -> Image:
     return np.rint(np.clip(image * np.float32(255), 0, 255)).astype(np.uint8)
 
 
+def own(values: Image) -> Image | None:
+    """Values, if a kernel may overwrite them: not levels, and not the table of an image yet to be changed."""
+    return values if values.dtype != np.uint8 and values.ndim > 1 else None
+
+
 def blend(values: Image, factor: Any, offset: Any = 0.0) -> Image:
     """Values times a factor plus an offset, cut to their range; levels are truncated, as Pillow does."""
-    moved = values * np.float32(factor)
+    moved = np.multiply(values, np.float32(factor), out=own(values))
     if offset:
         moved += np.float32(offset)
     if values.dtype != np.uint8:
@@ -119,12 +127,32 @@ def blocks(count: int) -> list[range]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
+    """OpenCV with one thread of its own, until the last of those that asked for it at the same time is done."""
+    global _users, _threads
     if cv2 is None:
         yield
         return
-    threads = cv2.getNumThreads()
-    cv2.setNumThreads(1)
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _threads = cv2.getNumThreads()
+            cv2.setNumThreads(1)
     try:
         yield
     finally:
-        cv2.setNumThreads(threads)
+        with _lock:
+            _users -= 1
+            if not _users:
+                cv2.setNumThreads(_threads)
+
+
+_users, _threads, _lock = 0, 0, threading.Lock()
+
+
+def _after_fork() -> None:
+    """A lock that nobody holds: a thread that did is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -21,7 +21,7 @@ import torch
 from kornia.enhance import adjust_brightness
 from torch import Tensor
 
-from setsup.loading.transforms.by_image import Image, blend, cv2
+from setsup.loading.transforms.by_image import Image, blend, cv2, own
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.arguments import Kernels, Ranged, Shape, check_channels, per_image
 from setsup.loading.transforms.slots import Slots
@@ -98,7 +98,8 @@ class AddBrightness(Ranged):
         """Lift or lower an image."""
         if image.dtype == np.uint8:
             return np.rint(np.clip(image + np.float32(255 * amount), 0, 255)).astype(np.uint8)
-        return np.clip(np.add(image, np.float32(amount)), 0, 1)
+        moved = np.add(image, np.float32(amount), out=own(image))
+        return np.clip(moved, 0, 1, out=moved)
 
 
 @dataclass(frozen=True)

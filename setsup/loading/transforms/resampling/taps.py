@@ -7,7 +7,7 @@ made of gathered pixels, tap after tap in one order, and not as products with we
 same bits whatever images stand beside it.
 """
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,24 +22,11 @@ _BITS = 22  # of the fixed-point weights with which Pillow resizes images of 8 b
 _EDGE = 1e-6  # pixels: a box that ends this near to an edge of a pixel ends there
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """Taps along one axis, for each image its own.
+Axis = tuple[npt.NDArray[np.int64], Reals, npt.NDArray[np.bool_]]
+"""Along one axis, for each image: pixels of the source and weights, (n, taps, length), and what is inside, (n, length).
 
-    Attributes
-    ----------
-    index : (n, taps, length) int64
-        Pixels of the source.
-    weight : (n, taps, length) float64
-        Non-negative; they sum to one, or are all zero outside.
-    inside : (n, length) bool
-        Whether the centre of a pixel of the result lies on the source.
-
-    """
-
-    index: npt.NDArray[np.int64]
-    weight: Reals
-    inside: npt.NDArray[np.bool_]
+Weights sum to one, or are all zero outside; a pixel of the result is inside where its centre lies on the source.
+"""
 
 
 def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
@@ -58,7 +45,7 @@ def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
     total = weight.sum(axis=1, keepdims=True)
     weight /= np.where(total > 0, total, 1)
     inside = (centre >= -0.5) & (centre < source - 0.5)
-    return Axis(np.clip(taps, first, last).astype(np.int64), weight, inside)
+    return np.clip(taps, first, last).astype(np.int64), weight, inside
 
 
 def box_of(scale: Reals, shift: Reals, source: int, length: int) -> tuple[Reals, Reals]:
@@ -70,19 +57,21 @@ def box_of(scale: Reals, shift: Reals, source: int, length: int) -> tuple[Reals,
 
 def separable(images: Tensor, rows: Axis, columns: Axis) -> Tensor:
     """Weighted sums of taps along both axes; images (n, C, H, W) float32, or uint8, rounded half up after each."""
-    for along, at in ((columns, 3), (rows, 2)):
-        whole = images.dtype == torch.uint8
-        weight = np.floor(along.weight * 2**_BITS + 0.5) if whole else along.weight
-        total = None
-        for tap in range(along.index.shape[1]):
-            where, amount = (torch.from_numpy(one[:, tap]).to(images.device) for one in (along.index, weight))
-            shape = [len(images), 1, 1, 1]
-            shape[at] = -1
-            sides = [-1, *images.shape[1:]]
-            sides[at] = where.shape[1]
-            part = images.gather(at, where.reshape(shape).expand(sides))
-            part = part * amount.to(torch.int32 if whole else torch.float32).reshape(shape)
-            total = part if total is None else total.add_(part)
-        assert total is not None
-        images = total.add_(1 << (_BITS - 1)).bitwise_right_shift_(_BITS).to(torch.uint8) if whole else total
+    for (index, weight, _), at in ((columns, 3), (rows, 2)):
+        if images.dtype != torch.uint8:
+            images = _sum(images, index, weight.astype(np.float32), at)
+        else:
+            total = _sum(images, index, np.floor(weight * 2**_BITS + 0.5).astype(np.int32), at)
+            images = total.add_(1 << (_BITS - 1)).bitwise_right_shift_(_BITS).to(torch.uint8)
     return images
+
+
+def _sum(images: Tensor, index: npt.NDArray[np.int64], weight: npt.NDArray[Any], at: int) -> Tensor:
+    """Sum of taps along an axis; products and sums are rounded one by one, the same on every device."""
+    sides, shape = list(images.shape), [len(images), 1, 1, 1]
+    sides[at] = shape[at] = index.shape[2]
+    taps = (torch.from_numpy(one).to(images.device) for one in (index, weight))
+    total = torch.zeros((), dtype=torch.from_numpy(weight[:0]).dtype, device=images.device)
+    for where, amount in zip(*(one.unbind(1) for one in taps), strict=True):
+        total = total + images.gather(at, where.reshape(shape).expand(sides)) * amount.reshape(shape)
+    return total
