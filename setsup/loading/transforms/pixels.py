@@ -119,7 +119,8 @@ class PlanarPairs:
             larger = planar.resize(height, width, *drawn.source)
             steps.insert(0, Move(np.broadcast_to(larger, matrices.shape), drawn.source))
         rows = np.arange(len(matrices))
-        views = apply_steps(images.flatten(0, -4), steps, rows % max(1, len(keys)), rows, 0.0, eight_bit=False).chunk(2)
+        both = apply_steps(images.flatten(0, -4), steps, rows % max(1, len(keys)), rows, 0.0, eight_bit=False)
+        views = both[: len(keys)], both[len(keys) :]
         maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
         return add_views(batch, self.names, (*views, *maps), lead)
 
