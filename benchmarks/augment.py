@@ -1,8 +1,7 @@
 """The papers' augmentations of whole batches, against one picture after the other.
 
-By the clock, and each as it would be run: ours on a batch with a thread for each core, in the process that trains; the
-other side as items of one DataLoader worker, which has one thread. Both begin with pictures of uint8, and end with the
-float32 tensors that a network gets. A second row has the CPU time of both, which other programs disturb less.
+By the clock, in one and in two threads on either side. Both begin with pictures of uint8, and end with the float32
+tensors that a network gets. Libraries of augmentations are shown on DCoDR's, whose four operations all of them have.
 """
 
 import importlib
@@ -10,6 +9,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,81 +22,121 @@ from benchmarks.rows import Bound, Row, at_least, rate
 __all__ = ["rows"]
 
 TOPIC = "augment"
-REQUIRED = at_least(5)
+EVEN, FUSED, SCALED = at_least(1), at_least(1.5), at_least(1.8)
+LEAST_ALIKE = 0.05  # of means and deviations of results, between two that draw from one distribution
 Batch = dict[str, Any]
 Make = Callable[[], object]
+Item = Callable[[Any], Any]
 
 
 def rows(full: bool) -> Iterator[Row]:
     if any(peer(name) is None for name in ("torch", "kornia", "opencv-python-headless")):
         return
     one = importlib.import_module("benchmarks.per_image")
-    with _every_core():
-        for some in (_pose, _dcodr, _pairs, _rooms):
-            yield from some(one)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for recipe in (_pose, _dcodr, _pairs, _rooms):
+        for threads in (1, 2)[:cores]:
+            with _threads(threads) as pool:
+                yield from recipe(one, pool, threads)
+    if cores > 1:
+        yield from _scaling()
 
 
 @contextmanager
-def _every_core() -> Iterator[None]:
-    """Threads for torch, of which the benchmarks otherwise allow one, and one thread for OpenCV."""
+def _threads(count: int) -> Iterator[ThreadPoolExecutor | None]:
+    """Threads for ours, which takes torch's; a pool of as many for the others, whose OpenCV has one in each."""
     import cv2
     import torch
 
     threads, others = torch.get_num_threads(), cv2.getNumThreads()
-    torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    torch.set_num_threads(count)
     cv2.setNumThreads(1)
     try:
-        yield
+        with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            yield pool if count > 1 else None
     finally:
         torch.set_num_threads(threads)
         cv2.setNumThreads(others)
 
 
-def _pose(one: Any) -> Iterator[Row]:
-    pictures, pool = _pictures(64, 128, 128, 4), _pictures(64, 256, 256)
+def _pose(one: Any, pool: Any, threads: int) -> Iterator[Row]:
+    pictures, behind = _pictures(64, 128, 128, 4), _pictures(64, 256, 256)
     real = np.arange(64) % 16 == 15
-    factors = {"part": real.reshape(4, 16)}
-    ours = _ours("abc-pose", pictures, sets=4, factors=factors, pool=pool, real=("part", 1))
-
-    def other() -> object:
-        return one.stacked(one.posed(*given, pool) for given in zip(pictures, real, strict=True))
-
-    yield from _compared("ABC pose: 64 of 128 × 128, twice", ours, other, 64, "OpenCV and numpy", REQUIRED)
+    other = _each(one, lambda given: one.posed(*given, behind), list(zip(pictures, real, strict=True)), pool)
+    yield _compared("ABC pose: 64 of 128 × 128, twice", _posed(), other, 64, "OpenCV and numpy", FUSED, threads)
 
 
-def _dcodr(one: Any) -> Iterator[Row]:
-    pictures = _pictures(128, 64, 64)
-    ours = _ours("dcodr", pictures, sets=4, result="positive_image")
-    for name, item, bound in (("Pillow", one.dcodr_pillow, REQUIRED), ("OpenCV", one.dcodr_opencv, None)):
-        other = _each(one, item, pictures)
-        yield from _compared("DCoDR: 128 of 64 × 64", ours, other, 128, name, bound)
+def _posed() -> Make:
+    real = np.arange(64) % 16 == 15
+    factors, pool = {"part": real.reshape(4, 16)}, _pictures(64, 256, 256)
+    return _ours("abc-pose", _pictures(64, 128, 128, 4), 4, factors=factors, pool=pool, real=("part", 1))
 
 
-def _pairs(one: Any) -> Iterator[Row]:
+def _dcodr(one: Any, pool: Any, threads: int) -> Iterator[Row]:
+    what, pictures = "DCoDR: 128 of 64 × 64", _pictures(128, 64, 64)
+    ours = _ours("dcodr", pictures, 4, result="positive_image")
+    for name, item in (("Pillow", one.dcodr_pillow), ("OpenCV", one.dcodr_opencv)):
+        yield _compared(what, ours, _each(one, item, pictures, pool), 128, name, EVEN, threads)
+    for name, make in (
+        ("torchvision", "dcodr_torchvision"),
+        ("albumentations", "dcodr_albumentations"),
+        ("kornia", "dcodr_kornia"),
+    ):
+        if peer(name) is not None:
+            item = getattr(one, make)()
+            other = item(pictures) if name == "kornia" else _each(one, item, pictures, pool)
+            alike = "" if _alike(ours, other) else ", ANOTHER DISTRIBUTION"
+            yield _compared(what, ours, other, 128, f"{name}{alike}", None, threads)
+
+
+def _pairs(one: Any, pool: Any, threads: int) -> Iterator[Row]:
     pictures = _pictures(128, 32, 32)
-    ours = _ours("oxels-2d", pictures, sets=1, result=None)
-    other = _each(one, one.pixel_pairs, pictures)
-    yield from _compared("single pixels, 2D: 128 of 32 × 32", ours, other, 128, "OpenCV and numpy", REQUIRED)
+    ours, other = _ours("oxels-2d", pictures, 1, result=None), _each(one, one.pixel_pairs, pictures, pool)
+    yield _compared("single pixels, 2D: 128 of 32 × 32", ours, other, 128, "OpenCV and numpy", FUSED, threads)
 
 
-def _rooms(one: Any) -> Iterator[Row]:
+def _rooms(one: Any, pool: Any, threads: int) -> Iterator[Row]:
     pictures = _pictures(16, 480, 640)
-    ours = _ours("oxels-3d", pictures, sets=8)
-    other = _each(one, one.room, pictures.reshape(8, 2, *pictures.shape[1:]))
-    yield from _compared("single pixels, 3D: 16 views, 256 × 256", ours, other, 16, "Pillow", REQUIRED)
+    ours = _ours("oxels-3d", pictures, 8)
+    other = _each(one, one.room, pictures.reshape(8, 2, *pictures.shape[1:]), pool)
+    yield _compared("single pixels, 3D: 16 views, 256 × 256", ours, other, 16, "Pillow", EVEN, threads)
 
 
-def _compared(what: str, ours: Make, other: Make, images: int, by: str, bound: Bound | None) -> Iterator[Row]:
+def _scaling() -> Iterator[Row]:
+    """Ours in two threads, against itself in one."""
     import torch
 
-    sides = {"ours": Side(ours, images), "other": Side(other, images)}
-    for clock, words, required in (
-        (time.perf_counter, f"{torch.get_num_threads()} threads", bound),
-        (time.process_time, "CPU time", None),
+    for what, images, ours in (
+        ("ABC pose", 64, _posed()),
+        ("DCoDR", 128, _ours("dcodr", _pictures(128, 64, 64), 4, result="positive_image")),
+        ("single pixels, 2D", 128, _ours("oxels-2d", _pictures(128, 32, 32), 1, result=None)),
+        ("single pixels, 3D", 16, _ours("oxels-3d", _pictures(16, 480, 640), 8)),
     ):
-        found = alternate(sides, blocks=9, seconds=0.1, clock=clock)
-        said = rate(found["ours"], "images"), f"{by}, one at a time", rate(found["other"], "images")
-        yield Row(TOPIC, f"{what}, {words}", *said, ratio(found["other"], found["ours"]), "×", required)
+        sides = {
+            str(count): Side(ours, images, before=lambda count=count: torch.set_num_threads(count)) for count in (1, 2)
+        }
+        with _threads(1):
+            found = alternate(sides, blocks=15, clock=time.perf_counter)
+        said = rate(found["2"], "images"), "one thread", rate(found["1"], "images")
+        yield Row(TOPIC, f"{what}, two threads", *said, ratio(found["1"], found["2"]), "×", SCALED)
+
+
+def _compared(what: str, ours: Make, other: Make, images: int, by: str, bound: Bound | None, threads: int) -> Row:
+    sides = {"ours": Side(ours, images), "other": Side(other, images)}
+    found = alternate(sides, blocks=9, seconds=0.1, clock=time.perf_counter)
+    said = rate(found["ours"], "images"), f"{by}, one at a time", rate(found["other"], "images")
+    return Row(
+        TOPIC, f"{what}, {threads} thread{'s'[: threads - 1]}", *said, ratio(found["other"], found["ours"]), "×", bound
+    )
+
+
+def _alike(ours: Make, other: Make) -> bool:
+    """Whether results of many calls have the same mean and deviation."""
+    of = []
+    for make in (ours, other):
+        found = np.stack([np.asarray(make()).reshape(-1) for _ in range(8)])
+        of.append((found.mean(), found.std()))
+    return all(abs(a - b) < LEAST_ALIKE * b for a, b in zip(*of, strict=True))
 
 
 def _ours(
@@ -124,8 +164,8 @@ def _ours(
     return made
 
 
-def _each(one: Any, item: Callable[[np.ndarray], Any], pictures: np.ndarray) -> Make:
-    return lambda: one.stacked(item(picture) for picture in pictures)
+def _each(one: Any, item: Item, given: Any, pool: Any) -> Make:
+    return lambda: one.stacked((map if pool is None else pool.map)(item, given))
 
 
 def _pictures(count: int, height: int, width: int, channels: int = 3) -> np.ndarray:

@@ -72,6 +72,9 @@ def _fetching(folder: Path, paths: Sequence[Path], kind: str, threads: int) -> I
             _over(list(enumerate(next(turns))), fill, threads)
 
         sides = {"ours": Side(fetch, SET), "bare": Side(loop, SET), "same": Side(gather, SET)}
+        if peer("spdl-io") is not None:
+            turns = iter(np.tile(sets, (999, 1)))
+            sides["SPDL"] = Side(lambda turns=turns: _by_spdl([paths[row] for row in next(turns)], threads), SET)
         found = alternate(sides, **CLOCK)
         what = f"{kind} of {SIDE} × {SIDE}, sets of {SET}, {where}, {_said(threads)}"
         for name, against, bound in (
@@ -81,6 +84,21 @@ def _fetching(folder: Path, paths: Sequence[Path], kind: str, threads: int) -> I
             share = ratio(100 * found[name], found["ours"])
             said = rate(found["ours"], "images"), against, rate(found[name], "images")
             yield Row(TOPIC, what, *said, share, "%", bound)
+        if "SPDL" in found:
+            said = rate(found["ours"], "images"), "SPDL (FFmpeg) into one array", rate(found["SPDL"], "images")
+            yield Row(TOPIC, what, *said, ratio(found["SPDL"], found["ours"]))
+
+
+def _by_spdl(paths: Sequence[Path], threads: int) -> npt.NDArray[np.uint8]:
+    """One array of what files hold, decoded in as many threads."""
+    spdl: Any = peer("spdl-io")
+
+    def frames(path: Path) -> Any:
+        return spdl.decode_packets(spdl.demux_image(str(path)))
+
+    with ThreadPoolExecutor(threads) as pool:
+        decoded = list(pool.map(frames, paths))
+    return np.asarray(spdl.to_numpy(spdl.convert_frames(decoded)))
 
 
 def _bare(paths: Sequence[Path], kind: str, threads: int) -> Iterator[Row]:

@@ -13,7 +13,17 @@ import numpy as np
 import torch
 from PIL import Image, ImageEnhance, ImageOps
 
-__all__ = ["dcodr_opencv", "dcodr_pillow", "pixel_pairs", "posed", "room", "stacked"]
+__all__ = [
+    "dcodr_albumentations",
+    "dcodr_kornia",
+    "dcodr_opencv",
+    "dcodr_pillow",
+    "dcodr_torchvision",
+    "pixel_pairs",
+    "posed",
+    "room",
+    "stacked",
+]
 
 LEVELS = np.arange(256, dtype=np.float32)
 GENERATOR = np.random.default_rng()
@@ -115,6 +125,52 @@ def dcodr_opencv(pixels):
         mean = int(cv2.mean(grey)[0] + 0.5)
         return tensor(cv2.LUT(pixels, np.clip(mean + factor * (LEVELS - mean), 0, 255).astype(np.uint8)))
     return tensor(cv2.addWeighted(pixels, factor, cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB), 1 - factor, 0))
+
+
+# the same by libraries of augmentations
+
+
+def dcodr_torchvision():
+    """On tensors of uint8."""
+    from torchvision.transforms import v2
+
+    crop = v2.RandomResizedCrop(64, scale=(0.5, 1), antialias=True)
+    colors = v2.ColorJitter(contrast=(1.8, 3)), v2.ColorJitter(saturation=(1.8, 3))
+    one_of = v2.RandomChoice([v2.GaussianBlur(5, (1, 1)), *colors, crop])
+    return lambda pixels: one_of(torch.from_numpy(pixels).permute(2, 0, 1)).float().div_(255)
+
+
+def dcodr_albumentations():
+    """On arrays."""
+    import albumentations
+
+    plain = {"brightness": (1, 1), "contrast": (1, 1), "saturation": (1, 1), "hue": (0, 0), "p": 1}
+    one_of = albumentations.OneOf(
+        [
+            albumentations.GaussianBlur(blur_limit=(5, 5), sigma_limit=(1, 1), p=1),
+            albumentations.ColorJitter(**{**plain, "contrast": (1.8, 3)}),
+            albumentations.ColorJitter(**{**plain, "saturation": (1.8, 3)}),
+            albumentations.RandomResizedCrop((64, 64), scale=(0.5, 1), p=1),
+        ],
+        p=1,
+    )
+    return lambda pixels: tensor(one_of(image=pixels)["image"])
+
+
+def dcodr_kornia():
+    """On batches of float32: from pictures to a call."""
+    from kornia import augmentation
+
+    crop = augmentation.RandomResizedCrop((64, 64), scale=(0.5, 1), p=1)
+    colors = augmentation.ColorJiggle(contrast=(1.8, 3), p=1), augmentation.ColorJiggle(saturation=(1.8, 3), p=1)
+    some = [augmentation.RandomGaussianBlur((5, 5), (1, 1), p=1), *colors, crop]
+
+    def prepared(pictures):
+        images = torch.from_numpy(pictures).permute(0, 3, 1, 2)
+        parts = [images[number::4] for number in range(4)]  # a quarter of the images each
+        return lambda: torch.cat([op(part.float().div(255)) for op, part in zip(some, parts, strict=True)])
+
+    return prepared
 
 
 # single pixels, 2D: OpenCV, as the paper's code does

@@ -92,7 +92,7 @@ REASONS = {
     "s3fs": "it is fsspec's, over the vendor's botocore",
     "ray": "schedulers that survive machines are a research field",
     "av": "it is FFmpeg, which knows every codec",
-    "opencv-python-headless": "its detectors come trained",
+    "opencv-python-headless": "its kernels are vectorised by hand; its detectors come trained",
     "scenedetect-headless": "its measure of change is well tried",
 }
 """Why the work of a dependency that users get is not done by code of our own."""

@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from setsup.arrays import Reals
+from setsup.datasets.benchmarks.affine_mnist.affine import ORDER, affine_maps
 from setsup.errors import DataError
 from setsup.loading.batch import Batch
 
 __all__ = ["AffineMembers"]
 
 _FACTORS = ("rotation", "shear", "scale", "translation_x", "translation_y")
-_ORDER = ("rotate", "shear", "scale", "translate")
 
 
 class AffineMembers:
@@ -45,9 +47,8 @@ class AffineMembers:
 
     """
 
-    def __init__(self, side: int = 40, order: Sequence[str] = _ORDER) -> None:
-        if sorted(order) != sorted(_ORDER):
-            raise DataError(f"the order must be {', '.join(_ORDER)}, each once and in any order, not {order!r}")
+    def __init__(self, side: int = 40, order: Sequence[str] = ORDER) -> None:
+        affine_maps([], [], [], [], [], order)  # checks the order
         self.side, self.order = side, tuple(order)
 
     def __call__(self, batch: Batch) -> Batch:
@@ -64,7 +65,8 @@ class AffineMembers:
             )
         found = {name: value for name, value in batch.items() if name not in ("original", "canonical_original")}
         digits = batch["original"]
-        maps = _maps({name: factors[name].flatten() for name in _FACTORS}, self.order)
+        rotation, shear, scale, x, y = (factors[name].flatten().cpu().numpy() for name in _FACTORS)
+        maps = affine_maps(rotation, shear, scale, x, y, self.order)
         drawn = _render(digits.reshape(-1, *digits.shape[-2:]), maps, self.side)
         found["image"] = drawn.reshape(*digits.shape[:-2], self.side, self.side)
         if "canonical_original" in batch:
@@ -77,41 +79,14 @@ class AffineMembers:
         return functional.pad(digits, edges)
 
 
-def _maps(factors: dict[str, Tensor], order: Sequence[str]) -> Tensor:
-    """Where places go, as `affine_maps` has it: (n, 2, 3) float64."""
-    angle, shear, scale, x, y = (factors[name].double() for name in _FACTORS)
-    one, zero = torch.ones_like(angle), torch.zeros_like(angle)
-    cos, sin = angle.cos(), angle.sin()
-    linear = {
-        "rotate": _rows(cos, sin, -sin, cos),
-        "shear": _rows(one, shear, zero, one),
-        "scale": _rows(scale, zero, zero, scale),
-    }
-    found = torch.cat([_rows(one, zero, zero, one), torch.zeros_like(angle)[:, None, None].expand(-1, 2, 1)], -1)
-    for step in order:
-        if step == "translate":
-            found = found + torch.cat([torch.zeros_like(found[..., :2]), torch.stack([x, y], -1)[..., None]], -1)
-        else:
-            found = linear[step] @ found
-    return found
-
-
-def _rows(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
-    return torch.stack([a, b, c, d], -1).reshape(-1, 2, 2)
-
-
-def _render(digits: Tensor, maps: Tensor, side: int) -> Tensor:
+def _render(digits: Tensor, maps: Reals, side: int) -> Tensor:
     """Interpolate digits (n, h, w) uint8 on a canvas: (n, side, side) uint8."""
     _, height, width = digits.shape
-    a, b, c, d = maps[:, 0, 0], maps[:, 0, 1], maps[:, 1, 0], maps[:, 1, 1]
-    back = _rows(d, -b, -c, a) / (a * d - b * c)[:, None, None]
-    shift = -(back @ maps[:, :, 2:])[..., 0]
-    # pixels of the canvas about its middle, and of the digit in units of its half sides, which grid_sample takes
-    step = torch.arange(side, dtype=torch.float64, device=digits.device) - (side - 1) / 2
-    half = torch.tensor([width / 2, height / 2], dtype=torch.float64, device=digits.device)
-    along, down = (back / half[:, None]).unbind(-1)
-    along, down, start = along.float(), down.float(), (shift / half).float()
-    row, column = step.float()[:, None, None], step.float()[:, None]
-    grid = start[:, None, None] + column * along[:, None, None] + row * down[:, None, None]
+    back = np.linalg.inv(maps[:, :, :2])
+    # pixels of the canvas about its middle, to those of the digit in units of its half sides, which grid_sample takes
+    to_digit = np.concatenate([back, -back @ maps[:, :, 2:]], axis=2) / np.array([[width / 2], [height / 2]])
+    to_digit[:, :, :2] *= side / 2
+    theta = torch.from_numpy(to_digit.astype(np.float32)).to(digits.device)
+    grid = functional.affine_grid(theta, [len(digits), 1, side, side], align_corners=False)
     drawn = functional.grid_sample(digits[:, None].float(), grid, align_corners=False)
     return (drawn[:, 0] + 0.5).to(torch.uint8)

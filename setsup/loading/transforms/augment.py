@@ -13,11 +13,11 @@ from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
+from setsup.loading.transforms.apply import apply_steps, mapped
 from setsup.loading.transforms.choices import Move, Steps, check_operations, factors_of, moves, steps_of
 from setsup.loading.transforms.modalities import KINDS, keyed_slots, leads_of
 from setsup.loading.transforms.resampling.maps import carried
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.stack import apply_steps, mapped, repeat_steps
 from setsup.random import stream_key
 
 __all__ = ["Augment", "Compose"]
@@ -156,13 +156,13 @@ class Augment:
     def _changed(self, flat: Tensor, kind: str, steps: Steps, total: Move, fill: float) -> Tensor:
         """A modality (n, …) after all steps, (n · copies, …)."""
         copies = self.copies or 1
-        if kind == "color":
-            return apply_steps(flat, steps, copies, fill, self.eight_bit)
-        if kind == "clip":
-            frames = flat.shape[1]
-            images = flat[:, None].expand(-1, copies, *flat.shape[1:]).flatten(0, 2)
-            done = apply_steps(images, repeat_steps(steps, frames), 1, fill, self.eight_bit)
-            return done.reshape(len(flat) * copies, frames, *done.shape[1:])
+        if kind in _IMAGES:
+            frames = flat.shape[1] if kind == "clip" else 1
+            rows = np.arange(len(flat) * copies).repeat(frames)
+            source = rows // copies * frames + np.tile(np.arange(frames), len(flat) * copies)
+            images = flat.flatten(0, 1) if kind == "clip" else flat
+            done = apply_steps(images, steps, source, rows, fill, self.eight_bit)
+            return done.reshape(len(flat) * copies, frames, *done.shape[1:]) if kind == "clip" else done
         if kind == "flow":
             fields = mapped(flat.flatten(1, -3).movedim(1, -1), total, kind, copies, fill)
             return fields.movedim(-1, 1).reshape(len(fields), *flat.shape[1:-2], *fields.shape[1:3])

@@ -1,18 +1,21 @@
 """Pairs of pixels: two views of each image, and which pixel of the one is which pixel of the other."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 
 import numpy as np
 import torch
 
+from setsup.arrays import Words
 from setsup.checks import check_integer
 from setsup.correspondence import planar
-from setsup.correspondence.pairs import affine_pairs
+from setsup.correspondence.pairs import AffinePairs, affine_pairs
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
+from setsup.loading.transforms.apply import apply_steps
+from setsup.loading.transforms.by_image import blocks, spread
+from setsup.loading.transforms.choices import Move, Steps
 from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
 from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
-from setsup.loading.transforms.resampling.warp import warp
 from setsup.random import stream_key
 
 __all__ = ["PlanarPairs"]
@@ -109,11 +112,23 @@ class PlanarPairs:
             raise DataError(f"{self.image!r} must be uint8 or float32 in 0 … 1, not {images.dtype}")
         *lead, _, height, width = images.shape
         keys = keyed_slots(batch, self.seed, self.stream, lead).keys
-        drawn = affine_pairs(keys, (height, width), size, shift=self.shift, keep=self.keep)
-        stack = images.flatten(0, -4)
+        drawn = _drawn(keys, (height, width), size, self.shift, self.keep)
+        matrices = np.concatenate([drawn.to_view_1, drawn.to_view_2])
+        steps: Steps = [Move(matrices, size)]
         if drawn.source != (height, width):
             larger = planar.resize(height, width, *drawn.source)
-            stack = warp(stack, np.broadcast_to(larger, (len(keys), 3, 3)), drawn.source)
-        views = [warp(stack, matrices, size) for matrices in (drawn.to_view_1, drawn.to_view_2)]
+            steps.insert(0, Move(np.broadcast_to(larger, matrices.shape), drawn.source))
+        rows = np.arange(len(matrices))
+        both = apply_steps(images.flatten(0, -4), steps, rows % max(1, len(keys)), rows, 0.0, eight_bit=False)
+        views = both[: len(keys)], both[len(keys) :]
         maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
         return add_views(batch, self.names, (*views, *maps), lead)
+
+
+def _drawn(keys: Words, image: Size, size: Size, shift: int | None, keep: float) -> AffinePairs:
+    """What :func:`affine_pairs` draws for all keys, in several threads."""
+    parts = [numbers.start for numbers in blocks(len(keys))][1:]
+    drawn = spread(lambda some: affine_pairs(some, image, size, shift=shift, keep=keep), np.split(keys, parts))
+    names = [one.name for one in fields(AffinePairs) if one.name != "source"]
+    joined = {name: np.concatenate([getattr(one, name) for one in drawn]) for name in names}
+    return AffinePairs(source=drawn[0].source, **joined)

@@ -36,11 +36,11 @@ from setsup.loading.transforms import (
     Rotate,
     Shift,
     VerticalFlip,
-    stack,
 )
 
 RARE = 1e-4  # every statistic below is a fixed number, for its seed is; so none of them can flicker
 CLOSE = 1e-3  # pixels
+ROUNDED = 1 / 32  # pixels: OpenCV moves images by coordinates that are rounded
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def test_everything_on_a_pixel_lands_in_one_place(operations, geometry, copies) 
     rim = np.zeros(size, dtype=bool)
     rim[2:-2, 2:-2] = True  # a crop that is resized repeats its own edge
     pictures = found["image"].movedim(-3, -1).numpy()
-    assert np.abs(pictures - at)[inner & rim].max() < CLOSE
+    assert np.abs(pictures - at)[inner & rim].max() < ROUNDED
     assert np.abs(found["depth"].numpy() - 1 - at)[inner].max() < CLOSE
     ids = found["labels"].numpy()
     assert np.abs(np.stack([ids % 70, ids // 70], -1) - at)[inner].max() <= 0.5 + 1e-6
@@ -151,7 +151,7 @@ def test_everything_on_a_pixel_lands_in_one_place(operations, geometry, copies) 
         shown = pictures[tuple(place[:-1])][row, column]
         back = planar.carried([[column, row]], np.linalg.inv(matrices[tuple(place[:-1])]))[0]
         if ((back > 1) & (back < [68, 58])).all():
-            np.testing.assert_allclose(shown, back, atol=CLOSE)
+            np.testing.assert_allclose(shown, back, atol=ROUNDED)
     turn = planar.turning(matrices, 34.5, 29.5)
     towards = np.concatenate([turn @ [0.6, 0.0], np.full((*lead, 1), -0.8)], axis=-1)
     normals = found["normal"].numpy()
@@ -172,7 +172,7 @@ def test_the_two_views_of_a_pixel_are_partners() -> None:
     for channel in range(2):
         seen = map_coordinates(pictures[1, channel], partners[good][:, ::-1].T, order=1)
         mine = pictures[0, channel][pixels[good][:, 1], pixels[good][:, 0]]
-        assert np.median(np.abs(seen - mine)) < CLOSE
+        assert np.median(np.abs(seen - mine)) < ROUNDED
 
 
 @pytest.mark.parametrize("copies", [None, 2])
@@ -284,7 +284,7 @@ def test_canonical_images_are_augmented_by_numbers_of_their_own() -> None:
         y, x = np.mgrid[:60, :70]
         at = planar.carried(np.stack([x, y], -1).reshape(-1, 2), np.linalg.inv(matrices)).reshape(6, 2, 60, 70, 2)
         inner = ((at > 1) & (at < [68, 58])).all(axis=-1)
-        assert np.abs(found["canonical_image"].movedim(-3, -1).numpy() - at)[inner].max() < CLOSE
+        assert np.abs(found["canonical_image"].movedim(-3, -1).numpy() - at)[inner].max() < ROUNDED
         assert np.abs(found["canonical_depth"].numpy() - 1 - at)[inner].max() < CLOSE
         wanted = planar.carried(one_each["canonical_partners"].numpy()[:, None], matrices)
         np.testing.assert_allclose(found["canonical_partners"].numpy(), wanted, atol=1e-9)
@@ -330,8 +330,8 @@ def test_homographies_lead_from_what_was_loaded_through_all_that_followed() -> N
         apart = np.abs(pictures - at.reshape(pictures.shape)).max(axis=-1)
         # what a later move uncovers is no longer there
         shown = (pictures != 0).all(axis=-1)[..., 3:-3, 3:-3]
-        assert np.median(apart[..., 3:-3, 3:-3][shown]) < CLOSE
-        assert np.quantile(apart[..., 3:-3, 3:-3][shown], 0.9) < CLOSE
+        assert np.median(apart[..., 3:-3, 3:-3][shown]) < ROUNDED
+        assert np.quantile(apart[..., 3:-3, 3:-3][shown], 0.9) < ROUNDED
     points = planar.carried(given["partners"].numpy(), by["partners"].numpy())
     np.testing.assert_allclose(found["partners"].numpy(), points, atol=1e-9)
     assert "homographies" not in Augment([])(given)
@@ -387,17 +387,6 @@ def test_slots_draw_from_their_own_place() -> None:
     found = Augment(MIXED, copies=3)(whole)["image"]
     fewer = Augment(MIXED, copies=2)({"image": whole["image"][:2, :3], "step": 7})["image"]
     assert torch.equal(fewer, found[:2, :3, :2])
-
-
-@pytest.mark.parametrize("eight_bit", [False, True])
-def test_chunks_change_no_bits(monkeypatch, eight_bit) -> None:
-    augment = Augment(MIXED, copies=2, eight_bit=eight_bit)
-    found = []
-    for size in (1, 30_000, 1 << 30):
-        monkeypatch.setattr(stack, "_CHUNK", size)
-        found.append(augment(batch())["image"])
-    assert torch.equal(found[0], found[1])
-    assert torch.equal(found[0], found[2])
 
 
 def test_threads_change_no_bits() -> None:

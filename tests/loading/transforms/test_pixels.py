@@ -18,6 +18,7 @@ pytest.importorskip("kornia", reason="kornia is not installed")
 from setsup.loading.transforms.pixels import PlanarPairs  # noqa: E402
 
 ADDED = ("view_1", "view_2", "partner", "positive", "valid")
+ROUNDED = 1 / 32  # pixels: OpenCV moves images by coordinates that are rounded
 PLACES = np.stack(np.divmod(np.arange(1024), 32)[::-1], axis=-1)  # (x, y) of the pixels of a view of 32 × 32
 
 
@@ -65,10 +66,10 @@ def test_partners_of_a_coordinate_image_show_the_same_coordinates(seed):
     drawn = law((2, 40), (64, 64), seed=seed, step=seed, keep=1.0)
     for i in range(80):
         wanted = (np.linalg.inv(drawn.warp[i]) @ (PLACES - 16).T).T + 16 - drawn.shift[i]
-        assert np.abs(places[i] - wanted)[positive[i]].max() < 1e-3
+        assert np.abs(places[i] - wanted)[positive[i]].max() < ROUNDED
     errors = places[positive] - PLACES[partner[positive]]
     assert len(errors) > 30_000
-    assert np.abs(errors).max() < 0.5 + 1e-3
+    assert np.abs(errors).max() < 0.5 + ROUNDED
     assert np.abs(errors.mean(axis=0)).max() < 0.01
     # and every pixel whose place is strictly inside view 2 is positive
     inside = ((places > 0.501) & (places < 31.499)).all(axis=-1) & batch["valid"].flatten(0, 1).numpy()
@@ -87,10 +88,10 @@ def test_partners_of_digits_show_the_same_coordinates(side):
         corner = drawn.centre[i] + drawn.shift[i] - 16
         # the outermost pixels of a digit go on to its edge, where coordinates stand still
         ramp = ((second > 1) & (second < 47)).all(axis=1)
-        assert np.abs(second - corner - PLACES)[ramp].max() < 1e-3
+        assert np.abs(second - corner - PLACES)[ramp].max() < ROUNDED
         at = drawn.positive[i] & ((first > 1) & (first < 47)).all(axis=1)
         errors = first[at] - corner - PLACES[drawn.partner[i][at]]
-        assert np.abs(errors).max() < 0.5 + 1e-3
+        assert np.abs(errors).max() < 0.5 + ROUNDED
         checked += at.sum()
     assert checked > 30_000
 
@@ -113,7 +114,8 @@ def test_views_are_resampled_as_scipy_does(height, width, floating):
         view_1 = np.where(outside, 0, sampled(picture, x, y))
         left, top = drawn.centre[i] + drawn.shift[i] - 16
         view_2 = picture[:, top : top + 32, left : left + 32]
-        assert np.abs(batch["view_1"][0, i].numpy() - view_1).max() < 1e-4
+        slope = sum(np.abs(np.diff(picture, axis=axis)).max() for axis in (1, 2))  # a pixel
+        assert np.abs(batch["view_1"][0, i].numpy() - view_1).max() < 1e-4 + slope * ROUNDED / 2
         assert np.abs(batch["view_2"][0, i].numpy() - view_2).max() < 1e-6
         assert (batch["valid"][0, i].numpy() == ~outside.ravel()).all()
 

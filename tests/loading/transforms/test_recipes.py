@@ -582,7 +582,9 @@ def test_cmc_views_are_those_of_one_crop(name: str) -> None:
     assert 0.25 < flipped.float().mean() < 0.75
     for place in np.ndindex(2, 20):
         pixels = np.asarray(cropped(batch["image"][place], found["homography"][place].numpy(), 64))
-        np.testing.assert_array_equal(found["image"][place].permute(1, 2, 0).numpy(), pixels)
+        image = found["image"][place].permute(1, 2, 0).numpy()
+        np.testing.assert_allclose(image, pixels.astype(int), atol=1)  # Pillow rounds after each of two passes
+        pixels = image
         wanted = (color.rgb2lab(pixels) - [50, 6.025, -6.6895]) / [50, 92.208, 101.1675]
         views = torch.cat([found["L"][place], found["ab"][place]]).permute(1, 2, 0).numpy()
         np.testing.assert_allclose(views, wanted, atol=2e-3)

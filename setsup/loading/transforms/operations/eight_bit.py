@@ -1,8 +1,9 @@
-"""The arithmetic of 8-bit image libraries, bit for bit, on levels: float32 tensors of the integers 0 … 255.
+"""The arithmetic of Pillow on images of 8 bits, which truncates after every enhancement and has 8-bit hues.
 
-Papers that augmented images of 8 bits did so with Pillow, which truncates after every enhancement and passes through
-8-bit hue, saturation and value. All sums here are of integers below 2²⁴, where float32 is exact; divisions and
-products are rounded where Pillow's are.
+Tensors hold levels, float32 of the integers 0 … 255, and results are Pillow's bit for bit. All sums are of integers
+below 2²⁴, where float32 is exact; divisions and products are rounded where Pillow's are. Functions of arrays, whose
+names begin with ``image_``, take uint8 (height, width, 3): OpenCV rounds a half to the even level, where Pillow rounds
+it up, which changes the luma of 1 in 10⁵ pixels by a level.
 """
 
 import functools
@@ -12,9 +13,24 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["blend", "grey", "images_of", "levels_of", "mean_grey", "mix", "round_levels", "stretch", "turn_hue"]
+from setsup.loading.transforms.by_image import Image, cv2
+
+__all__ = [
+    "blend",
+    "grey",
+    "image_grey",
+    "image_hue_turned",
+    "images_of",
+    "levels_of",
+    "mean_grey",
+    "mix",
+    "round_levels",
+    "stretch",
+    "turn_hue",
+]
 
 _SIDE = 511  # differences of two levels
+_LUMA = np.array([[19595, 38470, 7471]], dtype=np.float32) / 65536
 
 
 def levels_of(images: Tensor) -> Tensor:
@@ -41,6 +57,11 @@ def grey(levels: Tensor) -> Tensor:
     red, green, blue = levels.unbind(1)
     luma = red.mul(19595).add_(green, alpha=38470).add_(blue, alpha=7471)[:, None]
     return luma.add_(1 << 15).mul_(2.0**-16).floor_()
+
+
+def image_grey(image: Image) -> Image:
+    """Luma of an image, (height, width) uint8; that of a grey image is itself."""
+    return image if image.ndim == 2 else cv2.transform(image, _LUMA)
 
 
 def mean_grey(levels: Tensor) -> Tensor:
@@ -99,6 +120,39 @@ def turn_hue(levels: Tensor, shift: Tensor) -> Tensor:
     place = _looked_up(hues, differences.int()).add_(shift * 256).bitwise_and_(255 * 256).add_(saturation)
     planes = torch.stack([_looked_up(table, place) for table in shares], 1)
     return planes.mul_(highest[:, None]).add_(0.5).floor_()
+
+
+def image_hue_turned(image: Image, shift: int) -> Image:
+    """:func:`turn_hue` of an image."""
+    hues, saturations, shares = _image_tables()
+    red, green, blue = cv2.split(image)
+    highest, lowest = cv2.max(cv2.max(red, green), blue), cv2.min(cv2.min(red, green), blue)
+    differences = np.multiply(cv2.subtract(red, green, dtype=cv2.CV_16S), _SIDE, dtype=np.intp)
+    differences += cv2.subtract(green, blue, dtype=cv2.CV_16S)
+    differences += _SIDE * _SIDE // 2
+    hue = np.take(hues, differences, mode="clip")
+    hue += np.uint8(shift & 255)
+    saturation = np.take(saturations, _index(highest, lowest), mode="clip")
+    place = _index(hue, saturation)
+    planes = [cv2.multiply(np.take(share, place, mode="clip"), highest, dtype=cv2.CV_8U) for share in shares]
+    return cv2.merge(planes)
+
+
+def _index(high: Image, low: Image) -> Image:
+    """256 · high + low."""
+    index = high.astype(np.intp)
+    index <<= 8
+    index |= low
+    return index
+
+
+@functools.cache
+def _image_tables() -> tuple[Image, Image, list[Image]]:
+    """Levels of hue by differences of channels, saturation by highest and lowest, shares by hue and saturation."""
+    highest = np.arange(256, dtype=np.float32)[:, None]
+    saturations = np.maximum(highest - highest.T, 0) / np.maximum(highest, 1) * np.float32(255)
+    hues = (_hues().reshape(-1) // 256).astype(np.uint8)
+    return hues, saturations.astype(np.uint8).reshape(-1), [share.reshape(-1) for share in _shares()]
 
 
 def _looked_up(table: Tensor, index: Tensor) -> Tensor:

@@ -5,19 +5,31 @@ the sums of shifted images here, with kernels of three to seven pixels, which pa
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
+from setsup.loading.transforms.by_image import Image, cv2
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, per_image
-from setsup.loading.transforms.operations.arguments import Ranged, check_probability, check_range, set_field
-from setsup.loading.transforms.operations.noise import TABLE, normal, pick
+from setsup.loading.transforms.operations.arguments import (
+    Kernels,
+    Ranged,
+    Shape,
+    check_channels,
+    check_probability,
+    check_range,
+    per_image,
+    set_field,
+)
+from setsup.loading.transforms.operations.noise import TABLE, image_pick, normal, pick, quantiles
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Blur", "Noise", "SaltAndPepper", "Sobel"]
@@ -59,17 +71,31 @@ class Blur:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Blur."""
-        check_channels(self, images)
-        radius = self.kernel // 2
-        if radius >= min(images.shape[-2:]):
-            raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {tuple(images.shape)}")
-        sigma = slots.uniform(*self.sigma)
-        weights = np.exp(-0.5 * (np.arange(radius + 1) / sigma[:, None]) ** 2)
-        weights /= weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True)
-        taps = list(per_image(weights, images)[:, :, None].unbind(1))
-        padded = pad(images, (radius,) * 4, mode="reflect")
+        taps = list(per_image(self._weights(slots, images.shape), images)[:, :, None].unbind(1))
+        padded = pad(images, (self.kernel // 2,) * 4, mode="reflect")
         blurred = _smoothed(_smoothed(padded, taps, -2), taps, -1)
         return eight_bit.round_levels(blurred) if slots.eight_bit else blurred.clamp_(max=1)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        half = self._weights(slots, shape).astype(np.float32)
+        return [(partial(_blurred, taps),) for taps in np.concatenate([half[:, :0:-1], half], axis=1)]
+
+    def _weights(self, slots: Slots, shape: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Weights of the middle of each kernel and of what lies to one side, (n, 1 + radius)."""
+        check_channels(self, shape[-3])
+        radius = self.kernel // 2
+        if radius >= min(shape[-2:]):
+            raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {tuple(shape)}")
+        sigma = slots.uniform(*self.sigma)
+        weights: npt.NDArray[np.float64] = np.exp(-0.5 * (np.arange(radius + 1) / sigma[:, None]) ** 2)
+        return weights / (weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True))
+
+
+def _blurred(taps: Image, image: Image) -> Image:
+    # not cv2.GaussianBlur, which rounds weights of 8 bits to 1/256
+    blurred = cv2.sepFilter2D(image, cv2.CV_32F, taps, taps, borderType=cv2.BORDER_REFLECT_101)
+    return cv2.convertScaleAbs(blurred) if image.dtype == np.uint8 else np.minimum(blurred, 1, out=blurred)
 
 
 def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
@@ -109,10 +135,24 @@ class Sobel(Ranged):
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Add edges."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         weight = per_image(slots.uniform(self.low, self.high) * math.sqrt(2) / 8, images)
         edged = torch.addcmul(images, _edges(images), weight).clamp_(0, 1)
         return eight_bit.round_levels(edged) if slots.eight_bit else edged
+
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Add edges to an image."""
+        across, down = (
+            cv2.Sobel(image, cv2.CV_32F, x, y, scale=1 / 8, borderType=cv2.BORDER_REPLICATE)
+            for x, y in ((1, 0), (0, 1))
+        )
+        # not cv2.magnitude, whose last bit depends on where arrays lie in memory
+        squares = cv2.add(cv2.multiply(across, across, dst=across), cv2.multiply(down, down, dst=down), dst=across)
+        edges = np.sqrt(squares, out=squares)
+        if image.dtype == np.uint8:
+            return cv2.addWeighted(edges, amount, image, 1, 0, dtype=cv2.CV_8U)
+        return np.clip(cv2.scaleAdd(edges, amount, image, dst=image), 0, 1, out=image)
 
 
 def _edges(images: Tensor) -> Tensor:
@@ -155,10 +195,25 @@ class Noise:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Add noise."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         noise = normal(slots.bits(), images.shape[1:], images.device)
         noisy = torch.add(images, noise, alpha=self.sigma, out=noise).clamp_(0, 1)
         return eight_bit.round_levels(noisy) if slots.eight_bit else noisy
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        table = quantiles() * np.float32(255 * self.sigma if slots.eight_bit else self.sigma)
+        return [(partial(_noisy, key, table),) for key in slots.bits()]
+
+
+def _noisy(key: np.uint64, table: Image, image: Image) -> Image:
+    channels = 1 if image.ndim == 2 else image.shape[2]
+    noise = image_pick(key, (channels, *image.shape[:2]), table)
+    noise = cv2.merge(list(noise)) if channels > 1 else noise[0]
+    if image.dtype == np.uint8:
+        return cv2.add(noise, image, dtype=cv2.CV_8U)
+    return np.clip(cv2.add(image, noise, dst=image), 0, 1, out=image)
 
 
 @dataclass(frozen=True)
@@ -187,9 +242,25 @@ class SaltAndPepper:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Scatter black and white."""
-        check_channels(self, images)
-        grains = round(self.share * TABLE / 2)
-        table = images.new_zeros(TABLE)
-        table[:grains], table[TABLE - grains :] = -1, 1
+        check_channels(self, images.shape[1])
+        grains = torch.from_numpy(self._grains()).to(images.device, torch.float32)
         # one less is black and one more is white, whatever was there; the rest keeps its bits
-        return torch.add(images, pick(slots.bits(), (1, *images.shape[2:]), table)).clamp_(0, 1)
+        return torch.add(images, pick(slots.bits(), (1, *images.shape[2:]), grains)).clamp_(0, 1)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        return [(partial(_scattered, key, self._grains()),) for key in slots.bits()]
+
+    def _grains(self) -> npt.NDArray[np.int8]:
+        """−1 for black, 1 for white."""
+        grains = round(self.share * TABLE / 2)
+        return np.repeat(np.array([-1, 0, 1], np.int8), [grains, TABLE - 2 * grains, grains])
+
+
+def _scattered(key: np.uint64, grains: Image, image: Image) -> Image:
+    picked = image_pick(key, image.shape[:2], grains)
+    image = image.copy()
+    image[picked < 0] = 0
+    image[picked > 0] = 255 if image.dtype == np.uint8 else 1
+    return image

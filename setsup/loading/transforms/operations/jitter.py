@@ -2,16 +2,17 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from setsup import random
+from setsup.arrays import Rows
 from setsup.checks import check_number
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.amounts import Photometric, check_channels
+from setsup.loading.transforms.operations.arguments import Kernels, Shape, check_channels
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
 
@@ -53,38 +54,43 @@ class Jitter:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Apply each operation once."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         steps = self._steps()
         if not steps:
             return images
-        orders = random.leading(slots.bits(_ORDER), len(steps), len(steps))
-        rows = np.arange(len(images))  # of the images, sorted at each step by their next operation
-        for place in range(len(steps)):
-            sorting = np.argsort(orders[rows, place], kind="stable")
-            rows, images = rows[sorting], _ordered(images, sorting)
-            ends = np.searchsorted(orders[rows, place], np.arange(len(steps) + 1))
-            images = torch.cat(
-                [
-                    operation(images[first:last], slots.take(rows[first:last]).at(number))
-                    for (number, operation), first, last in zip(steps, ends[:-1], ends[1:], strict=True)
-                    if first < last
-                ]
-            )
-        return _ordered(images, np.argsort(rows))
+        images, orders = images.clone(), self._orders(slots, len(steps))
+        for place in orders.T:
+            for which, (number, operation) in enumerate(steps):
+                rows = np.flatnonzero(place == which)
+                if len(rows):
+                    some = torch.from_numpy(rows).to(images.device)
+                    part = operation(images.index_select(0, some), slots.take(rows).at(number))
+                    images.index_copy_(0, some, part)
+        return images
 
-    def _steps(self) -> list[tuple[int, Photometric]]:
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        steps = self._steps()
+        each = [operation.kernels(slots.at(number), shape) for number, operation in steps]
+        orders = self._orders(slots, len(steps)) if steps else np.zeros((len(slots), 0), np.int64)
+        return [
+            [kernel for which in order for kernel in given[which]]
+            for order, *given in zip(orders.tolist(), *each, strict=True)
+        ]
+
+    def _orders(self, slots: Slots, count: int) -> Rows:
+        """For each image, which operation comes first, second …, (n, count)."""
+        return random.leading(slots.bits(_ORDER), count, count)
+
+    def _steps(self) -> list[tuple[int, Any]]:
         """Operations that are active, and the number of each among the four."""
         amounts = (self.brightness, self.contrast, self.saturation, self.hue)
         brightness, contrast, saturation = ((max(0.0, 1 - amount), 1 + amount) for amount in amounts[:3])
-        four: tuple[Photometric, ...] = (
+        four: tuple[Any, ...] = (
             Brightness(*brightness),
             Contrast(*contrast),
             Saturation(*saturation),
             Hue(-self.hue, self.hue),
         )
         return [(number, operation) for number, operation in enumerate(four) if amounts[number]]
-
-
-def _ordered(images: Tensor, order: npt.NDArray[np.int64]) -> Tensor:
-    # faster than indexing or a copy to places
-    return images.index_select(0, torch.from_numpy(order).to(images.device))

@@ -11,6 +11,7 @@ right needs a mask.
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,10 @@ import torch
 from scipy.special import ndtri
 from torch import Tensor
 
-__all__ = ["TABLE", "normal", "pick"]
+from setsup import random
+from setsup.loading.transforms.by_image import Image, cv2
+
+__all__ = ["TABLE", "image_pick", "normal", "pick", "quantiles"]
 
 TABLE = 1 << 16  # entries of a table
 
@@ -48,9 +52,41 @@ def normal(keys: npt.NDArray[np.uint64], shape: Sequence[int], device: torch.dev
     return pick(keys, shape, _quantiles(device))
 
 
+def image_pick(key: Any, shape: Sequence[int], table: Image) -> Image:
+    """:func:`pick` of one image, with a table that is an array."""
+    count = math.prod(shape)
+    words = random.mix(key, _spread(-(-count // _PARTS)))
+    index = words.view(np.uint16)[:count]
+    if _looks_up_16_bits():  # in half of the time
+        return cv2.LUT(index.reshape(-1, shape[-1]), table).reshape(shape)
+    return np.take(table, index, mode="clip").reshape(shape)
+
+
+@functools.cache
+def _looks_up_16_bits() -> bool:
+    """Whether this OpenCV does: older ones take 8 bits alone."""
+    try:
+        cv2.LUT(np.zeros((1, 1), np.uint16), np.zeros(TABLE, np.float32))
+    except cv2.error:
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=4)
+def _spread(count: int) -> npt.NDArray[np.uint64]:
+    found: npt.NDArray[np.uint64] = random.spread(np.arange(count, dtype=np.uint64))
+    return found
+
+
+@functools.cache
+def quantiles() -> npt.NDArray[np.float32]:
+    """The values of :func:`normal`."""
+    return ndtri((np.arange(TABLE) + 0.5) / TABLE).astype(np.float32)
+
+
 @functools.cache
 def _quantiles(device: torch.device) -> Tensor:
-    return torch.from_numpy(ndtri((np.arange(TABLE) + 0.5) / TABLE).astype(np.float32)).to(device)
+    return torch.from_numpy(quantiles()).to(device)
 
 
 def _words(keys: npt.NDArray[np.uint64], count: int, device: torch.device) -> Tensor:

@@ -16,18 +16,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from kornia.enhance import adjust_brightness
 from torch import Tensor
 
+from setsup.loading.transforms.by_image import Image, blend, cv2, own
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, per_image
-from setsup.loading.transforms.operations.arguments import Ranged
+from setsup.loading.transforms.operations.arguments import Kernels, Ranged, Shape, check_channels, per_image
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["AddBrightness", "Brightness", "Contrast", "Gray", "Hue", "Saturation"]
 
 _TINY = 1e-20  # chroma of a grey, to divide by
+_TRUNCATE = 2.0**-12 - 0.5  # levels: with this, OpenCV's rounding truncates
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,20 @@ class Brightness(Ranged):
     """
 
     least: ClassVar[float] = 0
+    pointwise: ClassVar[bool] = True
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Brighten or darken."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         factor = per_image(slots.uniform(self.low, self.high), images)
         if slots.eight_bit:
             return eight_bit.images_of(eight_bit.blend(eight_bit.levels_of(images), None, factor))
         return torch.mul(images, factor).clamp_(0, 1)
+
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Brighten or darken an image."""
+        return blend(image, amount)
 
 
 @dataclass(frozen=True)
@@ -77,11 +85,21 @@ class AddBrightness(Ranged):
 
     """
 
+    pointwise: ClassVar[bool] = True
+
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Lift or lower."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         shaded: Tensor = adjust_brightness(images, per_image(slots.uniform(self.low, self.high), images))
         return eight_bit.round_levels(shaded) if slots.eight_bit else shaded
+
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Lift or lower an image."""
+        if image.dtype == np.uint8:
+            return np.rint(np.clip(image + np.float32(255 * amount), 0, 255)).astype(np.uint8)
+        moved = np.add(image, np.float32(amount), out=own(image))
+        return np.clip(moved, 0, 1, out=moved)
 
 
 @dataclass(frozen=True)
@@ -106,7 +124,7 @@ class Contrast(Ranged):
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Raise or lower the contrast."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         factor = per_image(slots.uniform(self.low, self.high), images)
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
@@ -115,6 +133,16 @@ class Contrast(Ranged):
         means = images.mean(-1, keepdim=True).mean(-2, keepdim=True)
         grey = means if means.shape[1] == 1 else _luma(means)
         return torch.mul(images, factor).add_(grey * (1 - factor)).clamp_(0, 1)
+
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Raise or lower the contrast of an image."""
+        if image.dtype == np.uint8:
+            mean = int(cv2.mean(eight_bit.image_grey(image))[0] + 0.5)
+            return cv2.addWeighted(image, amount, image, 0, (1 - amount) * mean + _TRUNCATE)
+        means = cv2.mean(image)
+        grey = means[0] if image.ndim == 2 else 0.299 * means[0] + 0.587 * means[1] + 0.114 * means[2]
+        return blend(image, amount, (1 - amount) * grey)
 
 
 @dataclass(frozen=True)
@@ -136,10 +164,11 @@ class Saturation(Ranged):
     """
 
     least: ClassVar[float] = 0
+    colors_only: ClassVar[bool] = True
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Raise or lower the saturation."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         if images.shape[1] == 1:
             return images
         factor = per_image(slots.uniform(self.low, self.high), images)
@@ -147,6 +176,18 @@ class Saturation(Ranged):
             levels = eight_bit.levels_of(images)
             return eight_bit.images_of(eight_bit.blend(levels, eight_bit.grey(levels), factor))
         return torch.mul(images, factor).add_(_luma(images).mul_(1 - factor)).clamp_(0, 1)
+
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Raise or lower the saturation of an image."""
+        grey = cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
+        if image.dtype == np.uint8:
+            return cv2.addWeighted(image, amount, grey, 1 - amount, _TRUNCATE)
+        return np.clip(cv2.addWeighted(image, amount, grey, 1 - amount, 0, dst=image), 0, 1, out=image)
+
+
+def _grey(image: Image) -> Image:
+    return eight_bit.image_grey(image) if image.dtype == np.uint8 else cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
 
 
 @dataclass(frozen=True)
@@ -171,20 +212,34 @@ class Hue(Ranged):
 
     """
 
+    colors_only: ClassVar[bool] = True
+
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Turn the hue."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         if images.shape[1] == 1:
             return images
         turns = slots.uniform(self.low, self.high)
         if slots.eight_bit:
-            # to −½ … ½, then truncated towards nought, as torchvision does
-            shift = (np.where(np.abs(turns) > 0.5, turns - np.rint(turns), turns) * 255).astype(np.int32)
-            shifts = torch.from_numpy(shift[:, None, None]).to(images.device)
+            shifts = torch.from_numpy(_level_shifts(turns)[:, None, None]).to(images.device)
             return eight_bit.images_of(eight_bit.turn_hue(eight_bit.levels_of(images), shifts))
         # away from each channel's own hue, in sixths of a turn, −3 … 3
         offsets = np.remainder(np.array([0, 2, 4]) - 6 * turns[:, None] + 3, 6) - 3
         return _turned(images, per_image(offsets, images))
+
+    @staticmethod
+    def image(amount: float, image: Image) -> Image:
+        """Turn the hue of an image."""
+        if image.dtype == np.uint8:
+            return eight_bit.image_hue_turned(image, int(_level_shifts(np.asarray(amount))))
+        hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV, dst=image)
+        hsv = cv2.add(hsv, (360 * (amount % 1), 0, 0, 0), dst=hsv)
+        return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
+
+
+def _level_shifts(turns: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    """Turns as levels of hue: to −½ … ½, then truncated towards nought, as torchvision does."""
+    return (np.where(np.abs(turns) > 0.5, turns - np.rint(turns), turns) * 255).astype(np.int32)
 
 
 def _turned(images: Tensor, offsets: Tensor) -> Tensor:
@@ -221,7 +276,7 @@ class Gray:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Take the colour away."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         if images.shape[1] == 1:
             return images
         if slots.eight_bit:
@@ -229,6 +284,15 @@ class Gray:
         else:
             grey = _luma(images)
         return grey.repeat(1, 3, 1, 1)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        return [(_uncolored,) if shape[0] == 3 else ()] * len(slots)
+
+
+def _uncolored(image: Image) -> Image:
+    return cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
 
 
 def _luma(images: Tensor) -> Tensor:

@@ -1,6 +1,8 @@
 """Operations on parts of images: rectangles erased, and what stands behind an object."""
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -8,15 +10,13 @@ import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
+from setsup.loading.transforms.by_image import Image, cv2, real
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels
-from setsup.loading.transforms.operations.arguments import check_range, set_field
+from setsup.loading.transforms.operations.arguments import Kernels, Shape, check_channels, check_range, set_field
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Background", "Erase"]
-
-_TRIES = 10  # to find a rectangle that fits, as published
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Erase:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Erase."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         height, width = images.shape[-2:]
         sides = torch.from_numpy(np.stack(self.boxes(slots, height, width))[..., None]).to(images.device)
         left, top, tall, wide = sides.unbind(0)
@@ -68,6 +68,12 @@ class Erase:
         # a product with 0 or 1 takes a twentieth of the time of a fill by a mask that broadcasts
         return images * kept[:, None]
 
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        boxes = zip(*(sides.tolist() for sides in self.boxes(slots, *shape[1:])), strict=True)
+        return [(partial(_erased, box),) for box in boxes]
+
     def boxes(self, slots: Slots, height: int, width: int) -> tuple[npt.NDArray[np.int64], ...]:
         """Left, top, height and width of the rectangles, each (n,) int64; 0 high where none fits."""
         wide, tall = random_sides(
@@ -75,6 +81,13 @@ class Erase:
         )
         left, top = slots.below(width - wide + 1, 2 * TRIES), slots.below(height - tall + 1, 2 * TRIES + 1)
         return left, top, tall, wide
+
+
+def _erased(box: tuple[int, int, int, int], image: Image) -> Image:
+    left, top, tall, wide = box
+    image = image.copy()
+    image[top : top + tall, left : left + wide] = 0
+    return image
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,21 +132,40 @@ class Background:
         if not pool.size:
             raise SetsupError("Background: the pool is empty")
 
+    channels: ClassVar[int] = 3  # of results
+
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Put images behind images."""
-        count, height, width, _ = self.pool.shape
-        n, channels, rows, columns = images.shape
-        if channels != 4:
-            raise DataError(f"Background takes images of 4 channels, of which the last is alpha, not {channels}")
-        if rows > height or columns > width:
-            raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
-        crops = np.empty((n, 3, rows, columns), dtype=np.uint8)
-        places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
-        for crop, image, y, x in zip(crops, *places, strict=True):
-            crop[:] = self.pool[image, y : y + rows, x : x + columns].transpose(2, 0, 1)
-        behind = torch.from_numpy(crops).to(images.device).float()
+        crops = [crop.transpose(2, 0, 1) for crop in self._crops(slots, tuple(images.shape[1:]))]
+        behind = torch.from_numpy(np.stack(crops)).to(images.device).float()
         colors, alpha = images[:, :3], images[:, 3:]
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
             return eight_bit.images_of(eight_bit.mix(levels[:, :3], behind, levels[:, 3:]))
         return torch.lerp(behind.div_(255), colors, alpha)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        return [(partial(_laid_over, crop),) for crop in self._crops(slots, shape)]
+
+    def _crops(self, slots: Slots, shape: tuple[int, ...]) -> list[Image]:
+        """What is behind each image, (rows, columns, 3) uint8."""
+        count, height, width, _ = self.pool.shape
+        channels, rows, columns = shape
+        if channels != 4:
+            raise DataError(f"Background takes images of 4 channels, of which the last is alpha, not {channels}")
+        if rows > height or columns > width:
+            raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
+        places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
+        return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(places, axis=-1).tolist()]
+
+
+def _laid_over(behind: Image, image: Image) -> Image:
+    alpha = cv2.cvtColor(cv2.extractChannel(image, 3), cv2.COLOR_GRAY2RGB)
+    colors = cv2.cvtColor(image, cv2.COLOR_RGBA2RGB)
+    if image.dtype != np.uint8:
+        behind = real(behind)
+        mixed = cv2.multiply(cv2.subtract(colors, behind, dst=colors), alpha, dst=colors)
+        return cv2.add(mixed, behind, dst=colors)
+    mixed = cv2.multiply(cv2.subtract(colors, behind, dtype=cv2.CV_32F), alpha, scale=1 / 255, dtype=cv2.CV_32F)
+    return cv2.add(mixed, behind, dtype=cv2.CV_8U)

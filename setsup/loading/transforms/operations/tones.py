@@ -4,16 +4,20 @@ They follow Pillow's ``ImageOps``, which have 256 levels. Images of 0 … 1 are 
  except by :class:`AutoContrast`, which needs none.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
 import torch
 from kornia.enhance import equalize
 from torch import Tensor
 
 from setsup.checks import check_integer
 from setsup.errors import SetsupError
+from setsup.loading.transforms.by_image import LEVELS, Image, Kernel, Pointwise, cv2, levels_of, real
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels
+from setsup.loading.transforms.operations.arguments import Kernels, Shape, check_channels
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["AutoContrast", "Equalize", "Posterize"]
@@ -47,9 +51,20 @@ class Posterize:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Keep the upper bits."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         step = 1 << (8 - self.bits)
         return eight_bit.images_of(eight_bit.levels_of(images).mul_(1 / step).floor_().mul_(step))
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        kept = np.uint8(256 - (1 << (8 - self.bits)))
+        return [(Pointwise(on_levels(lambda levels: levels & kept)),)] * len(slots)
+
+
+def on_levels(change: Kernel) -> Kernel:
+    """A change of uint8 for images of either kind: those of float32 are rounded before."""
+    return lambda image: change(image) if image.dtype == np.uint8 else real(change(levels_of(image)))
 
 
 @dataclass(frozen=True)
@@ -67,9 +82,39 @@ class Equalize:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Spread the tones."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         equalized: Tensor = equalize(eight_bit.images_of(eight_bit.levels_of(images)))
         return equalized
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        return [(on_levels(partial(_toned, _equal)),)] * len(slots)
+
+
+def _toned(table: Callable[[Image], Image], image: Image) -> Image:
+    """An image of 8 bits by a table of levels for each channel, made from its counts of levels."""
+    planes = (image,) if image.ndim == 2 else cv2.split(image)
+    toned = [cv2.LUT(one, table(cv2.calcHist([one], [0], None, [256], [0, 256])[:, 0])) for one in planes]
+    return toned[0] if image.ndim == 2 else cv2.merge(toned)
+
+
+def _equal(counts: Image) -> Image:
+    """Pillow's ``ImageOps.equalize``."""
+    total, used = counts.astype(np.int64), np.flatnonzero(counts)
+    step = int(total.sum() - total[used[-1]]) // 255
+    if not step:
+        return LEVELS
+    return np.minimum((np.cumsum(total) - total + step // 2) // step, 255).astype(np.uint8)
+
+
+def _stretched(counts: Image) -> Image:
+    """Pillow's ``ImageOps.autocontrast``."""
+    lowest, highest = np.flatnonzero(counts)[[0, -1]].tolist()
+    if lowest == highest:
+        return LEVELS
+    scale = 255 / (highest - lowest)
+    return np.clip(np.floor(LEVELS * scale - lowest * scale), 0, 255).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -89,10 +134,25 @@ class AutoContrast:
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Stretch the channels."""
-        check_channels(self, images)
+        check_channels(self, images.shape[1])
         if slots.eight_bit:
             return eight_bit.images_of(eight_bit.stretch(eight_bit.levels_of(images)))
         lowest, highest = images.amin((-2, -1), keepdim=True), images.amax((-2, -1), keepdim=True)
         flat = highest <= lowest
         width = torch.where(flat, 1.0, highest - lowest)
         return images.sub(torch.where(flat, 0.0, lowest)).div_(width).clamp_(0, 1)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        check_channels(self, shape[0])
+        return [(partial(_toned, _stretched) if slots.eight_bit else _widened,)] * len(slots)
+
+
+def _widened(image: Image) -> Image:
+    planes = (image,) if image.ndim == 2 else cv2.split(image)
+    for plane in planes:
+        lowest, highest, *_ = cv2.minMaxLoc(plane)
+        if highest > lowest:
+            plane -= np.float32(lowest)
+            plane /= np.float32(highest) - np.float32(lowest)
+    return planes[0] if image.ndim == 2 else cv2.merge(planes)

@@ -1,93 +1,280 @@
-"""Images (n, C, H, W), uint8 or float32 in 0 … 1: three ways to resample them, from the cheapest on.
+"""Images, uint8 or float32 in 0 … 1, by a matrix each: batches of tensors by torch, single arrays by OpenCV.
 
-Each way takes the images, matrices (n, 3, 3) from their pixels to those of the result, the result's (height, width),
-what to fill with, and whether the result is uint8 or float32.
+A matrix takes pixels of an image to those of the result. What it does decides how it is resampled, as
+:mod:`setsup.loading.transforms.resampling.warp` says.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
+import PIL.Image
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from setsup.arrays import Matrices
+from setsup.arrays import Matrices, Reals
 from setsup.correspondence import planar
-from setsup.loading.transforms.operations.eight_bit import images_of
+from setsup.loading.transforms.by_image import Image, Kernel, cv2, real
 from setsup.loading.transforms.resampling.maps import sources
-from setsup.loading.transforms.resampling.taps import Axis, axis, separable, single, whole_axis
+from setsup.loading.transforms.resampling.taps import axis, box_of, separable
 
-__all__ = ["copy", "finish", "real", "slanted", "straight", "whole"]
+__all__ = ["AFFINE", "COPIED", "PROJECTIVE", "SAME", "STRAIGHT", "finish", "floats", "kernels", "resample", "ways"]
 
 Size = tuple[int, int]
 
+SAME, COPIED, STRAIGHT, AFFINE, PROJECTIVE = range(5)  # what a matrix does
+
 _NOISE = 2.0**-12  # levels of 255: what float32 may lack of the integer that exact arithmetic gives
+_WHOLE = 1e-6  # pixels
 
 
-def real(images: Tensor) -> Tensor:
-    """Images as float32, channels first in memory: uint8 over 255, float32 as they are."""
-    if images.dtype == torch.uint8:
-        return images_of(images.contiguous().to(torch.float32))
-    return images.contiguous()
+def ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64]:
+    """What each matrix does, (n,)."""
+    scale, shift = matrices[:, (0, 1), (0, 1)], matrices[:, :2, 2]
+    affine = (matrices[:, 2] == [0, 0, 1]).all(axis=1)
+    straight = affine & (matrices[:, (0, 1), (1, 0)] == 0).all(axis=1)
+    copy = straight & (np.abs(scale) == 1).all(axis=1) & (shift == np.rint(shift)).all(axis=1)
+    same = copy & (scale == 1).all(axis=1) & (shift == 0).all(axis=1) & (before == after)
+    return np.select([same, copy, straight, affine], [SAME, COPIED, STRAIGHT, AFFINE], PROJECTIVE)
 
 
-def whole(images: Tensor) -> Tensor:
-    """Images as uint8: float32 times 255, rounded."""
-    return images if images.dtype == torch.uint8 else images.mul(255).round_().clamp_(0, 255).to(torch.uint8)
+# batches, by torch
+
+
+def floats(images: Tensor) -> Tensor:
+    """Images as float32: uint8 over 255, float32 as they are."""
+    # on a GPU torch divides by a number as it multiplies by its reciprocal, which is rounded; by a tensor it divides
+    real = images.to(torch.float32, memory_format=torch.contiguous_format)
+    return real if images.dtype != torch.uint8 else real.div_(real.new_full((), 255))
 
 
 def finish(images: Tensor, eight_bit: bool) -> Tensor:
-    """Images as :func:`whole` or :func:`real` makes them."""
-    return whole(images) if eight_bit else real(images)
+    """Images as uint8, rounded, or as float32."""
+    if not eight_bit:
+        return floats(images)
+    return images if images.dtype == torch.uint8 else images.mul(255).round_().clamp_(0, 255).to(torch.uint8)
 
 
-def copy(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
-    """Moved by whole pixels and mirrored: as bytes where they are bytes, which is the least to move."""
-    rows, columns = _axes(whole_axis, matrices, images, size)
-    return _filled(finish(single(images, rows, columns), eight_bit), rows, columns, fill)
+def resample(way: int, images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
+    """Images (n, C, H, W) by matrices (n, 3, 3) that all do the same."""
+    images = finish(images, eight_bit)
+    if way == SAME:
+        return images
+    return (_straight if way in (COPIED, STRAIGHT) else _slanted)(images, matrices, size, fill)
 
 
-def straight(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
+def _straight(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
     """Moved, mirrored and resized along rows and columns."""
-    rows, columns = _axes(axis, matrices, images, size)
-    return _filled(separable(finish(images, eight_bit), rows, columns), rows, columns, fill)
+    rows, columns = (axis(matrices[:, at, at], matrices[:, at, 2], images.shape[3 - at], size[1 - at]) for at in (1, 0))
+    down, across = (torch.from_numpy(inside).to(images.device) for *_, inside in (rows, columns))
+    return _filled(separable(images, rows, columns), down[:, :, None] & across[:, None, :], fill)
 
 
-def slanted(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
+def _slanted(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
     """Bilinear, by matrices that are all affine, or all not.
 
-    The grid is made in float64 and rounded once, so that sources are right to 2·10⁻⁴ px at 512 pixels. kornia's warps
-    are grid_sample too, but give no grid, which tells what is outside; without it the image's edge would fade.
+    The grid is made in float64 and rounded once, so that sources are right to 2·10⁻⁴ px at 512 pixels.
     """
     height, width = images.shape[2:]
     unit = planar.compose(planar.scaling(2 / width, 2 / height), planar.translate(1 / width - 1, 1 / height - 1))
     x, y = sources(planar.compose(np.linalg.inv(matrices), unit), size, images.device, torch.float32)
-    grid = x.new_empty(*x.shape, 2)
-    grid[..., 0], grid[..., 1] = x, y  # several times faster than stack
-    found = functional.grid_sample(real(images), grid, mode="bilinear", padding_mode="border", align_corners=False)
-    inside = (x >= -1) & (x < 1) & (y >= -1) & (y < 1)
-    if eight_bit:  # Pillow's transforms truncate, and its resizes round
+    grid = torch.stack([x, y], dim=-1)
+    found = functional.grid_sample(floats(images), grid, mode="bilinear", padding_mode="border", align_corners=False)
+    if images.dtype == torch.uint8:  # Pillow's transforms truncate, and its resizes round
         found = found.mul_(255).add_(_NOISE).clamp_(0, 255).to(torch.uint8)
-    return _masked(found, inside, fill)
+    return _filled(found, (x >= -1) & (x < 1) & (y >= -1) & (y < 1), fill)
 
 
-def _axes(law: Callable[..., Axis], matrices: Matrices, images: Tensor, size: Size) -> tuple[Axis, Axis]:
-    """Taps along y, which are rows, and along x."""
-    y, x = (law(matrices[:, at, at], matrices[:, at, 2], images.shape[3 - at], size[1 - at]) for at in (1, 0))
-    return y, x
-
-
-def _filled(images: Tensor, rows: Axis, columns: Axis, fill: float) -> Tensor:
-    if rows.inside.all() and columns.inside.all():
-        return images
-    down, across = (torch.from_numpy(along.inside).to(images.device) for along in (rows, columns))
-    return _masked(images, down[:, :, None] & across[:, None, :], fill)
-
-
-def _masked(images: Tensor, inside: Tensor, fill: float) -> Tensor:
+def _filled(images: Tensor, inside: Tensor, fill: float) -> Tensor:
     """Fill images (n, C, H, W) in place where they are not inside (n, H, W)."""
-    if images.dtype == torch.uint8:
-        return images.masked_fill_(~inside[:, None], round(fill * 255))
-    # products with 0 and 1 change no bits, and take a fifth of the time of masked_fill_ with a mask that broadcasts
-    images.mul_(inside[:, None].to(images.dtype))
-    return images.add_((~inside[:, None]).to(images.dtype).mul_(fill)) if fill else images
+    return images.masked_fill_(~inside[:, None], round(fill * 255) if images.dtype == torch.uint8 else fill)
+
+
+# single images, by OpenCV
+
+
+@dataclass(frozen=True, slots=True)
+class Warp:
+    """A kernel that moves pixels; without 8 bits it takes uint8 for 1/255, which copies need not convert."""
+
+    change: Callable[[Image], Image]
+
+    levels: ClassVar[bool] = True
+
+    def __call__(self, image: Image) -> Image:
+        """The image moved."""
+        return self.change(image)
+
+
+def kernels(matrices: Matrices, before: Size, size: Size, fill: float, eight_bit: bool) -> list[Kernel | None]:
+    """A kernel for each of n images; None where a matrix changes nothing."""
+    found: list[Kernel | None] = [None] * len(matrices)
+    kinds = ways(matrices, before, size)
+    unmixed = (np.abs(matrices[:, (0, 1), (0, 1)]) == 1).all(axis=1) & (kinds <= STRAIGHT)
+    resized = (kinds == STRAIGHT) & ~unmixed
+    for chosen, make in ((unmixed & (kinds > SAME), _moves), (resized, _resizes), (kinds > STRAIGHT, _turns)):
+        rows = np.flatnonzero(chosen)
+        for row, change in zip(rows.tolist(), make(matrices[rows], before, size) if len(rows) else (), strict=True):
+            found[row] = Warp(partial(change, size, fill, eight_bit))
+    return found
+
+
+Change = Callable[[Size, float, bool, Image], Image]
+
+
+def _moves(matrices: Matrices, before: Size, size: Size) -> list[Change]:
+    """Moved by parts of a pixel, then copied to their places; mirrored or not."""
+    mirrored, shift = matrices[:, (1, 0), (1, 0)] < 0, matrices[:, (1, 0), (2, 2)]  # of y and of x
+    base = np.where(mirrored, shift, -shift)
+    part = base - np.floor(base)
+    place = np.where(mirrored, 1, -1) * (np.floor(base) + (part >= 0.5)).astype(np.int64)
+    first = np.clip(np.where(mirrored, place - before + 1, place), 0, size)
+    last = np.clip(np.where(mirrored, place + 1, place + before), first, size)
+    start = np.clip(np.where(mirrored, place + 1 - last, first - place), 0, before)
+    spans = np.stack([first, last, start, start + last - first], axis=-1)
+    each = zip(spans.tolist(), part.tolist(), mirrored.tolist(), strict=True)
+    return [partial(_moved, *one) for one in each]
+
+
+def _moved(
+    spans: list[list[int]],
+    parts: list[float],
+    mirrored: list[bool],
+    size: Size,
+    fill: float,
+    eight_bit: bool,
+    image: Image,
+) -> Image:
+    if parts != [0, 0]:
+        level = 1.0 if eight_bit or image.dtype != np.uint8 else 1 / 255
+        (down, y), (across, x) = (([1 - part, part], int(part >= 0.5)) if part else ([1.0], 0) for part in parts)
+        taps = np.array(across, np.float32), np.array(down, np.float32) * np.float32(level)
+        depth = -1 if eight_bit else cv2.CV_32F
+        image = cv2.sepFilter2D(image, depth, *taps, anchor=(x, y), borderType=cv2.BORDER_REPLICATE)
+    (top, bottom, row, below), (left, right, column, beyond) = spans
+    cut = image[row:below, column:beyond]
+    if cut.size and any(mirrored):
+        cut = cv2.flip(cut, -1 if all(mirrored) else int(mirrored[1]))
+    if cut.shape[:2] == size:
+        return cut
+    cut = cut if eight_bit or fill in (0, 1) else real(cut)
+    if not cut.size:
+        return _blank(cut, size, fill)
+    sides = top, size[0] - bottom, left, size[1] - right
+    return cv2.copyMakeBorder(cut, *sides, cv2.BORDER_CONSTANT, value=[_filler(cut, fill)] * 4)
+
+
+def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
+    """Resized, mirrored or not: by Pillow where that averages, which OpenCV's bilinear does not."""
+    scale, shift = matrices[:, (1, 0), (1, 0)], matrices[:, (1, 0), (2, 2)]  # of y and of x
+    first, last = (
+        np.stack(ends, axis=-1).astype(np.int64)
+        for ends in zip(*(box_of(scale[:, at], shift[:, at], before[at], size[at]) for at in (0, 1)), strict=True)
+    )
+    edges = np.sort((np.stack([np.full(2, -0.5), np.array(size) - 0.5])[:, None] - shift) / scale, axis=0) + 0.5
+    edges = np.where(np.abs(edges - np.rint(edges)) < _WHOLE, np.rint(edges), edges)  # of the box, (2, n, y and x)
+    within = ((edges[0] >= 0) & (edges[1] <= before)).all(axis=1)
+    whole = within & (edges[0] == first).all(axis=1) & (edges[1] == last + 1).all(axis=1)
+    larger = (np.abs(scale) >= 1).all(axis=1)
+    slid = larger & ~whole
+    shifted = planar.compose(planar.translate(first[slid, 1], first[slid, 0]), matrices[slid])
+    turned = iter(_turns(shifted, before, size) if slid.any() else ())
+    boxes = (edges - first).transpose(1, 0, 2)[:, :, ::-1].reshape(-1, 4).tolist()
+    each = zip(
+        np.stack([slid, within, larger], axis=-1).tolist(),
+        first.tolist(),
+        (last + 1).tolist(),
+        boxes,
+        (scale < 0).tolist(),
+        strict=True,
+    )
+    found: list[Change] = []
+    for row, ((moved, inner, grown), (top, left), (bottom, right), box, mirrored) in enumerate(each):
+        window = (slice(top, bottom), slice(left, right))
+        if moved:
+            found.append(partial(_in_window, window, next(turned)))
+        elif inner:
+            found.append(partial(_resized, window, None if grown else box, mirrored))
+        else:
+            found.append(partial(_by_torch, matrices[row]))
+    return found
+
+
+def _in_window(window: Any, change: Change, size: Size, fill: float, eight_bit: bool, image: Image) -> Image:
+    return change(size, fill, eight_bit, image[window])
+
+
+def _resized(
+    window: Any,
+    box: Any | None,
+    mirrored: list[bool],
+    size: Size,
+    fill: float,
+    eight_bit: bool,
+    image: Image,
+) -> Image:
+    image = image[window] if eight_bit else real(image[window])
+    if box is None:
+        found = cv2.resize(image, size[::-1], interpolation=cv2.INTER_LINEAR)
+    else:
+        found = _shrunk(image, size, box)
+    return cv2.flip(found, -1 if all(mirrored) else int(mirrored[1])) if any(mirrored) else found
+
+
+def _shrunk(image: Image, size: Size, box: Any) -> Image:
+    if image.ndim == 2 or (image.dtype == np.uint8 and image.shape[2] == 3):
+        made = PIL.Image.fromarray(image).resize(size[::-1], PIL.Image.Resampling.BILINEAR, box)
+        return np.array(made)
+    return np.dstack([_shrunk(plane, size, box) for plane in cv2.split(image)])
+
+
+def _turns(matrices: Matrices, before: Size, size: Size) -> list[Change]:
+    """Affine and projective; by torch where a horizon crosses the result, beyond which OpenCV would go on."""
+    inverse = np.linalg.inv(matrices)
+    flat = np.all(inverse[:, 2] == [0, 0, 1], axis=1)
+    right, below = size[1] - 1, size[0] - 1
+    corners = inverse @ np.array([[0, right, 0, right], [0, 0, below, below], [1, 1, 1, 1]], np.float64)
+    seen = np.all(corners[:, 2] > 0, axis=1)
+    return [
+        partial(_turned, matrix[:2] if affine else matrix, at[:2] / at[2]) if ahead else partial(_by_torch, given)
+        for matrix, affine, ahead, at, given in zip(inverse, flat, seen, corners, matrices, strict=True)
+    ]
+
+
+def _turned(inverse: Reals, corners: Reals, size: Size, fill: float, eight_bit: bool, image: Image) -> Image:
+    """Bilinear; `corners` (2, 4) are the sources x and y of the corners of the result."""
+    image = image if eight_bit else real(image)
+    warp = cv2.warpAffine if len(inverse) == 2 else cv2.warpPerspective
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    found = warp(image, inverse, size[::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    height, width = image.shape[:2]
+    if corners.min() >= 0 and corners[0].max() < width - 0.5 and corners[1].max() < height - 0.5:
+        return found
+    inside = warp(_ones(height, width), inverse, size[::-1], flags=cv2.INTER_NEAREST | cv2.WARP_INVERSE_MAP)
+    return cv2.copyTo(found, inside, _blank(found, size, fill))
+
+
+def _blank(image: Image, size: Size, fill: float) -> Image:
+    """An image of one value, of the channels and dtype of another."""
+    return np.full((*size, *image.shape[2:]), _filler(image, fill), dtype=image.dtype)
+
+
+def _filler(image: Image, fill: float) -> float:
+    return round(fill * 255) if image.dtype == np.uint8 else fill
+
+
+@cache
+def _ones(height: int, width: int) -> Image:
+    return np.ones((height, width), dtype=np.uint8)
+
+
+def _by_torch(matrix: Reals, size: Size, fill: float, eight_bit: bool, image: Image) -> Image:
+    """What few matrices need, such as those that shrink an image and move parts of it out of sight."""
+    planes = torch.from_numpy(np.ascontiguousarray(image)).reshape(*image.shape[:2], -1).movedim(-1, 0)[None]
+    way = int(ways(matrix[None], image.shape[:2], size)[0])
+    found = resample(way, planes, matrix[None], size, fill, eight_bit)[0].movedim(0, -1).contiguous().numpy()
+    return found.reshape(*size, *image.shape[2:])

@@ -18,18 +18,16 @@ pixel is filled.
 """
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from setsup.arrays import Matrices
 from setsup.loading.transforms.resampling import images, maps
 
-__all__ = ["take", "warp"]
+__all__ = ["warp"]
 
 Size = tuple[int, int]
 
-_SAME, _COPIED, _STRAIGHT, _AFFINE, _PROJECTIVE = range(5)  # what a matrix does
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
@@ -48,7 +46,7 @@ def warp(
         blank = values.new_zeros((1, *values.shape[1:]))
         return warp(blank, np.eye(3)[None], size, kind, fill, eight_bit)[:0]
     height, width = values.shape[2:] if kind == "color" else values.shape[1:3]
-    ways = _ways(matrices, (height, width), size)
+    ways = images.ways(matrices, (height, width), size)
     several = np.unique(ways)
     if len(several) == 1:
         return _one_way(several[0], values, matrices, size, kind, fill, eight_bit)
@@ -56,7 +54,7 @@ def warp(
     parts = []
     for way in several:
         some = np.flatnonzero(ways == way)
-        part = take(values, torch.from_numpy(some).to(values.device), kind)
+        part = values.index_select(0, torch.from_numpy(some).to(values.device))
         parts.append((some, _one_way(way, part, matrices[some], size, kind, fill, eight_bit)))
     found = parts[0][1].new_empty((len(values), *parts[0][1].shape[1:]))
     for some, part in parts:
@@ -64,31 +62,12 @@ def warp(
     return found
 
 
-def take(values: Tensor, which: Tensor, kind: str = "color") -> Tensor:
-    """Some of the images; images in their own order of memory, for a plain selection would put channels first."""
-    pixels = values.movedim(1, -1)
-    if kind == "color" and pixels.is_contiguous():
-        return pixels.index_select(0, which).movedim(-1, 1)
-    return values.index_select(0, which)
-
-
-def _ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64]:
-    """What each matrix does, (n,)."""
-    scale, shift = matrices[:, (0, 1), (0, 1)], matrices[:, :2, 2]
-    affine = (matrices[:, 2] == [0, 0, 1]).all(axis=1)
-    straight = affine & (matrices[:, (0, 1), (1, 0)] == 0).all(axis=1)
-    copy = straight & (np.abs(scale) == 1).all(axis=1) & (shift == np.rint(shift)).all(axis=1)
-    same = copy & (scale == 1).all(axis=1) & (shift == 0).all(axis=1) & (before == after)
-    return np.select([same, copy, straight, affine], [_SAME, _COPIED, _STRAIGHT, _AFFINE], _PROJECTIVE)
-
-
 def _one_way(
     way: int, values: Tensor, matrices: Matrices, size: Size, kind: str, fill: float, eight_bit: bool
 ) -> Tensor:
     """Resample images whose matrices all do the same."""
-    if kind != "color":
-        return values.clone() if way == _SAME else maps.resample(values, matrices, size, kind, fill, way == _COPIED)
-    if way == _SAME:
-        return images.finish(values, eight_bit)
-    resample = {_COPIED: images.copy, _STRAIGHT: images.straight}.get(way, images.slanted)
-    return resample(values, matrices, size, fill, eight_bit)
+    if kind == "color":
+        return images.resample(way, values, matrices, size, fill, eight_bit)
+    if way == images.SAME:
+        return values.clone()
+    return maps.resample(values, matrices, size, kind, fill, way == images.COPIED)

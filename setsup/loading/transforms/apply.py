@@ -1,0 +1,126 @@
+"""What steps do to images: by torch a whole batch at a time, on a CPU by OpenCV one image after the other."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setsup.arrays import Rows
+from setsup.errors import SetsupError
+from setsup.loading.transforms.by_image import Image, Kernel, blocks, cv2, run, spread
+from setsup.loading.transforms.choices import Move, Steps
+from setsup.loading.transforms.resampling.images import finish, floats, kernels
+from setsup.loading.transforms.resampling.warp import warp
+from setsup.loading.transforms.slots import Slots
+
+__all__ = ["apply_steps", "mapped"]
+
+Size = tuple[int, int]
+
+_TOGETHER = 1 << 20  # values that are moved together on a CPU, so that what lies between fits into memory
+_LONGEST = 1 << 15  # pixels along a side, which OpenCV's warps do not reach
+_CHANNELS = 4  # OpenCV fills no more
+
+
+def apply_steps(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
+    """Apply steps to images.
+
+    `images` (m, C, H, W); result k is made of image `source[k]` by the steps of row `rows[k]`. Returns
+    (n, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared with the images.
+    """
+    plain = images.device.type == "cpu" and not images.requires_grad and len(rows)
+    small = images.shape[1] <= _CHANNELS and max(images.shape[2:]) < _LONGEST
+    known = all(isinstance(step, Move) or hasattr(step.operation, "kernels") for step in steps)
+    if cv2 is not None and plain and small and known:
+        return _by_image(images, steps, source, rows, fill, eight_bit)
+    return _by_batch(images, steps, source, rows, fill, eight_bit)
+
+
+def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
+    channels, size = images.shape[1], (int(images.shape[2]), int(images.shape[3]))
+    chains: list[list[Kernel]] = [[] for _ in range(int(rows.max()) + 1)]
+    for step in steps:
+        chosen = np.arange(len(chains))
+        if isinstance(step, Move):
+            made: Any = [
+                () if kernel is None else (kernel,)
+                for kernel in kernels(step.matrices[: len(chains)], size, step.size, fill, eight_bit)
+            ]
+            size = step.size
+        else:
+            if step.chosen is not None:
+                chosen = np.flatnonzero(step.chosen)
+            made = step.operation.kernels(step.slots.take(chosen), (channels, *size)) if len(chosen) else ()
+            after = getattr(step.operation, "channels", channels)
+            if after != channels and len(chosen) < len(chains):
+                raise _other_channels(channels, after)
+            channels = after
+        for row, more in zip(chosen.tolist(), made, strict=True):
+            chains[row].extend(more)
+    found = torch.empty((len(rows), channels, *size), dtype=torch.uint8 if eight_bit else torch.float32)
+    arrays, planes = images.numpy().transpose(0, 2, 3, 1), found.numpy()
+    if images.shape[1] == 1:
+        arrays = arrays[..., 0]
+
+    def some(numbers: range) -> None:
+        for number in numbers:
+            _put(run(arrays[source[number]], chains[rows[number]], eight_bit), planes[number])
+
+    spread(some, blocks(len(rows)))
+    return found
+
+
+def _put(image: Image, planes: Image) -> None:
+    """Write an image (height, width[, channels]) with its channels first."""
+    if image.ndim == 2:
+        planes[0] = image
+    else:
+        cv2.split(image, list(planes))
+
+
+def _by_batch(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
+    found = finish(images.index_select(0, torch.from_numpy(source).to(images.device)), eight_bit)
+    for step in steps:
+        if isinstance(step, Move):
+            found = warp(found, step.matrices[rows], step.size, "color", fill, eight_bit)
+        elif step.chosen is None or step.chosen[rows].all():
+            found = finish(_called(step.operation, floats(found), step.slots.take(rows)), eight_bit)
+        elif step.chosen[rows].any():
+            some = np.flatnonzero(step.chosen[rows])
+            which = torch.from_numpy(some).to(found.device)
+            part = _called(step.operation, floats(found[which]), step.slots.take(rows[some]))
+            if part.shape[1] != found.shape[1]:
+                raise _other_channels(found.shape[1], part.shape[1])
+            found = found.index_copy(0, which, finish(part, eight_bit))
+    return found
+
+
+def _other_channels(before: int, after: int) -> SetsupError:
+    made = f"{before} and {after}"
+    return SetsupError(f"an operation changes the channels of some images only ({made}): apply it to all")
+
+
+def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> Tensor:
+    """Anything but images (n, H, W, …) moved; (n · copies, H′, W′, …), the copies of one next to each other."""
+    pixels = max(math.prod(move.size), math.prod(values.shape[1:3])) * math.prod(values.shape[3:]) * copies
+    together = max(1, _TOGETHER // pixels if values.device.type == "cpu" else len(values))
+    parts = []
+    for start in range(0, max(1, len(values)), together):
+        part = values[start : start + together].repeat_interleave(copies, dim=0)
+        rows = slice(start * copies, start * copies + len(part))
+        parts.append(warp(part, move.matrices[rows], move.size, kind, fill))
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _called(operation: Any, images: Tensor, slots: Slots) -> Tensor:
+    found = operation(images, slots)
+    if not isinstance(found, Tensor) or found.dtype != torch.float32 or found.ndim != 4:
+        raise SetsupError(f"{operation!r} must return float32 images (n, channels, height, width)")
+    if (found.shape[0], *found.shape[2:]) != (images.shape[0], *images.shape[2:]):
+        raise SetsupError(
+            f"{operation!r} made {tuple(found.shape)} of {tuple(images.shape)}: an operation keeps the number and the "
+            "size of images; what changes sizes is geometric, and has a homography"
+        )
+    return found

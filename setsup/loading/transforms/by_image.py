@@ -1,0 +1,158 @@
+"""One image after the other, by OpenCV: how images on a CPU go through a chain of kernels.
+
+A kernel takes an image and returns one: (height, width), or (height, width, channels) of more than one channel. With
+8 bits, images are uint8 and a kernel leaves its argument as it is. Otherwise they are float32 in 0 … 1 and a kernel may
+overwrite its argument; only what moves pixels, whose ``levels`` is true, is also given uint8 that stands for 1/255.
+Kernels that change each value by itself are composed into one look-up table as long as an image is uint8.
+
+Any installation of OpenCV does. Without one, ``cv2`` is None, and images on a CPU are changed by torch, as on a device.
+"""
+
+import importlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+__all__ = [
+    "LEVELS",
+    "UNIT",
+    "Image",
+    "Kernel",
+    "Pointwise",
+    "blend",
+    "blocks",
+    "cv2",
+    "levels_of",
+    "own",
+    "real",
+    "run",
+    "spread",
+]
+
+try:
+    cv2: Any = importlib.import_module("cv2")
+except ImportError:
+    cv2 = None
+
+Image = npt.NDArray[Any]
+Kernel = Callable[[Image], Image]
+
+LEVELS = np.arange(256, dtype=np.uint8)
+UNIT = LEVELS / np.float32(255)
+"""What 256 levels stand for."""
+
+_BLOCKS = 4
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """A kernel that changes each value by itself, uint8 or float32, in arrays of any shape."""
+
+    change: Kernel
+
+    def __call__(self, values: Image) -> Image:
+        """Values changed."""
+        return self.change(values)
+
+
+def run(image: Image, kernels: Iterable[Kernel], eight_bit: bool) -> Image:
+    """An image after all kernels, uint8 with ``eight_bit`` and float32 otherwise; the image given stays as it is."""
+    plain = LEVELS if eight_bit else UNIT
+    if image.dtype != np.uint8:
+        image = levels_of(image) if eight_bit else np.array(image, order="C")
+    table = None
+    for kernel in kernels:
+        if isinstance(kernel, Pointwise) and image.dtype == np.uint8:
+            table = kernel(plain if table is None else table)
+            continue
+        if table is not None:
+            image, table = cv2.LUT(image, table), None
+        image = kernel(image if eight_bit or getattr(kernel, "levels", False) else real(image))
+    if table is not None:
+        return cv2.LUT(image, table)
+    return image if eight_bit else real(image)
+
+
+def real(image: Image) -> Image:
+    """An image as float32: uint8 over 255."""
+    return cv2.LUT(image, UNIT) if image.dtype == np.uint8 else image
+
+
+def levels_of(image: Image) -> Image:
+    """An image of float32 in 0 … 1 as uint8, rounded."""
+    return np.rint(np.clip(image * np.float32(255), 0, 255)).astype(np.uint8)
+
+
+def own(values: Image) -> Image | None:
+    """Values, if a kernel may overwrite them: not levels, and not the table of an image yet to be changed."""
+    return values if values.dtype != np.uint8 and values.ndim > 1 else None
+
+
+def blend(values: Image, factor: Any, offset: Any = 0.0) -> Image:
+    """Values times a factor plus an offset, cut to their range; levels are truncated, as Pillow does."""
+    moved = np.multiply(values, np.float32(factor), out=own(values))
+    if offset:
+        moved += np.float32(offset)
+    if values.dtype != np.uint8:
+        return np.clip(moved, 0, 1, out=moved)
+    return np.clip(moved, 0, 255, out=moved).astype(np.uint8)
+
+
+def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    """Results of parts, which are worked on by as many threads as torch has here; OpenCV itself has one meanwhile."""
+    threads = min(torch.get_num_threads(), len(parts))
+    with _one_thread():
+        if threads <= 1:
+            return [work(part) for part in parts]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(work, parts))
+
+
+def blocks(count: int) -> list[range]:
+    """Numbers 0 … count − 1 in parts for :func:`spread`: some for each thread, as images take different times."""
+    many = min(count, _BLOCKS * torch.get_num_threads())
+    return [range(count * part // many, count * (part + 1) // many) for part in range(many)]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """OpenCV with one thread of its own, until the last of those that asked for it at the same time is done."""
+    global _users, _threads
+    if cv2 is None:
+        yield
+        return
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _threads = cv2.getNumThreads()
+            cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if not _users:
+                cv2.setNumThreads(_threads)
+
+
+_users, _threads, _lock = 0, 0, threading.Lock()
+
+
+def _after_fork() -> None:
+    """A lock that nobody holds: a thread that did is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
