@@ -15,7 +15,7 @@ pytest.importorskip("sklearn")
 from setsup_cli.main import main
 
 Run = Callable[..., Any]
-ROWS = 12
+ROWS = 24
 TRAINING = ["train", "cmc", "--data.name", "mine.npz", "--smoke"]
 
 
@@ -99,8 +99,8 @@ def test_data_that_are_not_here_are_named_again(own: Run) -> None:
         (["cmc/rooms-2-views-small"], ["there is no rooms-train here", "docs/experiments/cmc_data.py FOLDER"]),
         (["cmc/colors-lab-small"], ["there is no objects-train.npz here", "docs/experiments/cmc_data.py FOLDER"]),
         (["cmc/patches-d64-small"], ["there is no images-2k here", "docs/experiments/cmc_data.py FOLDER"]),
-        ([*TRAINING[1:], "--views", "image,deph"], ["no view 'deph', but image, depth", "; did you mean 'depth'?\n"]),
-        ([*TRAINING[1:], "--views", "image,touch"], ["no view 'touch', but image, depth", "a table has one column"]),
+        ([*TRAINING[1:], "--views", "image,deph"], ["no view 'deph', but depth, image", "; did you mean 'depth'?\n"]),
+        ([*TRAINING[1:], "--views", "image,touch"], ["no view 'touch', but depth, image", "a table has one column"]),
         ([*TRAINING[1:], "--space", "luv"], ["--space luv splits images into L and uv, and --views image,depth has"]),
         ([*TRAINING[1:], "--batch-size", "16"], ["unknown option '--batch-size'; did you mean '--sampler.size'? ("]),
         ([*TRAINING[1:], "--view", "image"], ["unknown option '--view'; did you mean '--views'? ("]),
