@@ -11,7 +11,7 @@ References
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import numpy as np
@@ -129,14 +129,17 @@ class Zip(Sampler):
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         reports = [one.report() for one in self.samplers]
-        notes = []
+        notes, entries = [], []
         for found, place in zip(reports, self.sets, strict=True):
             which = f"set {place.start}" if place.stop - place.start == 1 else f"sets {place.start} to {place.stop - 1}"
             notes += [f"{which}: {line}" for line in (found.title, *found.notes)]
+            for entry in found.entries:
+                own = entry.sets or range(place.stop - place.start)
+                entries.append(replace(entry, sets=[place.start + number for number in own]))
         return Report(
             f"Zip of {len(reports)} sampler{'s' * (len(reports) > 1)}, {self.sets[-1].stop} sets of "
             f"{self._width} rows at most",
-            [entry for found in reports for entry in found.entries],
+            entries,
             notes,
         )
 
