@@ -198,6 +198,12 @@ def _side_by_side(draws: Sequence[Draw], width: int, table: FactorTable) -> Draw
         inactive,
         mask,
         np.concatenate(canonical, axis=1) if canonical else None,
+        {
+            name: np.concatenate(
+                [draw.labels.get(name, np.zeros(draw.indices.shape[:2], dtype=bool)) for draw in draws], axis=1
+            )
+            for name in dict.fromkeys(name for draw in draws for name in draw.labels)
+        },
     )
 
 
