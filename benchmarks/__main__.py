@@ -27,6 +27,7 @@ __all__ = ["TOPICS", "main"]
 
 TOPICS = {
     "sets": 40,
+    "pairs": 40,
     "domains": 10,
     "episodes": 30,
     "triplets": 10,

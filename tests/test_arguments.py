@@ -251,6 +251,23 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "stream": "s",
         },
     ),
+    "FactorPairSampler": (
+        samplers.FactorPairSampler,
+        lambda: {
+            "table": table(),
+            "pairs": 2,
+            "k": 1,
+            "among": None,
+            "change": None,
+            "share": None,
+            "rank": None,
+            "differ": True,
+            "radius": None,
+            "where": None,
+            "seed": 0,
+            "stream": "s",
+        },
+    ),
     "SequencePairSampler": (
         samplers.SequencePairSampler,
         lambda: {
@@ -780,6 +797,10 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "describe_triplets": (
         reports.describe_triplets,
         lambda: {"table": table(), "draw": samplers.TripletSampler(table(), "a", 2)[0], "orbit": ["a"], "most": None},
+    ),
+    "describe_pairs": (
+        reports.describe_pairs,
+        lambda: {"table": table(), "draw": samplers.FactorPairSampler(table(), 2, k=1)[0], "most": None},
     ),
     "value_words": (reports.value_words, lambda: {"factor": table()["b"], "value": 2}),
     # shards, jobs, experiments

@@ -16,7 +16,7 @@ WANTED = {
     "ImageFolder": ("datasets/own", "coming-from/torchvision"),
     "DataLoader": ("trainers", "api/loading", "coming-from/torchvision"),
     "WILDS": ("samplers/domain", "coming-from/wilds"),
-    "disent": ("samplers/set", "coming-from/disent"),
+    "disent": ("samplers/factor-pair", "coming-from/disent"),
     "torchvision": ("install", "transforms", "datasets/own", "coming-from/torchvision"),
     "albumentations": ("transforms",),
     "resume": ("loading", "trainers", "experiments/index", "concepts"),

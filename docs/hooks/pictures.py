@@ -100,6 +100,12 @@ def constraints() -> Image.Image:
     return triplet_sheet(images, f"TripletSampler\npositive: {positive}\nnegative: {negative}", width=WIDTH)
 
 
+def factor_pairs() -> Image.Image:
+    sampler = setsup.FactorPairSampler(shapes().factors, pairs=12, k=(1, 3))
+    title = "FactorPairSampler(table, pairs=12, k=(1, 3))"
+    return setsup.show(shapes(), sampler[0], sampler, title=title).image
+
+
 def epochs() -> Image.Image:
     sampler = setsup.EpochSampler(shapes().factors, size=10, epochs=2, partial="pad", where=FEW)
     batches = sampler.block(0, len(sampler))
@@ -237,6 +243,7 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "hierarchical": hierarchies,
     "sequence-pair": sequence_pairs,
     "constraints": constraints,
+    "factor-pair": factor_pairs,
     "epoch": epochs,
     "mixture": mixtures,
     "zip": zips,

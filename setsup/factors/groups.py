@@ -58,7 +58,8 @@ class Groups:
     ) -> None:
         self.names = names
         self.sizes = sizes
-        self.rows = int(sizes.sum())
+        even = sizes.strides == (0,) and len(sizes) > 0  # of a grid, which may have more groups than can be added up
+        self.rows = int(sizes[0]) * len(sizes) if even else int(sizes.sum())
         self.unknown = unknown
         self.excluded = excluded
         self.layout = layout

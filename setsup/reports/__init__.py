@@ -10,9 +10,20 @@ from setsup.reports.plots import bars, curves
 from setsup.reports.points import image_scatter, scatter, scatter_panels
 from setsup.reports.sheet import contact_sheet
 from setsup.reports.triplets import triplet_sheet
-from setsup.reports.words import SetWords, Variation, describe, describe_triplets, value_words
+from setsup.reports.words import (
+    Change,
+    PairWords,
+    SetWords,
+    Variation,
+    describe,
+    describe_pairs,
+    describe_triplets,
+    value_words,
+)
 
 __all__ = [
+    "Change",
+    "PairWords",
     "SetWords",
     "Sheet",
     "Variation",
@@ -21,6 +32,7 @@ __all__ = [
     "contact_sheet",
     "curves",
     "describe",
+    "describe_pairs",
     "describe_triplets",
     "image_grid",
     "image_scatter",

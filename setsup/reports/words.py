@@ -12,7 +12,17 @@ from setsup.factors.factor import Factor, Level
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
 
-__all__ = ["SetWords", "Variation", "describe", "describe_triplets", "number_words", "value_words"]
+__all__ = [
+    "Change",
+    "PairWords",
+    "SetWords",
+    "Variation",
+    "describe",
+    "describe_pairs",
+    "describe_triplets",
+    "number_words",
+    "value_words",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,37 @@ class SetWords:
         """Say what varies, and over how many of its levels: ``shape 4 of 4, scale 7 of 8``; one value does not vary."""
         varying = {name: found for name, found in self.varies.items() if found.distinct != 1}
         return ", ".join(_variation_words(table[name], found) for name, found in varying.items()) or "no factor"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Values of a factor in the two rows of a pair, and what is between them: ``→``, or ``≥`` or ``<`` where ranked."""
+
+    first: Level | None
+    second: Level | None
+    sign: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairWords:
+    """In what the two rows of a pair are equal, and what is changed or ranked between them."""
+
+    fixed: dict[str, Level]
+    changed: dict[str, Change]
+
+    def fixed_words(self, table: FactorTable) -> str:
+        """Say what is equal: ``wall_hue = 0.3 turn``."""
+        return (
+            ", ".join(f"{name} = {value_words(table[name], value)}" for name, value in self.fixed.items()) or "nothing"
+        )
+
+    def changed_words(self, table: FactorTable) -> str:
+        """Say what is changed: ``shape cube → sphere, scale 0.75 → 1.25``."""
+        words = (
+            f"{name} {number_words(found.first)} {found.sign} {value_words(table[name], found.second)}"
+            for name, found in self.changed.items()
+        )
+        return ", ".join(words) or "nothing"
 
 
 def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[SetWords]:
@@ -129,6 +170,50 @@ def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str], most
     check_arguments(describe_triplets, locals(), DataError)
     shared = {name: table.codes(name, draw.indices[:, 0]) for name in orbit}
     return describe(table, Draw(draw.indices[:, :2], shared), most)
+
+
+def describe_pairs(table: FactorTable, draw: Draw, most: int | None = None) -> list[PairWords]:
+    """Say for each pair in which factors it differs, and from which value to which.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The table of the sampler.
+    draw : Draw
+        One step of (pairs, 2) rows with labels, as FactorPairSampler draws them.
+    most : int, optional
+        Pairs described, from the first on.
+
+    Returns
+    -------
+    list of PairWords, one a pair
+
+    Examples
+    --------
+    >>> import setsup
+    >>> table = setsup.load("shapes3d-procedural").factors
+    >>> found = describe_pairs(table, setsup.FactorPairSampler(table, 3, k=1)[0])
+    >>> [list(pair.changed) for pair in found], found[0].changed_words(table)
+    ([['orientation'], ['orientation'], ['floor_hue']], 'orientation 4.286 → 25.71 deg')
+
+    """
+    check_arguments(describe_pairs, locals(), DataError)
+    found = []
+    for number, rows in enumerate(draw.indices[:most]):
+        one, other = (table.row(int(row)) for row in rows)
+        changed = {}
+        for name, labels in draw.labels.items():
+            if name not in draw.inactive:
+                changed[name] = Change(one[name], other[name], "≥" if labels[number] else "<")
+            elif labels[number]:
+                changed[name] = Change(one[name], other[name], "→")
+        fixed: dict[str, Level] = {
+            name: value
+            for name, value in one.items()
+            if value is not None and name in draw.inactive and draw.inactive[name][number] >= 0
+        }
+        found.append(PairWords(fixed, changed))
+    return found
 
 
 def value_words(factor: Factor, value: Level | None) -> str:

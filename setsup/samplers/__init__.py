@@ -1,22 +1,23 @@
 """Stateless draws: pure functions from a step number to rows of a factor table.
 
 Each kind of sampler has a module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit
-losses), ``episodes`` (few-shot tasks), ``hierarchies``, ``sequence_pairs``, ``epochs``, ``mixture``, ``zips``;
-:mod:`~setsup.samplers.sampler` says what all samplers share, ``schedules`` which options may change with the step. The
-folder ``groups`` has what they draw from: ``group_sampler`` (the groups of a list of inactive factors), ``choose`` and
-``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored``, ``candidates`` (which
-rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy`` (groups of groups) and
-``across`` (two domains).
+losses), ``factor_pairs`` (Ada-GVAE), ``episodes`` (few-shot tasks), ``hierarchies``, ``sequence_pairs``, ``epochs``,
+``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers share, ``schedules`` which options may
+change with the step. The folder ``groups`` has what they draw from: ``group_sampler`` (the groups of a list of inactive
+factors), ``choose`` and ``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored``
+and ``candidates`` (which rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy``
+(groups of groups) and ``across`` (two domains); the folder ``partners`` the rows that differ from a row in some factors.
 """
 
 from setsup.samplers.domains import DomainSampler
 from setsup.samplers.draw import Draw
 from setsup.samplers.episodes import EpisodeSampler
 from setsup.samplers.epochs import EpochSampler
+from setsup.samplers.factor_pairs import FactorPairSampler
 from setsup.samplers.hierarchies import HierarchicalSampler
 from setsup.samplers.mixture import Mixture
 from setsup.samplers.orbits import OrbitSampler
-from setsup.samplers.report import AnchorEntry, Entry, Partners, Report
+from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Partners, Report
 from setsup.samplers.sampler import Sampler, Shard, from_dict
 from setsup.samplers.schedules import Stepwise
 from setsup.samplers.sequence_pairs import SequencePairSampler
@@ -31,9 +32,11 @@ __all__ = [
     "Entry",
     "EpisodeSampler",
     "EpochSampler",
+    "FactorPairSampler",
     "HierarchicalSampler",
     "Mixture",
     "OrbitSampler",
+    "PairEntry",
     "Partners",
     "Report",
     "Sampler",

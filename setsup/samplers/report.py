@@ -7,7 +7,7 @@ from typing import Any
 
 from setsup.html import lines, never_raises
 
-__all__ = ["AnchorEntry", "Entry", "Partners", "Report", "anchors_lost", "span"]
+__all__ = ["AnchorEntry", "Entry", "PairEntry", "Partners", "Report", "anchors_lost", "span"]
 
 
 def span(least: int, most: int) -> str:
@@ -170,6 +170,55 @@ def anchors_lost(lacking: Mapping[str, int], unknown: int, excluded: int) -> str
     return ", ".join(f"{count:,} {why}" for why, count in lost.items() if count) or "none"
 
 
+@dataclass(frozen=True)
+class PairEntry:
+    """Pairs that differ in so many factors.
+
+    Attributes
+    ----------
+    k : int
+        Factors that differ.
+    chance : float
+        Probability of this number of factors.
+    anchors : mapping of str to int
+        Rows that have a partner, for every subset of factors; 0 where a subset is infeasible.
+    rows : int
+        Rows of all, without those with unknown values and those that ``where`` leaves out.
+    log10_pairs : float
+        Decimal logarithm of the number of ordered pairs.
+
+    """
+
+    k: int
+    chance: float
+    anchors: Mapping[str, int]
+    rows: int
+    log10_pairs: float
+
+    def lines(self) -> list[str]:
+        """Lines of the report."""
+        able = {names: rows for names, rows in self.anchors.items() if rows}
+        if not able:
+            return [f"k = {self.k}: infeasible, no rows differ in {_some(list(self.anchors))}"]
+        subsets = f"all {len(able):,}" if len(able) == len(self.anchors) else f"{len(able):,} of {len(self.anchors):,}"
+        found = [f"k = {self.k}, with probability {self.chance:.3g}: {subsets} subsets of factors are feasible"]
+        least, most = min(able, key=able.__getitem__), max(able, key=able.__getitem__)
+        span = (
+            f"{able[least]:,}" if able[least] == able[most] else f"{able[least]:,} ({least}) to {able[most]:,} ({most})"
+        )
+        number = f"{10**self.log10_pairs:,.0f}" if self.log10_pairs < 6 else f"about 10^{self.log10_pairs:.1f}"
+        found.append(f"  rows with a partner: {span} of {self.rows:,}; ordered pairs: {number}")
+        infeasible = [names for names in self.anchors if names not in able]
+        if infeasible:
+            found.append(f"  infeasible: {_some(infeasible)}")
+        return found
+
+
+def _some(names: list[str]) -> str:
+    more = f"; and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return "; ".join(f"({subset})" for subset in names[:5]) + more
+
+
 @dataclass(frozen=True, repr=False)
 class Report:
     """What a sampler will draw: it prints as text, and :meth:`to_dict` gives plain data."""
@@ -177,12 +226,15 @@ class Report:
     title: str
     entries: Sequence[Entry | AnchorEntry]
     notes: list[str] = field(default_factory=list)
+    pairs: list[PairEntry] = field(default_factory=list)
 
     def __str__(self) -> str:
-        """Title, entries and notes, one per line."""
+        """Title, entries, pairs and notes, one per line."""
         lines = [self.title]
         for entry in self.entries:
             lines += entry.lines()
+        for pairs in self.pairs:
+            lines += pairs.lines()
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__
@@ -195,6 +247,8 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what is not known is None."""
         found = asdict(self)
-        for entry in found["entries"]:
+        if not found["pairs"]:
+            del found["pairs"]
+        for entry in (*found["entries"], *found.get("pairs", ())):
             entry.update({key: None for key, value in entry.items() if isinstance(value, float) and math.isnan(value)})
         return found

@@ -57,6 +57,7 @@ def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
         ("--inactive wall_hue --size 8 --steps 2", lambda table: library.SetSampler(table, ["wall_hue"], size=8)),
         ("--domain shape --size 5 --sets 3", lambda table: library.DomainSampler(table, "shape", size=5, sets=3)),
         ("--triplets shape --sets 70", lambda table: library.TripletSampler(table, "shape", triplets=70)),
+        ("--pairs 1-2 --sets 5", lambda table: library.FactorPairSampler(table, 5, k=(1, 2))),
         (
             "--episode object_hue shape --across scale --ways 3 --shots 2 --queries 4 --seed 3",
             lambda table: library.EpisodeSampler(table, ["object_hue", "shape"], 3, 2, 4, across="scale", seed=3),
@@ -148,6 +149,8 @@ SAMPLERS = {
         *("--sets", 9, *FEW),
     ],
     "members": ["--orbit", "shape", "--size", 4, "--members", "scale != anchor.scale", *FEW],
+    "pairs": ["--pairs", "any", "--sets", 9, "--radius", "floor_hue=2", "--differ", "no", *FEW],
+    "ranked": ["--rank", "scale", "orientation", "--sets", 9, *FEW],
 }
 
 
@@ -244,6 +247,31 @@ def test_triplets_and_orbits_by_constraints(setsup: Run) -> None:
     found = setsup("sample", *SAMPLERS["members"])
     assert found.code == 0, found.err
     assert "members: scale != anchor.scale" in found.out
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ("--pairs 2", {"k": 2}),
+        ("--pairs any --differ no", {"differ": False}),
+        ("--pairs 1-2 --among shape scale --radius 1", {"k": [1, 2], "among": ["shape", "scale"], "radius": 1}),
+        ("--change shape scale --radius scale=7", {"change": ["shape", "scale"], "radius": {"scale": 7}}),
+        ("--share shape wall_hue", {"share": ["shape", "wall_hue"]}),
+        ("--rank scale", {"rank": ["scale"]}),
+    ],
+)
+def test_pairs_of_every_kind(setsup: Run, tmp_path: Path, words: str, arguments: dict[str, Any]) -> None:
+    found = setsup("sample", *words.split(), "--sets", 3, *FEW, "--json")
+    assert (found.code, found.err) == (0, "")
+    table = library.load("shapes3d-procedural").factors
+    draw = library.FactorPairSampler(table, 3, where=FEW[1], **arguments)[0]
+    assert found.json["draws"][0]["indices"] == draw.indices.tolist()
+    assert found.json["draws"][0]["labels"] == {name: labels.tolist() for name, labels in draw.labels.items()}
+    arrays = np.load(tmp_path / found.json["files"]["npz"])
+    assert all(np.array_equal(arrays[f"label_{name}"][0], labels) for name, labels in draw.labels.items())
+    changed = [set(words["changed"]) for words in found.json["words"][0]]
+    if "rank" not in arguments:
+        assert changed == [{name for name in draw.labels if draw.labels[name][pair]} for pair in range(3)]
 
 
 def test_json_holds_everything(setsup: Run, tmp_path: Path) -> None:
@@ -503,6 +531,15 @@ class TestTable:
         (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["name the orbit, or both"]),
         (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "not with --negative"]),
         (["--orbit", "shape", "--members", "scale != anchor.scale"], ["members needs a size of 2"]),
+        (["--pairs", "two"], ["--pairs must be a number of factors", "'two'"]),
+        (["--pairs", "1-"], ["--pairs must be a number of factors", "'1-'"]),
+        (["--pairs", "7"], ["from 1 to 6"]),
+        (["--pairs", "1", "--share", "shape"], ["--share", "--pairs"]),
+        (["--pairs", "1", "--among", "shap"], ["did you mean 'shape'?"]),
+        (["--pairs", "1", "--radius", "shape=1"], ["'shape' is nominal"]),
+        (["--pairs", "1", "--radius", "scale=1.5"], ["the radius of 'scale'", "1.5"]),
+        (["--pairs", "1", "--size", "3"], ["--size", "not with --pairs"]),
+        (["--triplets", "shape", "--differ", "no"], ["--differ goes with --pairs"]),
         (["--inactive", "shape", "--where", "shap == 'cube'"], ["shape"]),
         (["--inactive", "shape", "--where", "__import__('os')"], ["__import__"]),
         (["--inactive", "shape", "--choose", "any"], ["any", "levels"]),

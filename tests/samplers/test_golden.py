@@ -19,6 +19,7 @@ from setsup.samplers import (
     DomainSampler,
     EpisodeSampler,
     EpochSampler,
+    FactorPairSampler,
     HierarchicalSampler,
     Mixture,
     OrbitSampler,
@@ -134,6 +135,12 @@ CASES = {
     "OrbitSampler members replace": lambda: OrbitSampler(
         COLUMNS, "item", 3, 30, members="light > 0.2 and light != anchor.light", values="independent", small="replace"
     ),
+    "FactorPairSampler": lambda: FactorPairSampler(GRID, 16),
+    "FactorPairSampler seed": lambda: FactorPairSampler(GRID, 16, k=(1, 2), radius={"b": 2}, seed=5),
+    "FactorPairSampler columns": lambda: FactorPairSampler(COLUMNS, 16),
+    "FactorPairSampler radius": lambda: FactorPairSampler(COLUMNS, 16, k=2, among=["item", "light"], radius=1),
+    "FactorPairSampler drawn again": lambda: FactorPairSampler(COLUMNS, 16, share=["kind"], differ=False),
+    "FactorPairSampler rank": lambda: FactorPairSampler(COLUMNS, 16, rank=["light"]),
     "EpochSampler": lambda: EpochSampler(COLUMNS, size=64),
     "EpochSampler seed": lambda: EpochSampler(COLUMNS, size=64, partial="pad", seed=5),
     "EpochSampler large": lambda: EpochSampler(LARGE, size=128, where="d != 3"),
@@ -178,6 +185,7 @@ def digest(sampler):
     arrays |= {f"inactive {name}": draw.inactive[name] for name in sorted(draw.inactive)}
     if draw.canonical is not None:
         arrays["canonical"] = draw.canonical
+    arrays |= {f"label {name}": draw.labels[name] for name in sorted(draw.labels)}
     found = hashlib.blake2b(digest_size=16)
     for name, array in arrays.items():
         plain = np.ascontiguousarray(array)

@@ -1,5 +1,6 @@
 """``setsup sample``: draws sets, and writes the draws and a contact sheet."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,7 +17,7 @@ from setsup_cli.places import Force, moved
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
-    from setsup.reports import SetWords
+    from setsup.reports import PairWords, SetWords
     from setsup.samplers import Draw, Sampler
 
 __all__ = ["HELP", "Options", "run"]
@@ -65,6 +66,24 @@ class Options(Source):
         option(
             "FACTOR ...", "Draw triplets: anchor and positive share the values of these factors, the negative does not."
         ),
+    ] = None
+
+    pairs: Annotated[
+        str | None,
+        option(
+            "K", "Draw pairs that differ in K factors, chosen for each pair: a number, a range such as 1-3, or any."
+        ),
+    ] = None
+    change: Annotated[
+        tuple[str, ...] | None, option("FACTOR ...", "Draw pairs that differ in exactly these factors.")
+    ] = None
+    share: Annotated[
+        tuple[str, ...] | None,
+        option("FACTOR ...", "Draw pairs that are equal in these factors and differ in all others."),
+    ] = None
+    rank: Annotated[
+        tuple[str, ...] | None,
+        option("FACTOR ...", "Draw pairs of any rows, and say which has the higher level of these ordinal factors."),
     ] = None
 
     episode: Annotated[
@@ -181,6 +200,25 @@ class Options(Source):
         ),
     ] = None
 
+    among: Annotated[
+        tuple[str, ...] | None, option("FACTOR ...", "Factors that pairs may differ in.", "all factors")
+    ] = None
+    radius: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "FACTOR=N ...",
+            "Steps between the levels of a pair, at most; one number for all ordinal and cyclic factors.",
+        ),
+    ] = None
+    differ: Annotated[
+        Literal["yes", "no"] | None,
+        option(
+            "yes|no",
+            "Whether pairs differ in every changed factor, or have it drawn again, and it may coincide.",
+            "yes",
+        ),
+    ] = None
+
     replay: Annotated[
         Path | None,
         option("DRAWS.JSONL", "Repeat the draws that this file records, and verify that they are the same."),
@@ -256,7 +294,7 @@ def _draw(options: Options) -> _Drawn:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
             "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets, "
-            "--positive and --negative, --episode, --hierarchy, --sequence); "
+            "--positive and --negative, --episode, --hierarchy, --sequence, --pairs); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
@@ -332,23 +370,29 @@ def _replay(options: Options, path: Path) -> _Drawn:
     return _Drawn(dataset, sampler, draws, table, split, recorded.opened, notes, options)
 
 
-def _words(drawn: _Drawn) -> "list[list[SetWords]]":
+def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
     """What is fixed and what varies in each set of the first steps."""
-    from setsup.reports import describe, describe_triplets, orbit_names
-    from setsup.samplers import TripletSampler
+    from setsup.reports import describe, describe_pairs, describe_triplets, orbit_names
+    from setsup.samplers import FactorPairSampler, TripletSampler
 
-    table, found = drawn.dataset.factors, []
+    table = drawn.dataset.factors
+    found: list[Sequence[SetWords | PairWords]] = []
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
+        words: Sequence[SetWords | PairWords]
         if isinstance(drawn.sampler, TripletSampler):
-            found.append(describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN))
+            words = describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN)
+        elif isinstance(drawn.sampler, FactorPairSampler):
+            words = describe_pairs(table, draw, _SETS_SHOWN)
         else:
-            found.append(describe(table, draw, _SETS_SHOWN))
+            words = describe(table, draw, _SETS_SHOWN)
+        found.append(words)
     return found
 
 
 def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
-    from setsup.samplers import TripletSampler
+    from setsup.reports import PairWords
+    from setsup.samplers import FactorPairSampler, TripletSampler
 
     table, arguments = drawn.dataset.factors, drawn.sampler.arguments
     steps, sets = drawn.draws.indices.shape[:2]
@@ -360,13 +404,20 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     rows = []
     for step, found in enumerate(_words(drawn)):
         for number, words in enumerate(found):
+            if isinstance(words, PairWords):
+                rows.append([str(step), str(number), words.changed_words(table), words.fixed_words(table)])
+                continue
             fixed, varies = words.fixed_words(table, arguments.get("tolerance")), words.varying_words(table)
             rows.append([str(step), str(number), f"{words.members:,}", fixed, varies])
-    if isinstance(drawn.sampler, TripletSampler):
+    if isinstance(drawn.sampler, FactorPairSampler):
+        heads = ["step", "pair", "first and second", "both have"]
+        show_table(heads, rows, right=heads[:2])
+    elif isinstance(drawn.sampler, TripletSampler):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
+        show_table(heads, rows, right=heads[:3])
     else:
         heads = ["step", "set", "rows", "fixed", "varies (distinct values of levels)"]
-    show_table(heads, rows, right=heads[:3])
+        show_table(heads, rows, right=heads[:3])
     if steps * sets > len(rows):
         say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")
     say()

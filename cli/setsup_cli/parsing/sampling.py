@@ -29,20 +29,46 @@ _TAKES = {
     "episode": ("ways", "shots", "queries", "across", "within", "small", "weights", "where", "seed"),
     "hierarchy": ("size", "small", "weights", "where", "seed"),
     "sequence": ("sets", "time", "window", "where", "seed"),
+    "pairs": ("sets", "among", "differ", "radius", "where", "seed"),
 }
 """Which options go with which sampler."""
 
-_LISTS = ("inactive", "active", "domain", "orbit", "triplets", "episode", "hierarchy", "sequence")
+_LISTS = (
+    "inactive",
+    "active",
+    "domain",
+    "orbit",
+    "triplets",
+    "episode",
+    "hierarchy",
+    "sequence",
+    "change",
+    "share",
+    "rank",
+)
 """Options that name factors, of which each chooses a sampler."""
 
-_FACTORS = (*_LISTS, "across", "within")
+_CHOOSING = (*_LISTS, "pairs")
+"""Options that choose a sampler."""
+
+_FACTORS = (*_LISTS, "across", "within", "among")
 """Options that name factors."""
 
 _CONSTRAINTS = ("positive", "negative")
 """Options that choose triplets without naming factors."""
 
-_SHOWN = {"set": "--inactive, --active", "triplets": "--triplets, --positive and --negative"} | {
-    kind: f"--{kind}" for kind in ("domain", "orbit", "episode", "hierarchy", "sequence")
+_KINDS = {
+    **dict.fromkeys(("inactive", "active"), "set"),
+    **dict.fromkeys(("change", "share", "rank"), "pairs"),
+    **dict.fromkeys(_CONSTRAINTS, "triplets"),
+}
+"""Samplers of options that are not named as they are."""
+
+_SHOWN = {
+    "set": "--inactive, --active",
+    "triplets": "--triplets, --positive and --negative",
+    "pairs": "--pairs, --change, --share, --rank",
+    **{kind: f"--{kind}" for kind in ("domain", "orbit", "episode", "hierarchy", "sequence")},
 }
 
 _LEVEL = re.compile(r"[^=!<>]*=(?!=)")
@@ -58,13 +84,13 @@ def choose_sampler(given: Given) -> str | None:
     """The sampler that options choose, by its key in ``_TAKES``; None when they choose none."""
     for name in ("size", "random"):
         _by_step_or_set(given.get(name, 1), name)
-    named = [name for name in _LISTS if name in given]
+    named = [name for name in _CHOOSING if name in given]
     named = named or [name for name in _CONSTRAINTS if name in given][:1]
     if len(named) > 1:
         raise SamplerError(f"give only one of --{' and --'.join(named)}")
     if not named:
         return None
-    kind = {"inactive": "set", "active": "set", **dict.fromkeys(_CONSTRAINTS, "triplets")}.get(named[0], named[0])
+    kind = _KINDS.get(named[0], named[0])
     for name in dict.fromkeys(option for takes in _TAKES.values() for option in takes):
         if name in given and name not in _TAKES[kind]:
             goes = ", ".join(_SHOWN[other] for other, takes in _TAKES.items() if name in takes)
@@ -124,6 +150,8 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
     )
 
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
+    if kind == "pairs":
+        return _pairs(given, arguments, table, card)
     arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
     if "weights" in arguments:
         check_factors([arguments["weights"]], table, card)
@@ -176,6 +204,40 @@ def _triplets(given: Given, arguments: dict[str, Any], table: "FactorTable", car
     if "sets" in arguments:
         arguments["triplets"] = arguments.pop("sets")
     return TripletSampler(table, **arguments)
+
+
+def _pairs(given: Given, arguments: dict[str, Any], table: "FactorTable", card: str) -> "Sampler":
+    from setsup.samplers import FactorPairSampler
+
+    for name in ("among", "change", "share", "rank"):
+        if name in given:
+            arguments[name] = list(given[name])
+            check_factors(arguments[name], table, card)
+    if "pairs" in given:
+        arguments["k"] = _span(given["pairs"])
+    if "differ" in arguments:
+        arguments["differ"] = arguments["differ"] == "yes"
+    if "radius" in arguments:
+        words = arguments["radius"]
+        if len(words) == 1 and words[0].isdecimal():
+            arguments["radius"] = int(words[0])
+        else:
+            steps = numbers(assignments(words, "--radius", "number of steps"), "--radius")
+            check_factors(steps, table, card)
+            arguments["radius"] = {name: int(step) if step == int(step) else step for name, step in steps.items()}
+    return FactorPairSampler(table, **{"pairs" if key == "sets" else key: arguments[key] for key in arguments})
+
+
+def _span(word: str) -> int | list[int] | None:
+    """Read ``2``, ``1-3`` or ``any``."""
+    low, _, high = word.partition("-")
+    if word == "any":
+        return None
+    if not low.isdecimal() or ("-" in word and not high.isdecimal()):
+        raise SamplerError(
+            f"--pairs must be a number of factors, such as 2, a range, such as 1-3, or any, not {word!r}"
+        )
+    return [int(low), int(high)] if high else int(low)
 
 
 def fill_defaults(

@@ -81,8 +81,8 @@ def _changes(asked: Asked, before: Mapping[str, Any]) -> Iterator[str]:
         if any(left.get(one) != both for one in names):
             name, names = key, [key]
         if key in left:
-            before = shown(key, both[1])
-            yield f"{name} {shown(key, both[0])} ({'none before' if before == _NONE else f'not {before}'})"
+            was = shown(key, both[1])
+            yield f"{name} {shown(key, both[0])} ({'none before' if was == _NONE else f'not {was}'})"
         for one in names:
             left.pop(one, None)
 

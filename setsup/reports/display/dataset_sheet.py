@@ -1,5 +1,6 @@
 """Contact sheets of draws and rows of a dataset."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from setsup.reports.page import check_measures
 from setsup.reports.sheet import contact_page
 from setsup.reports.thumbnails import thumbnail
 from setsup.reports.triplets import triplet_page
-from setsup.reports.words import SetWords, describe
+from setsup.reports.words import PairWords, SetWords, describe, describe_pairs
 from setsup.samplers.arguments import where_words
 from setsup.samplers.draw import Draw
 from setsup.samplers.sampler import Sampler
@@ -146,7 +147,7 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
     if sets > most:
         heading += f"\nthe first {most} of {sets:,} {shown.nouns}"
     blocks = [(step, number) for step in range(steps) for number in range(most)]
-    words = {step: describe(shown.table, draws.at(step), most) for step in range(steps)}
+    words = {step: _words(shown, draws.at(step), most) for step in range(steps)}
     chosen = tuple(np.array(blocks).T)
     first = draws.indices[chosen][:, :_MEMBERS]
     images = _images(shown.dataset, first, tile)
@@ -156,17 +157,28 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
         heading.strip(),
         None if draws.mask is None else draws.mask[chosen],
         None if draws.canonical is None else _images(shown.dataset, draws.canonical[chosen], tile),
-        [words[step][number].members for step, number in blocks],
+        [_members(words[step][number]) for step, number in blocks],
         limit=_MEMBERS,
         tile=tile,
         framed=shown.support,
     )
 
 
-def _caption(shown: Shown, found: SetWords, step: int, number: int, steps: int) -> str:
+def _words(shown: Shown, draw: Draw, most: int) -> Sequence[SetWords | PairWords]:
+    return describe_pairs(shown.table, draw, most) if draw.labels else describe(shown.table, draw, most)
+
+
+def _members(found: SetWords | PairWords) -> int:
+    return 2 if isinstance(found, PairWords) else found.members
+
+
+def _caption(shown: Shown, found: SetWords | PairWords, step: int, number: int, steps: int) -> str:
     label = shown.rows or f"{shown.noun} {number}"
     if steps > 1:
         label = f"{shown.counter} {step}, {label}"
+    if isinstance(found, PairWords):
+        equal = f"\nequal: {_join(found.fixed_words(shown.table))}" if found.fixed else ""
+        return f"{label} · {_join(found.changed_words(shown.table))}{equal}"
     fixed = _join(found.fixed_words(shown.table, shown.argument("tolerance"), legible))
     size = shown.draws.indices.shape[-1]
     if shown.bare and size == 1:
@@ -187,7 +199,9 @@ def _heading(shown: Shown, steps: int) -> str:
     if shown.rows:
         return name
     total, sets, size = shown.draws.indices.shape
-    what = f"{sets:,} {noun if sets == 1 else shown.nouns}" + (f" of {size:,}" if noun != "triplet" else "")
+    what = f"{sets:,} {noun if sets == 1 else shown.nouns}" + (
+        f" of {size:,}" if noun not in ("pair", "triplet") else ""
+    )
     counter = shown.counter
     which = f"{counter} 0" if steps == 1 else f"{counter}s 0 to {steps - 1}"
     which += f" of {total:,}" if steps < total else ""

@@ -21,6 +21,7 @@ _ROWS = 24  # of a dataset of which no rows are named
 _NOUNS = {
     "DomainSampler": "domain",
     "EpisodeSampler": "class",
+    "FactorPairSampler": "pair",
     "OrbitSampler": "orbit",
     "SequencePairSampler": "pair",
     "TripletSampler": "triplet",
@@ -121,6 +122,7 @@ def _block(draw: Draw) -> Draw:
         {name: np.asarray(codes)[None] for name, codes in draw.inactive.items()},
         None if draw.mask is None else draw.mask[None],
         None if draw.canonical is None else draw.canonical[None],
+        {name: labels[None] for name, labels in draw.labels.items()},
     )
 
 

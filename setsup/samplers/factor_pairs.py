@@ -1,0 +1,339 @@
+"""Pairs of rows that differ in some factors: how many, which, or which of the two has more.
+
+Ada-GVAE [1]_ learns from pairs in which k factors differ, k and the factors unknown. Shu et al. [2]_ compare what
+pairs can be told apart by: a factor that both share, the only one that changes, or the larger level of one.
+
+References
+----------
+.. [1] F. Locatello, B. Poole, G. Rätsch, B. Schölkopf, O. Bachem, M. Tschannen, "Weakly-supervised disentanglement
+   without compromises", ICML 2020 (arXiv 2002.02886), section 5.
+.. [2] R. Shu, Y. Chen, A. Kumar, S. Ermon, B. Poole, "Weakly supervised disentanglement with guarantees", ICLR 2020
+   (arXiv 1910.09772), section 3.
+
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Bools, Steps
+from setsup.checks import check_boolean, check_integer, is_integer
+from setsup.errors import SamplerError, brief
+from setsup.factors.factor import Kind
+from setsup.factors.grouping import group_by
+from setsup.factors.table import FactorTable
+from setsup.random import below, fold, mix, spread, stream_key
+from setsup.samplers.arguments import (
+    MOST_SETS,
+    Where,
+    check_draw_memory,
+    check_names,
+    check_table,
+    copy_arguments,
+    inactive_factors,
+    row_mask,
+)
+from setsup.samplers.draw import Draw
+from setsup.samplers.groups.within import GROUP, word
+from setsup.samplers.partners.cells import cells_of
+from setsup.samplers.partners.index import IndexPartners
+from setsup.samplers.partners.product import ProductPartners
+from setsup.samplers.report import PairEntry, Report
+from setsup.samplers.sampler import Sampler
+
+__all__ = ["FactorPairSampler"]
+
+_SUBSETS = 1 << 16
+
+
+class FactorPairSampler(Sampler):
+    """Draws pairs of rows that differ in k factors and are equal in all others; k and the factors anew for each pair.
+
+    For each pair, independently: k is uniform over the feasible numbers among those asked, the set S of factors over
+    the feasible k-subsets of ``among``, the anchor over the rows that have a partner for S, and the partner over the
+    rows that are equal to the anchor in all compared factors outside S and differ from it in *every* factor of S.
+    Feasible is what some pair of rows has. Compared are all factors that sets can fix: no keys, no splits, and no
+    continuous ones, whose values pairs leave open. A row with an unknown value of a compared factor is never drawn.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a dataset; draws are rows of it.
+    pairs : int
+        Pairs per step.
+    k : int or (int, int), optional
+        Number of factors that differ, or the least and the most. None: 1 to one less than the compared factors that
+        vary, so that each pair shares one.
+    among : list of str, optional
+        Factors that may differ; all others are equal. None: all compared ones.
+    change : list of str, optional
+        In place of `k` and `among`: these factors differ, in every pair.
+    share : list of str, optional
+        In place of `k` and `among`: these factors are equal, and all others that vary differ.
+    rank : list of str, optional
+        In place of all these: the two rows are independent and uniform over the rows with known levels of these
+        ordinal factors, and the draw says for each of them whether the first row's level is at least the second's.
+    differ : bool
+        False: the factors of S are drawn again, and may coincide. The partner is then uniform over the rows that are
+        equal outside S, the anchor among them, and a row has a partner if one of these differs from it.
+    radius : int or mapping of str to int, optional
+        Steps between the levels of the two rows, at most: for the named ordinal and cyclic factors, or for all of them.
+    where : str, (rows,) bool or sequence of int, optional
+        Expression that drawn rows satisfy, booleans per row, or row numbers; rows keep their numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless their streams differ.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When the arguments contradict each other or the table, or no pair of rows is what they ask for.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> pairs = setsup.FactorPairSampler(shapes.factors, pairs=64, k=2)
+    >>> draw = pairs[0]
+    >>> first, second = draw.indices.T
+    >>> codes = {name: shapes.factors.codes(name, draw.indices) for name in shapes.factors.names}
+    >>> all(((one[:, 0] != one[:, 1]) == draw.labels[name]).all() for name, one in codes.items())
+    True
+    >>> sum(draw.labels.values()).tolist() == [2] * 64
+    True
+
+    """
+
+    def __init__(
+        self,
+        table: FactorTable,
+        pairs: int = 32,
+        *,
+        k: int | tuple[int, int] | None = None,
+        among: Sequence[str] | None = None,
+        change: Sequence[str] | None = None,
+        share: Sequence[str] | None = None,
+        rank: Sequence[str] | None = None,
+        differ: bool = True,
+        radius: int | Mapping[str, int] | None = None,
+        where: Where | None = None,
+        seed: int = 0,
+        stream: str = "FactorPairSampler",
+    ) -> None:
+        self.arguments = copy_arguments(locals())
+        self.table, self.pairs = check_table(table), check_integer(pairs, "pairs", SamplerError, 1, MOST_SETS)
+        check_draw_memory(2 * self.pairs, "a draw", "pairs", 400)
+        self._differ = check_boolean(differ, "differ", SamplerError)
+        self._key = stream_key(seed, stream)
+        self._check_one({"change": change, "share": share, "rank": rank, "k or among": k if among is None else among})
+        self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(4)))
+        self._ranked: list[str] | None = None
+        if rank is not None:
+            self._rank(rank, where)
+        else:
+            named = next((names for names in (among, change, share) if names is not None), ())
+            compared = self._compared(named)
+            self._cells = cells_of(table, compared, self._radii(compared, radius), row_mask(table, where))
+            self._groups = self._cells.groups
+            self._compare(k, among, change, share)
+            self._weigh()
+
+    def _check_one(self, given: Mapping[str, Any]) -> None:
+        named = [name for name, value in given.items() if value is not None]
+        if len(named) > 1:
+            raise SamplerError(f"give only one of {', '.join(named)}: each says by itself in what pairs differ")
+        options = self.arguments
+        if named == ["rank"] and (options["radius"] is not None or not self._differ):
+            raise SamplerError("rank draws two independent rows; leave out radius and differ")
+
+    # -- what is compared ------------------------------------------------------------------------------------------
+
+    def _compared(self, named: Sequence[str]) -> list[str]:
+        """Factors that a pair has equal or different: all that sets can fix, and those that are named."""
+        listed = [self.table[name].name for name in check_names(named, "among, change and share")] if named else []
+        names = [*inactive_factors(self.table, None, [], {}), *listed]
+        if not names:
+            raise SamplerError("the table has no factor with levels; bin continuous ones, as in table.binned(…)")
+        return list(dict.fromkeys(names))
+
+    def _radii(self, compared: Sequence[str], radius: Any) -> dict[str, int]:
+        """Radius by factor."""
+        if radius is None:
+            return {}
+        ordered = [
+            name
+            for name in compared
+            if self.table[name].kind in (Kind.ORDINAL, Kind.CYCLIC) and self.table[name].within is None
+        ]
+        if is_integer(radius):
+            radius = dict.fromkeys(ordered, radius)
+        if not isinstance(radius, Mapping) or not radius:
+            known = ", ".join(ordered) or "none"
+            raise SamplerError(
+                "radius must be a number of steps, or one for each of some ordinal or cyclic factors, as in "
+                f"{{'scale': 2}}, not {brief(radius)}; such factors: {known}"
+            )
+        found = {}
+        for name, steps in radius.items():
+            factor = self.table[name]
+            if factor.name not in ordered:
+                nested = f"nested in {factor.within}" if factor.within else factor.kind
+                raise SamplerError(f"radius counts steps of ordinal and cyclic factors, and {name!r} is {nested}")
+            found[factor.name] = check_integer(steps, f"the radius of {name!r}", SamplerError, 1)
+        return found
+
+    def _compare(self, k: Any, among: Any, change: Any, share: Any) -> None:
+        """Subsets of factors that pairs may differ in, and what is there for each."""
+        names = [axis.name for axis in self._cells.axes]
+        if change is not None:
+            some = self._places(change, "change")
+            low = high = len(some)
+        elif share is not None:
+            equal = self._places(share, "share")
+            some = [place for place in self._cells.varying if place not in equal]
+            if not some:
+                raise SamplerError("share names all factors that vary, so that none is left to differ")
+            low = high = len(some)
+        else:
+            some = list(range(len(names))) if among is None else self._places(among, "among")
+            # of factors that vary, each pair shares at least one
+            low, high = _check_k(k, len(some), max(len(self._cells.varying) - 1, 1))
+        count = sum(math.comb(len(some), size) for size in range(low, high + 1))
+        if count > _SUBSETS:
+            raise SamplerError(
+                f"{low} to {high} of {len(some)} factors are {count:,} subsets, more than {_SUBSETS:,}; lower k, or "
+                "name fewer factors in among"
+            )
+        chosen = [subset for size in range(low, high + 1) for subset in itertools.combinations(some, size)]
+        self._subsets = np.zeros((len(chosen), len(names)), dtype=bool)
+        for number, subset in enumerate(chosen):
+            self._subsets[number, list(subset)] = True
+        partners = ProductPartners if self._cells.product else IndexPartners
+        self._partners: ProductPartners | IndexPartners = partners(self._cells, self._subsets, self._differ)
+
+    def _places(self, named: Sequence[str], option: str) -> list[int]:
+        names = [axis.name for axis in self._cells.axes]
+        return sorted({names.index(self.table[name].name) for name in check_names(named, option)})
+
+    def _weigh(self) -> None:
+        """Feasible numbers of factors, and for each the feasible subsets, one list after the other."""
+        sizes, feasible = self._subsets.sum(axis=1), self._partners.anchors > 0
+        if not feasible.any():
+            asked = sorted(set(sizes.tolist()))
+            numbers = str(asked[0]) if len(asked) == 1 else f"{asked[0]} to {asked[-1]}"
+            how = "every one" if self._differ else "any"
+            raise SamplerError(
+                f"no two of {self._groups.rows:,} rows differ in {how} of {numbers} of the factors asked for "
+                f"({', '.join(self._names(np.any(self._subsets, axis=0)))}) and are equal in all others that are "
+                f"compared ({', '.join(self._names(~np.all(self._subsets, axis=0)))})"
+            )
+        self._feasible = np.flatnonzero(feasible)  # subsets are in the order of their sizes
+        self._counts = np.unique(sizes[self._feasible], return_counts=True)[1]
+        self._starts = np.cumsum(self._counts) - self._counts
+
+    def _names(self, here: Bools) -> list[str]:
+        return [axis.name for axis, chosen in zip(self._cells.axes, here.tolist(), strict=True) if chosen]
+
+    def _rank(self, rank: Sequence[str], where: Where | None) -> None:
+        """Rows with known levels of ordinal factors."""
+        names = [self.table[name].name for name in check_names(rank, "rank")]
+        for name in names:
+            if self.table[name].kind is not Kind.ORDINAL:
+                raise SamplerError(f"rank compares levels of ordinal factors, and {name!r} is {self.table[name].kind}")
+        self._ranked = names
+        self._groups = groups = group_by(self.table, names, row_mask(self.table, where))
+        if not groups.rows:
+            raise SamplerError(f"no row has a known level of {', '.join(names)}; where leaves out {groups.excluded:,}")
+        self._known = None if groups.rows == len(self.table) else np.flatnonzero(groups.of_rows() >= 0)
+
+    # -- drawing ---------------------------------------------------------------------------------------------------
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block; indices (steps, pairs, 2)."""
+        bits = mix(fold(self._key, steps)[:, None, None], self._spread)
+        if self._ranked is not None:
+            rows = below(bits[..., :2], self._groups.rows)
+            rows = rows if self._known is None else self._known[rows]
+            levels = {name: self.table.codes(name, rows) for name in self._ranked}
+            return Draw(rows, labels={name: code[..., 0] >= code[..., 1] for name, code in levels.items()})
+        shape = bits.shape[:2]
+        number = below(bits[..., 0], len(self._counts))
+        which = self._feasible[self._starts[number] + below(bits[..., 1], self._counts[number])].reshape(-1)
+        anchor, partner, cell = self._partners.draw(which, bits[..., 2].reshape(-1), bits[..., 3].reshape(-1))
+        changed = self._subsets[which]
+        codes = np.where(changed, -1, self._groups.keys(cell))
+        names = self._groups.names
+        return Draw(
+            np.stack([anchor, partner], axis=-1).reshape(*shape, 2),
+            {name: codes[:, place].reshape(shape) for place, name in enumerate(names)},
+            labels={name: changed[:, place].reshape(shape) for place, name in enumerate(names)},
+        )
+
+    # -- report ----------------------------------------------------------------------------------------------------
+
+    def report(self) -> Report:
+        """What is drawn, and what never is, before any training."""
+        groups = self._groups
+        lost = {"with an unknown value": groups.unknown, "left out by where": groups.excluded}
+        if self._ranked is not None:
+            title = f"FactorPairSampler: {self.pairs} pairs per step, ranked by {', '.join(self._ranked)}"
+            return Report(title, [], [*_never(lost), *self._ties()])
+        lost |= {"without a partner": self._partners.lonely}
+        sizes = self._subsets.sum(axis=1)
+        anchors = {
+            size: {
+                ", ".join(self._names(self._subsets[number])): int(self._partners.anchors[number])
+                for number in np.flatnonzero(sizes == size)
+            }
+            for size in np.unique(sizes).tolist()
+        }
+        entries = []
+        for size, found in anchors.items():
+            logs = self._partners.log_pairs[sizes == size]
+            able = any(found.values())
+            total = float(np.logaddexp.reduce(logs)) / math.log(10) if able else math.nan
+            entries.append(PairEntry(size, 1 / len(self._counts) if able else 0.0, found, groups.rows, total))
+        what = "differ in all of" if self._differ else "may differ in"
+        title = f"FactorPairSampler: {self.pairs} pairs per step, which {what} a subset of the factors"
+        return Report(title, [], [*_never(lost), *self._left_open()], entries)
+
+    def _ties(self) -> list[str]:
+        """How often both rows have the same level."""
+        found = []
+        for name in self._ranked or ():
+            known = self._known
+            counts = self.table.counts(name) if known is None else np.bincount(self.table.codes(name, known))
+            share = float(((counts / self._groups.rows) ** 2).sum())
+            found.append(
+                f"{name}: the first level is at least the second in {(1 + share) / 2:.1%} of the pairs, "
+                f"equal in {share:.1%}"
+            )
+        return found
+
+    def _left_open(self) -> list[str]:
+        """Continuous factors, which are not compared."""
+        names = [f.name for f in self.table.factors if f.continuous and f.role == "variation"]
+        return [f"{', '.join(names)} not compared: continuous factors need bins, as of table.binned"] if names else []
+
+
+def _never(lost: Mapping[str, int]) -> list[str]:
+    never = ", ".join(f"{count:,} {why}" for why, count in lost.items() if count)
+    return [f"rows never drawn: {never or 'none'}"]
+
+
+def _check_k(k: Any, among: int, most: int) -> tuple[int, int]:
+    """Least and most factors that differ."""
+    if k is None:
+        return 1, min(most, among)
+    if is_integer(k):
+        k = (k, k)
+    if not isinstance(k, Sequence) or len(k) != 2 or not all(is_integer(one) for one in k):
+        raise SamplerError(f"k must be a number of factors, or the least and the most, as in (1, 3), not {brief(k)}")
+    low, high = int(k[0]), int(k[1])
+    if not 1 <= low <= high <= among:
+        raise SamplerError(f"k must be from 1 to {among}, the number of factors that may differ, not {brief(k)}")
+    return low, high

@@ -1,0 +1,1 @@
+"""Partners of rows: what pairs that differ in given factors are drawn from."""

@@ -1,0 +1,266 @@
+"""Partners among any rows, counted by inclusion and exclusion.
+
+The partners of a row for a subset S of factors are equal to it outside S and different in every factor of S. Among the
+rows that are equal to it outside S, those that agree in T ⊆ S as well are a group of the factors outside S ∖ T, so
+
+    partners(S) = Σ_{T ⊆ S} (−1)^|T| · rows of the group outside S ∖ T,
+
+for all subsets at once a Möbius transform of the sizes of groups. The same sum over rows up to a cell, which each group
+has in the order of cells, is the number of partners up to it; so the partner of a given rank is found by bisection.
+Steps within a radius are enumerated: each leads to groups in which the factor has another level.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from setsup.arrays import Array, Bools, Reals, Rows, Words
+from setsup.checks import check_memory
+from setsup.errors import SamplerError
+from setsup.factors.counting import number_cells
+from setsup.random import below
+from setsup.samplers.partners.cells import Cells
+
+__all__ = ["IndexPartners"]
+
+_GROUPINGS = 4096  # partitions of the cells that are kept
+_TERMS = 4096  # groups that the partners of one row are counted by
+_BLOCK = 1 << 22  # numbers counted at a time
+
+
+class IndexPartners:
+    """Pairs of rows that differ in given factors; see :class:`ProductPartners` for the attributes."""
+
+    def __init__(self, cells: Cells, subsets: Bools, differ: bool) -> None:
+        self._cells, self._differ = cells, differ
+        near = np.array([axis.radius is not None for axis in cells.axes])
+        self._near = np.flatnonzero(near & subsets.any(axis=0))
+        masks = [_mask(subset) for subset in subsets]
+        rough = _mask(near)
+        free = _free_sets(masks, rough, differ)
+        self._place = {mask: place for place, mask in enumerate(free)}
+        self._plain = np.array([place for place, mask in enumerate(free) if not mask & rough], dtype=np.int64)
+        self._equal = np.array([[not mask >> axis & 1 for axis in range(len(near))] for mask in free])
+        self._build()
+        self._terms = [self._terms_of(mask, rough) for mask in masks]
+        self._many = np.array([len(lists) for lists, _, _ in self._terms])
+        self._outside = np.array([self._place[mask] for mask in masks])
+        self._count(masks, rough)
+
+    def _build(self) -> None:
+        """Groups of every set of free factors: for each, its cells in order, as one sorted array of numbers."""
+        cells, count, lists = self._cells, len(self._cells), len(self._equal)
+        sizes = np.asarray(cells.groups.sizes)
+        unit = bool((sizes == 1).all())
+        need = lists * count * (32 if unit else 48)
+        what = f"the groups of {count:,} combinations of levels by {lists:,} lists of factors"
+        check_memory(need, what, "k or among", SamplerError)
+        radix = [axis.size for axis in cells.axes]
+        self._weights = [math.prod(radix[place + 1 :]) for place in range(len(radix))]
+        self._span = math.prod(radix)
+        whole = self._span * lists < 2**62
+        if len(self._near) and not whole:
+            names = ", ".join(cells.axes[place].name for place in self._near)
+            raise SamplerError(f"radius of {names} needs fewer than 2**62 combinations of levels; leave out factors")
+        self._sorted = np.empty(lists * count, dtype=np.int64)
+        self._number = np.empty((lists, count), dtype=np.int32 if lists * count < 2**31 else np.int64)
+        ends = None if unit else np.zeros(lists * count + 1, dtype=np.int64)
+        totals, known, first = [], [], 0
+        for place, equal in enumerate(self._equal):
+            columns = list(itertools.compress(zip(cells.columns, self._weights, radix, strict=True), equal))
+            if whole:
+                key = sum((column * weight for column, weight, _ in columns), np.zeros(count, dtype=np.int64))
+            else:
+                key = number_cells([column for column, _, _ in columns], [size for _, _, size in columns])[0]
+            order = np.argsort(key, kind="stable")
+            ordered = key[order]
+            starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+            number = np.repeat(np.arange(first, first + len(starts)), np.diff(starts, append=count))
+            self._number[place, order] = number
+            self._sorted[place * count : (place + 1) * count] = number * count + order
+            if ends is not None:
+                ends[place * count + 1 : (place + 1) * count + 1] = sizes[order]
+            totals.append(np.add.reduceat(sizes[order], starts))
+            if len(self._near):
+                known.append(ordered[starts] + place * self._span)
+            first += len(starts)
+        self._ends = None if ends is None else np.cumsum(ends)
+        self._totals = np.concatenate(totals)
+        self._known = np.concatenate(known) if known else None
+
+    def _terms_of(self, mask: int, rough: int) -> tuple[Rows, Rows, Rows]:
+        """Groups by which partners are counted: lists (terms,), signs (terms,), and steps (terms, near factors)."""
+        axes = self._cells.axes
+        away = [axes[place].steps(self._differ) if mask >> int(place) & 1 else [0] for place in self._near]
+        inner = mask & ~rough
+        equal = list(_submasks(inner)) if self._differ else [0]
+        lists = np.array([self._place[inner & ~also] for also in equal], dtype=np.int64)
+        signs = np.array([-1 if also.bit_count() % 2 else 1 for also in equal], dtype=np.int64)
+        moves = list(itertools.product(*away))
+        if len(moves) * len(equal) > _TERMS:
+            names = ", ".join(axis.name for place, axis in enumerate(axes) if mask >> place & 1)
+            raise SamplerError(
+                f"partners that differ in {names} within the radius are counted by {len(moves) * len(equal):,} groups, "
+                f"more than {_TERMS:,}; lower radius, or name fewer factors in it"
+            )
+        steps = np.array(moves, dtype=np.int64).reshape(len(moves), len(self._near))
+        return np.tile(lists, len(moves)), np.tile(signs, len(moves)), np.repeat(steps, len(equal), axis=0)
+
+    def _numbers(self, lists: Array, cells: Array, steps: Array) -> tuple[Rows, Bools | None]:
+        """Groups of cells, steps away, by their lists; and which there are (None: all)."""
+        if self._known is None or not steps.any():
+            return np.asarray(self._number[lists, cells], dtype=np.int64), None
+        key: Array = np.asarray(lists * self._span)
+        there = np.ones(np.broadcast_shapes(lists.shape, cells.shape, steps.shape[:-1]), dtype=bool)
+        moved = dict(zip(self._near.tolist(), np.moveaxis(steps, -1, 0), strict=True))
+        for place, (axis, column) in enumerate(zip(self._cells.axes, self._cells.columns, strict=True)):
+            codes = column[cells]
+            if place in moved:
+                codes, here = axis.move(codes, moved[place])
+                there = there & here
+            key = key + np.where(self._equal[lists, place], codes * self._weights[place], 0)
+        number = np.minimum(np.searchsorted(self._known, key), len(self._known) - 1)
+        return number, there & (self._known[number] == key)
+
+    def _count(self, masks: Sequence[int], rough: int) -> None:
+        """Rows that have a partner, by subset: their cells, and how many rows these have up to each."""
+        sizes = np.asarray(self._cells.groups.sizes)
+        kind = np.int32 if len(sizes) < 2**31 else np.int64
+        found: list[list[Array]] = [[] for _ in masks]
+        pairs = np.zeros(len(masks))
+        seen = np.zeros(len(sizes), dtype=bool)
+        stretch = max(_BLOCK // max(len(self._plain), 1), 1)
+        for start in range(0, len(sizes), stretch):
+            cells = np.arange(start, min(start + stretch, len(sizes)))
+            by_near: dict[int, Rows] = {}
+            for number, mask in enumerate(masks):
+                if mask & rough not in by_near:
+                    by_near[mask & rough] = self._partners(cells, mask & rough)
+                partners = by_near[mask & rough][np.searchsorted(self._plain, self._place[mask & ~rough])]
+                able = np.flatnonzero(partners > (0 if self._differ else sizes[cells]))
+                pairs[number] += float((partners[able].astype(np.float64) * sizes[cells[able]]).sum())
+                found[number].append(cells[able].astype(kind))
+                seen[cells[able]] = True
+        self.log_pairs: Reals = np.log(pairs, out=np.full(len(pairs), -np.inf), where=pairs > 0)
+        self.lonely = int(sizes[~seen].sum())
+        of_subset = [np.concatenate(parts) if parts else np.zeros(0, kind) for parts in found]
+        self.anchors: Rows = np.array([int(sizes[those].sum()) for those in of_subset], dtype=np.int64)
+        # all cells stand first, for the subsets of which all are able
+        few = [those for those in of_subset if len(those) < len(sizes)]
+        self._anchor_cells = np.concatenate([np.arange(len(sizes), dtype=kind), *few])
+        lengths = np.array([len(those) % len(sizes) for those in of_subset])
+        starts = np.where(lengths > 0, len(sizes) + np.cumsum(lengths) - lengths, 0)
+        ends = None
+        if self._ends is not None:
+            ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), sizes, *(sizes[those] for those in few)]))
+        self._anchor_ends = ends
+        self._first: Rows = starts if ends is None else ends[starts]
+        del self._totals
+
+    def _partners(self, cells: Rows, near: int) -> Rows:
+        """Partners of cells for each plain list together with these near factors: (plain lists, cells) int64."""
+        axes, total = self._cells.axes, np.zeros((len(self._plain), len(cells)), dtype=np.int64)
+        away = [axes[place].steps(self._differ) if near >> int(place) & 1 else [0] for place in self._near]
+        for steps in itertools.product(*away):
+            number, there = self._numbers(self._plain[:, None], cells[None], np.array(steps, dtype=np.int64))
+            total += self._totals[number] if there is None else np.where(there, self._totals[number], 0)
+        if self._differ:
+            for larger, smaller in self._lattice():
+                total[larger] -= total[smaller]
+        return total
+
+    def _lattice(self) -> Iterator[tuple[Rows, Rows]]:
+        """For each factor the plain lists in which it is free, and the same ones in which it is not."""
+        place_of = {int(place): here for here, place in enumerate(self._plain)}
+        for axis in range(len(self._cells.axes)):
+            larger = [mask for mask, place in self._place.items() if mask >> axis & 1 and place in place_of]
+            if larger:
+                yield (
+                    np.array([place_of[self._place[mask]] for mask in larger]),
+                    np.array([place_of[self._place[mask ^ 1 << axis]] for mask in larger]),
+                )
+
+    def draw(self, which: Rows, first: Words, second: Words) -> tuple[Rows, Rows, Rows]:
+        """Anchors and partners (pairs,) by the numbers of their subsets and a word each; and cells of the anchors."""
+        rank = self._first[which] + below(first, self.anchors[which])
+        ends = self._anchor_ends
+        place = rank if ends is None else np.searchsorted(ends, rank, side="right") - 1
+        cell = self._anchor_cells[place].astype(np.int64)
+        anchor = self._cells.groups.take(cell, 0 if ends is None else rank - ends[place])
+        partner = np.empty_like(anchor)
+        many = self._many[which]
+        for count in np.unique(many):
+            those = np.flatnonzero(many == count)
+            partner[those] = self._find(which[those], cell[those], second[those])
+        return anchor, partner, cell
+
+    def _find(self, which: Rows, cell: Rows, word: Words) -> Rows:
+        """Partners of cells for subsets with equally many terms."""
+        subsets, local = np.unique(which, return_inverse=True)
+        lists, signs, steps = (np.stack(part)[local] for part in zip(*(self._terms[s] for s in subsets), strict=True))
+        number, there = self._numbers(lists, cell[:, None], steps)
+        count, terms = len(self._cells), np.flatnonzero(there) if there is not None else np.arange(number.size)
+        # in the order of their groups, in which a search finds its numbers near those of the search before
+        terms = terms[np.argsort(number.reshape(-1)[terms], kind="stable")]
+        base, signs, pair = number.reshape(-1)[terms] * count, signs.reshape(-1)[terms], terms // number.shape[1]
+        start, stop = np.searchsorted(self._sorted, base), np.searchsorted(self._sorted, base + count)
+        # partners in cells before the range that is searched, in the terms that have no cell in it
+        settled = -self._sum(signs, start, pair, len(cell))
+        rank = below(word, settled + self._sum(signs, stop, pair, len(cell)))
+        head = self._number[self._outside[which], cell].astype(np.int64) * count
+        low, high = np.searchsorted(self._sorted, head), np.searchsorted(self._sorted, head + count) - 1
+        # the first cell of the group up to which, and with which, there are more partners than the rank
+        while np.count_nonzero(low < high):
+            middle = (low + high) // 2
+            place = np.searchsorted(self._sorted, base + (self._sorted[middle] - head + 1)[pair])
+            more = settled + self._sum(signs, place, pair, len(cell)) > rank
+            high = np.where(more, middle, high)
+            low = np.where(more, low, np.minimum(middle + 1, high))
+            start, stop = np.where(more[pair], start, place), np.where(more[pair], place, stop)
+            here = start < stop
+            if not here.all():
+                gone = ~here
+                settled += self._sum(signs[gone], start[gone], pair[gone], len(cell))
+                base, signs, pair, start, stop = base[here], signs[here], pair[here], start[here], stop[here]
+        found = self._sorted[low] - head
+        return self._cells.groups.take(found, rank - settled - self._sum(signs, start, pair, len(cell)))
+
+    def _sum(self, signs: Rows, places: Rows, pair: Rows, pairs: int) -> Rows:
+        """Rows before places in the sorted numbers, added up with signs for each pair; exact below 2⁵³."""
+        rows = signs * (places if self._ends is None else self._ends[places])
+        return np.bincount(pair, rows, pairs).astype(np.int64)
+
+
+def _mask(subset: Bools) -> int:
+    return sum(1 << place for place, here in enumerate(subset.tolist()) if here)
+
+
+def _submasks(mask: int) -> Iterator[int]:
+    """All submasks, the mask itself first."""
+    found = mask
+    while True:
+        yield found
+        if not found:
+            return
+        found = (found - 1) & mask
+
+
+def _free_sets(masks: Sequence[int], rough: int, differ: bool) -> list[int]:
+    """Sets of factors whose complements rows are grouped by, ascending."""
+    found: set[int] = set()
+    for mask in masks:
+        inner = mask & ~rough
+        most = inner.bit_count()
+        if differ and 1 << most > _GROUPINGS:
+            raise SamplerError(
+                f"a pair that differs in {most} factors is found by {1 << most:,} lists of factors, more than "
+                f"{_GROUPINGS:,}; lower k, name fewer factors in among, or pass differ=False"
+            )
+        found |= {mask, *(_submasks(inner) if differ else [inner])}
+        if len(found) > _GROUPINGS:
+            raise SamplerError(
+                f"pairs are found by more than {_GROUPINGS:,} lists of factors; lower k, or name fewer factors in among"
+            )
+    return sorted(found)
