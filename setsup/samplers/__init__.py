@@ -6,7 +6,7 @@ losses), ``factor_pairs`` (Ada-GVAE), ``episodes`` (few-shot tasks), ``hierarchi
 change with the step. The folder ``groups`` has what they draw from: ``group_sampler`` (the groups of a list of inactive
 factors), ``choose`` and ``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored``
 and ``candidates`` (which rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy``
-(groups of groups) and ``across`` (two domains); the folder ``partners`` the rows that differ from a row in some factors.
+(groups of groups) and ``across`` (two domains); the folder ``partners`` the rows that differ from one in some factors.
 """
 
 from setsup.samplers.domains import DomainSampler
