@@ -73,8 +73,7 @@ class Entry:
         else:
             least = "" if self.narrowest == self.largest else f"{self.narrowest:,} to "
             groups = f"groups: {self.groups:,}; {least}{self.largest:,} rows within the tolerance of a row"
-        which = f" (set{'s' * (len(self.sets) > 1)} {', '.join(map(str, self.sets))})" if self.sets else ""
-        found = [f"inactive: {self.inactive}{which}", f"  {groups}; {drawable} can be drawn"]
+        found = [f"inactive: {self.inactive}{_of_sets(self.sets)}", f"  {groups}; {drawable} can be drawn"]
         lost = {
             "in groups too small or left out": self.unreachable,
             "with an unknown value": self.unknown,
@@ -91,6 +90,11 @@ class Entry:
             values = ", ".join(f"{name} {kind}{count:.1f}" for name, count in self.distinct.items())
             found.append(f"  distinct values expected in a set: {values}")
         return found
+
+
+def _of_sets(numbers: Sequence[int]) -> str:
+    """Say which sets of a step an entry is about."""
+    return f" (set{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))})" if numbers else ""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,8 @@ class AnchorEntry:
         Rows that are never drawn, in no role; None where another entry has it, or for a table of very many rows.
     log10_sets : float
         Decimal logarithm of the number of anchors with a row for each role.
+    sets : list of int
+        Numbers of the sets of a step that this is about; empty for all.
 
     """
 
@@ -135,12 +141,13 @@ class AnchorEntry:
     excluded: int
     unreachable: int | None
     log10_sets: float
+    sets: list[int] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """Lines of the report."""
         groups = f", in {self.groups:,} groups of equal {self.inactive}" if self.groups > 1 else ""
         found = [
-            f"anchors: {self.anchors:,} rows{groups}",
+            f"anchors{_of_sets(self.sets)}: {self.anchors:,} rows{groups}",
             f"  rows that are no anchors: {anchors_lost(self.lacking, self.unknown, self.excluded)}",
         ]
         for role, one in self.partners.items():

@@ -141,6 +141,7 @@ class Zip(Sampler):
             f"{self._width} rows at most",
             entries,
             notes,
+            [pairs for found in reports for pairs in found.pairs],
         )
 
 

@@ -17,6 +17,7 @@ from setsup.samplers import (
     DomainSampler,
     Draw,
     EpochSampler,
+    FactorPairSampler,
     Mixture,
     OrbitSampler,
     Sampler,
@@ -253,3 +254,13 @@ def test_plain_data_without_samplers_is_refused():
     data = Zip(Rows(GRID)).to_dict()
     with pytest.raises(SamplerError, match="a sampler is described by"):
         from_dict({**data, "arguments": {}}, GRID)
+
+
+def test_the_report_of_constrained_triplets_and_of_pairs_in_a_zip():
+    triplets = TripletSampler(GRID, triplets=2, positive="a == anchor.a", negative="a != anchor.a")
+    pairs = FactorPairSampler(GRID, pairs=3, k=1)
+    both = Zip(triplets, SetSampler(GRID, ["a"], sets=1, size=3)).report()
+    assert [list(entry.sets) for entry in both.entries] == [[0, 1], [2]]
+    assert both.entries[0].anchors == triplets.report().entries[0].anchors
+    assert "anchors (sets 0, 1):" in str(both)
+    assert Zip(pairs, SetSampler(GRID, ["a"], sets=1, size=3)).report().pairs == pairs.report().pairs

@@ -237,8 +237,8 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
         case cyclopts.RepeatArgumentError(token=token):
             # the error does not say which option it is of
             declared = {} if options is None else {_long_name(one): _parameter(one) for one in fields(options)}
-            meant = declared.get(token.keyword or "") or parameter
-            metavar = (meant.metavar if meant is not None else None) or ""
+            repeated = declared.get(token.keyword or "") or parameter
+            metavar = (repeated.metavar if repeated is not None else None) or ""
             how = f", with all its values: `{token.keyword} {metavar}`" if metavar.endswith(" ...") else ""
             return f"{token.keyword} is given twice; give it once{how}"
         case cyclopts.MissingArgumentError() if not argument.name.startswith("-"):
