@@ -40,7 +40,7 @@ for step, batch in zip(range(100), setsup.loader(shapes, pairs), strict=False):
     loss.backward()
     optimiser.step()
     if step % 33 == 0:
-        changed = torch.stack(list(batch["labels"].values())).sum(0).float().mean()
+        changed = torch.stack(list(batch["pair_labels"].values())).sum(0).float().mean()
         print(
             f"step {step}: squared error {error:.0f}; of 8 dimensions {8 - shared.sum(-1).float().mean():.1f} differ, "
             f"of the factors {changed:.1f}"

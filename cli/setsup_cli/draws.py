@@ -70,7 +70,7 @@ def write_files(
     arrays |= {f"inactive_{name}": codes for name, codes in draws.inactive.items()}
     arrays |= {"mask": draws.mask} if draws.mask is not None else {}
     arrays |= {"canonical": draws.canonical} if draws.canonical is not None else {}
-    arrays |= {f"label_{name}": labels for name, labels in draws.labels.items()}
+    arrays |= {f"label_{name}": labels for name, labels in draws.pair_labels.items()}
     content = sheet.encode(format)
 
     def is_free(folder: Path) -> bool:
@@ -133,8 +133,8 @@ def lines(draws: "Draw") -> Iterator[dict[str, Any]]:
             line["mask"] = draw.mask.tolist()
         if draw.canonical is not None:
             line["canonical"] = draw.canonical.tolist()
-        if draw.labels:
-            line["labels"] = {name: labels.tolist() for name, labels in draw.labels.items()}
+        if draw.pair_labels:
+            line["pair_labels"] = {name: labels.tolist() for name, labels in draw.pair_labels.items()}
         yield line
 
 

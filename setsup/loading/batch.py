@@ -12,7 +12,7 @@ from setsup.samplers import Draw
 
 __all__ = ["Batch", "Transform", "check_names", "make_batch"]
 
-_ROLES = ("step", "indices", "mask", "inactive", "labels", "factors")
+_ROLES = ("step", "indices", "mask", "inactive", "pair_labels", "factors")
 
 Batch = dict[str, Any]
 Transform = Callable[[Batch], Batch]
@@ -25,8 +25,8 @@ def make_batch(
 
     Returns: Modalities ``(sets, size, …)``; ``step``, an int; ``indices`` (sets, size) int64; ``mask`` (sets,
     size) bool, all True where every position counts; ``inactive``, name → (sets,) codes; ``factors``, name → (sets,
-    size) codes, or float32 of continuous ones; where the draw has labels, ``labels``, name → (sets,) bool; and where it
-    has canonical rows, ``canonical`` (sets,) and ``canonical_<modality>``.
+    size) codes, or float32 of continuous ones; where the draw has labels of pairs, ``pair_labels``, name → (sets,)
+    bool; and where it has canonical rows, ``canonical`` (sets,) and ``canonical_<modality>``.
     """
     batch: Batch = {}
     if buffers:
@@ -42,8 +42,8 @@ def make_batch(
     batch["indices"] = draw.indices
     batch["mask"] = np.ones(draw.indices.shape, dtype=bool) if draw.mask is None else draw.mask
     batch["inactive"] = dict(draw.inactive)
-    if draw.labels:
-        batch["labels"] = dict(draw.labels)
+    if draw.pair_labels:
+        batch["pair_labels"] = dict(draw.pair_labels)
     batch["factors"] = dataset.factors.all_codes(draw.indices)
     return batch
 

@@ -202,7 +202,7 @@ def describe_pairs(table: FactorTable, draw: Draw, most: int | None = None) -> l
     for number, rows in enumerate(draw.indices[:most]):
         one, other = (table.row(int(row)) for row in rows)
         changed = {}
-        for name, labels in draw.labels.items():
+        for name, labels in draw.pair_labels.items():
             if name not in draw.inactive:
                 changed[name] = Change(one[name], other[name], "≥" if labels[number] else "<")
             elif labels[number]:

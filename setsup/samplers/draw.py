@@ -30,7 +30,7 @@ class Draw:
         False at padding; None where there is none.
     canonical : (sets,) int64, optional
         Row of each set's canonical member.
-    labels : mapping of str to (sets,) bool
+    pair_labels : mapping of str to (sets,) bool
         What a sampler says of each set by factor: of pairs, whether the factor was changed, or whether the first row
         has at least the level of the second.
 
@@ -40,7 +40,7 @@ class Draw:
     inactive: Mapping[str, Array] = field(default_factory=dict)
     mask: npt.NDArray[np.bool_] | None = None
     canonical: npt.NDArray[np.int64] | None = None
-    labels: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    pair_labels: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[int]:
         """Rows as integers, set after set, without padding: torch's DataLoader takes a draw for a batch of rows."""
@@ -71,7 +71,7 @@ class Draw:
             {name: codes[step] for name, codes in self.inactive.items()},
             mask,
             None if self.canonical is None else self.canonical[step],
-            {name: labels[step] for name, labels in self.labels.items()},
+            {name: labels[step] for name, labels in self.pair_labels.items()},
         )
 
 

@@ -101,9 +101,9 @@ class FactorPairSampler(Sampler):
     >>> draw = pairs[0]
     >>> first, second = draw.indices.T
     >>> codes = {name: shapes.factors.codes(name, draw.indices) for name in shapes.factors.names}
-    >>> all(((one[:, 0] != one[:, 1]) == draw.labels[name]).all() for name, one in codes.items())
+    >>> all(((one[:, 0] != one[:, 1]) == draw.pair_labels[name]).all() for name, one in codes.items())
     True
-    >>> sum(draw.labels.values()).tolist() == [2] * 64
+    >>> sum(draw.pair_labels.values()).tolist() == [2] * 64
     True
 
     """
@@ -259,7 +259,7 @@ class FactorPairSampler(Sampler):
             rows = below(bits[..., :2], self._groups.rows)
             rows = rows if self._known is None else self._known[rows]
             levels = {name: self.table.codes(name, rows) for name in self._ranked}
-            return Draw(rows, labels={name: code[..., 0] >= code[..., 1] for name, code in levels.items()})
+            return Draw(rows, pair_labels={name: code[..., 0] >= code[..., 1] for name, code in levels.items()})
         shape = bits.shape[:2]
         number = below(bits[..., 0], len(self._counts))
         which = self._feasible[self._starts[number] + below(bits[..., 1], self._counts[number])].reshape(-1)
@@ -270,7 +270,7 @@ class FactorPairSampler(Sampler):
         return Draw(
             np.stack([anchor, partner], axis=-1).reshape(*shape, 2),
             {name: codes[:, place].reshape(shape) for place, name in enumerate(names)},
-            labels={name: changed[:, place].reshape(shape) for place, name in enumerate(names)},
+            pair_labels={name: changed[:, place].reshape(shape) for place, name in enumerate(names)},
         )
 
     # -- report ----------------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def refused(setsup: Run, *words: object, code: int = 2) -> dict[str, Any]:
 def test_errors_are_objects_under_json(setsup: Run, tmp_path: Path) -> None:
     assert refused(setsup, "sample", "--size", "x") == {
         "error": "--size must be an integer, not 'x'",
-        "kind": "SetsupError",
+        "kind": "SamplerError",
         "file": None,
         "hint": None,
     }

@@ -266,12 +266,12 @@ def test_pairs_of_every_kind(setsup: Run, tmp_path: Path, words: str, arguments:
     table = library.load("shapes3d-procedural").factors
     draw = library.FactorPairSampler(table, 3, where=FEW[1], **arguments)[0]
     assert found.json["draws"][0]["indices"] == draw.indices.tolist()
-    assert found.json["draws"][0]["labels"] == {name: labels.tolist() for name, labels in draw.labels.items()}
+    assert found.json["draws"][0]["pair_labels"] == {name: labels.tolist() for name, labels in draw.pair_labels.items()}
     arrays = np.load(tmp_path / found.json["files"]["npz"])
-    assert all(np.array_equal(arrays[f"label_{name}"][0], labels) for name, labels in draw.labels.items())
+    assert all(np.array_equal(arrays[f"label_{name}"][0], labels) for name, labels in draw.pair_labels.items())
     changed = [set(words["changed"]) for words in found.json["words"][0]]
     if "rank" not in arguments:
-        assert changed == [{name for name in draw.labels if draw.labels[name][pair]} for pair in range(3)]
+        assert changed == [{name for name in draw.pair_labels if draw.pair_labels[name][pair]} for pair in range(3)]
 
 
 def test_json_holds_everything(setsup: Run, tmp_path: Path) -> None:

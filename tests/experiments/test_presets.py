@@ -169,7 +169,7 @@ def test_rows_and_options_of_the_data(digits: Path, monkeypatch: pytest.MonkeyPa
     some.open("there", substitute=True)
     assert asked == [
         (("pascal3d", "there", "train", "a == 1"), {"size": (64, 32), "margin": 0.1}),
-        (("mnist", None, "train", "a == 1"), {}),
+        (("mnist", "there", "train", "a == 1"), {}),
     ]
     assert put(Data("pascal3d"), json.loads(json.dumps(flatten(some)))) == some
 

@@ -115,14 +115,14 @@ def test_labels_of_a_draw_are_in_its_batch(workers: int) -> None:
     shapes = setsup.from_arrays({"image": np.zeros((9, 4, 4, 3), np.uint8)}, grid)
     pairs = setsup.FactorPairSampler(shapes.factors, 5)
     batch = next(iter(Loader(shapes, pairs, workers=workers, to="numpy")))
-    assert {name: labels.tolist() for name, labels in batch["labels"].items()} == {
-        name: labels.tolist() for name, labels in pairs[0].labels.items()
+    assert {name: labels.tolist() for name, labels in batch["pair_labels"].items()} == {
+        name: labels.tolist() for name, labels in pairs[0].pair_labels.items()
     }
     last = pairs.shard(1, 2)[3]
-    assert all(np.array_equal(last.labels[name], labels) for name, labels in pairs[7].labels.items())
+    assert all(np.array_equal(last.pair_labels[name], labels) for name, labels in pairs[7].pair_labels.items())
 
 
-@pytest.mark.parametrize("name", ["mask", "labels", "indices", "factors", "canonical_image"])
+@pytest.mark.parametrize("name", ["mask", "pair_labels", "indices", "factors", "canonical_image"])
 def test_a_modality_never_hides_behind_a_role(name):
     class Masked(Dataset):
         name = "masked"

@@ -78,11 +78,11 @@ def test_triplets_are_described_by_anchor_and_positive() -> None:
 def test_pairs_are_described_by_what_changes() -> None:
     fixed = {"hue": np.array([1, -1, 2]), "shape": np.array([-1, 0, 0])}
     labels = {"hue": np.array([False, True, False]), "shape": np.array([True, False, False])}
-    one, other, same = describe_pairs(TABLE, Draw(np.array([[0, 1], [0, 3], [3, 3]]), fixed, labels=labels))
+    one, other, same = describe_pairs(TABLE, Draw(np.array([[0, 1], [0, 3], [3, 3]]), fixed, pair_labels=labels))
     assert (one.changed_words(TABLE), one.fixed_words(TABLE)) == ("shape cube → ball", "hue = 0.25 turn")
     assert (other.changed_words(TABLE), other.fixed_words(TABLE)) == ("hue 0.25 → 0.5 turn", "shape = cube")
     assert (same.changed_words(TABLE), list(same.fixed)) == ("nothing", ["hue", "shape"])
-    ranked = Draw(np.array([[0, 3], [3, 0]]), labels={"hue": np.array([False, True])})
+    ranked = Draw(np.array([[0, 3], [3, 0]]), pair_labels={"hue": np.array([False, True])})
     assert [pair.changed_words(TABLE) for pair in describe_pairs(TABLE, ranked)] == [
         "hue 0.25 < 0.5 turn",
         "hue 0.5 ≥ 0.25 turn",

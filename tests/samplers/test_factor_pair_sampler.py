@@ -121,7 +121,7 @@ def pairs_of(table, sizes, *, among=None, differ=True, radius=None, where=None):
 def drawn_pairs(table, draw):
     """Changed factors, anchor and partner of every pair of a block."""
     flat = draw.indices.reshape(-1, 2)
-    changed = {name: labels.reshape(-1) for name, labels in draw.labels.items()}
+    changed = {name: labels.reshape(-1) for name, labels in draw.pair_labels.items()}
     for name, labels in changed.items():
         codes = draw.inactive[name].reshape(-1)
         assert np.array_equal(codes == -1, labels)
@@ -247,7 +247,7 @@ def test_on_a_grid_and_on_columns(arguments):
     for draw in draws[1:]:
         assert np.array_equal(draw.indices, draws[0].indices)
         for name in table.names:
-            assert np.array_equal(draw.labels[name], draws[0].labels[name])
+            assert np.array_equal(draw.pair_labels[name], draws[0].pair_labels[name])
 
 
 def test_partners_by_counting_are_those_of_arithmetic():
@@ -297,10 +297,10 @@ def test_ranked_pairs_are_independent_rows():
     assert set(counts) <= set(itertools.product(rows.tolist(), repeat=2))
     assert chisquare([counts[pair] for pair in itertools.product(rows.tolist(), repeat=2)]).pvalue > 1e-4
     view = table.codes("view", draw.indices)
-    assert np.array_equal(draw.labels["view"], view[..., 0] >= view[..., 1])
+    assert np.array_equal(draw.pair_labels["view"], view[..., 0] >= view[..., 1])
     share = np.bincount(table.codes("view", rows)) / len(rows)
     assert f"equal in {(share**2).sum():.1%}" in str(sampler.report())
-    assert list(sampler[0].labels) == ["view"]
+    assert list(sampler[0].pair_labels) == ["view"]
 
 
 @settings(max_examples=40)
@@ -314,17 +314,17 @@ def test_pairs_differ_in_what_is_said(data):
     draw = sampler.block(0, 30)
     kept = np.ones(len(table), bool) if where is None else table.mask(where)
     assert kept[draw.indices].all()
-    for one, labels in draw.labels.items():
+    for one, labels in draw.pair_labels.items():
         values = np.array([[identity(table, one, row) for row in pair] for pair in draw.indices.reshape(-1, 2)])
         assert np.array_equal((values[:, 0] != values[:, 1]).any(axis=-1), labels.reshape(-1))
-    count = sum(draw.labels.values())
+    count = sum(draw.pair_labels.values())
     assert count.min() >= 1
-    assert count.max() < len(draw.labels)
+    assert count.max() < len(draw.pair_labels)
     again = from_dict(json.loads(json.dumps(sampler.to_dict())), table)
     assert np.array_equal(again[29].indices, draw.at(29).indices)
     assert np.array_equal(sampler[7].indices, draw.indices[7])
-    assert {one: of.tolist() for one, of in sampler[7].labels.items()} == {
-        one: of[7].tolist() for one, of in draw.labels.items()
+    assert {one: of.tolist() for one, of in sampler[7].pair_labels.items()} == {
+        one: of[7].tolist() for one, of in draw.pair_labels.items()
     }
 
 

@@ -185,7 +185,7 @@ def digest(sampler):
     arrays |= {f"inactive {name}": draw.inactive[name] for name in sorted(draw.inactive)}
     if draw.canonical is not None:
         arrays["canonical"] = draw.canonical
-    arrays |= {f"label {name}": draw.labels[name] for name in sorted(draw.labels)}
+    arrays |= {f"label {name}": draw.pair_labels[name] for name in sorted(draw.pair_labels)}
     found = hashlib.blake2b(digest_size=16)
     for name, array in arrays.items():
         plain = np.ascontiguousarray(array)

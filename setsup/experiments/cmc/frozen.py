@@ -68,9 +68,8 @@ def check_views(method: Any, views: Sequence[str]) -> tuple[str, ...]:
         )
     for view in views:
         if view not in known:
-            raise SetsupError(
-                f"{type(method).__name__} has no view {view!r}{near(view, known)}; name views that were trained"
-            )
+            there = f"{type(method).__name__} has no view {view!r}, but {', '.join(known)}"
+            raise SetsupError(f"{there}; name some of these{near(view, known)}")
     return tuple(views) or known
 
 

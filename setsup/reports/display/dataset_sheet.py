@@ -165,7 +165,7 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
 
 
 def _words(shown: Shown, draw: Draw, most: int) -> Sequence[SetWords | PairWords]:
-    return describe_pairs(shown.table, draw, most) if draw.labels else describe(shown.table, draw, most)
+    return describe_pairs(shown.table, draw, most) if draw.pair_labels else describe(shown.table, draw, most)
 
 
 def _members(found: SetWords | PairWords) -> int:

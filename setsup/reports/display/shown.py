@@ -122,7 +122,7 @@ def _block(draw: Draw) -> Draw:
         {name: np.asarray(codes)[None] for name, codes in draw.inactive.items()},
         None if draw.mask is None else draw.mask[None],
         None if draw.canonical is None else draw.canonical[None],
-        {name: labels[None] for name, labels in draw.labels.items()},
+        {name: labels[None] for name, labels in draw.pair_labels.items()},
     )
 
 

@@ -118,7 +118,7 @@ def test_views_are_read_as_channels_first_floats() -> None:
     assert view_images(batch, "depth")[0, 0, 0].tolist() == [1, 0, 0, 0, 1, 0, 0, 0]
     assert torch.equal(view_images(batch, "normals"), normals[0].permute(0, 3, 1, 2))
     assert torch.equal(view_images(batch, "labels"), torch.full((2, 1, 8, 8), 7.0))
-    with pytest.raises(SetsupError, match="no view 'dept'; did you mean 'depth'"):
+    with pytest.raises(SetsupError, match=r"no view 'dept', but image, depth, .*; did you mean 'depth'"):
         view_images(batch, "dept")
     with pytest.raises(DataError, match="'points'"):
         view_images(batch | {"points": torch.zeros(1, 2, 5)}, "points")
