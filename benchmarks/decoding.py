@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 import tempfile
 import time
 import zipfile
@@ -72,9 +73,13 @@ def _fetching(folder: Path, paths: Sequence[Path], kind: str, threads: int) -> I
             _over(list(enumerate(next(turns))), fill, threads)
 
         sides = {"ours": Side(fetch, SET), "bare": Side(loop, SET), "same": Side(gather, SET)}
-        if peer("spdl-io") is not None:
-            turns = iter(np.tile(sets, (999, 1)))
-            sides["SPDL"] = Side(lambda turns=turns: _by_spdl([paths[row] for row in next(turns)], threads), SET)
+        if _by_spdl_works(paths[0]):
+            third = iter(np.tile(sets, (999, 1)))
+
+            def by_spdl(turns: Iterator[Any] = third) -> None:
+                _by_spdl([paths[row] for row in next(turns)], threads)
+
+            sides["SPDL"] = Side(by_spdl, SET)
         found = alternate(sides, **CLOCK)
         what = f"{kind} of {SIDE} × {SIDE}, sets of {SET}, {where}, {_said(threads)}"
         for name, against, bound in (
@@ -87,6 +92,18 @@ def _fetching(folder: Path, paths: Sequence[Path], kind: str, threads: int) -> I
         if "SPDL" in found:
             said = rate(found["ours"], "images"), "SPDL (FFmpeg) into one array", rate(found["SPDL"], "images")
             yield Row(TOPIC, what, *said, ratio(found["SPDL"], found["ours"]))
+
+
+def _by_spdl_works(path: Path) -> bool:
+    """Whether SPDL is installed, and finds the libraries of FFmpeg, which it does not bring."""
+    if peer("spdl-io") is None:
+        return False
+    try:
+        _by_spdl([path], 1)
+    except RuntimeError as error:
+        print(f"SPDL was not measured: {str(error)[:100]}", file=sys.stderr)
+        return False
+    return True
 
 
 def _by_spdl(paths: Sequence[Path], threads: int) -> npt.NDArray[np.uint8]:
