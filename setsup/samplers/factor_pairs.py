@@ -135,8 +135,9 @@ class FactorPairSampler(Sampler):
         if rank is not None:
             self._rank(rank, where)
         else:
-            named = next((names for names in (among, change, share) if names is not None), ())
-            compared = self._compared(named)
+            options = {"among": among, "change": change, "share": share}
+            given = {name: check_names(names, name) for name, names in options.items() if names is not None}
+            compared = self._compared(next(iter(given.values()), []))
             self._cells = cells_of(table, compared, self._radii(compared, radius), row_mask(table, where))
             self._groups = self._cells.groups
             self._compare(k, among, change, share)
@@ -154,7 +155,7 @@ class FactorPairSampler(Sampler):
 
     def _compared(self, named: Sequence[str]) -> list[str]:
         """Factors that a pair has equal or different: all that sets can fix, and those that are named."""
-        listed = [self.table[name].name for name in check_names(named, "among, change and share")] if named else []
+        listed = [self.table[name].name for name in named]
         names = [*inactive_factors(self.table, None, [], {}), *listed]
         if not names:
             raise SamplerError("the table has no factor with levels; bin continuous ones, as in table.binned(…)")

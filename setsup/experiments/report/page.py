@@ -68,7 +68,7 @@ def report_page(filled: Sequence[FilledReport], title: str = "Measured results")
             f"<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>",
             '<p class="small">Means ± standard deviations over seeds. Runs on a substitute dataset, in another '
             f"precision or with other settings have lines of their own. Made by {escape(_maker())}.</p>",
-            f"<nav>\n{chr(10).join(contents)}\n</nav>" if filled else f"<p>{NOTHING}</p>",
+            f"<nav>\n{chr(10).join(contents)}\n</nav>" if len(filled) else f"<p>{NOTHING}</p>",
             *(line for one in filled for line in _section(one)),
             "</body>\n</html>\n",
         ]

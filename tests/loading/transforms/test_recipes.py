@@ -19,6 +19,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
+from setsup.loading.transforms import apply
 from setsup.loading.transforms.augment import Compose
 from setsup.loading.transforms.recipes import recipe, recipes
 from setsup.loading.transforms.slots import Slots, slots_of
@@ -360,7 +361,11 @@ def positive(image: Image.Image, slots: Slots) -> tuple[int, np.ndarray]:
 
 
 @pytest.mark.long("renderings")
-def test_dcodr_is_pillow_s_bit_for_bit() -> None:
+@pytest.mark.parametrize("library", ["OpenCV", "torch"])
+def test_dcodr_is_pillow_s(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    """Bit for bit by torch; by OpenCV, which rounds where Pillow cuts off, within a level."""
+    if library == "torch":
+        monkeypatch.setattr(apply, "cv2", None)
     shapes = setsup.load("shapes3d-procedural")
     rows = np.arange(0, 480_000, 3_761)
     images = np.concatenate([shapes.fetch(rows)["image"], pictures(1, 100)[0].permute(0, 2, 3, 1).numpy()])[:224]
@@ -371,7 +376,9 @@ def test_dcodr_is_pillow_s_bit_for_bit() -> None:
     for number, (pixels, result) in enumerate(zip(images, found, strict=True)):
         which, wanted = positive(Image.fromarray(pixels), slots.take(slice(number, number + 1)))
         chosen[which] += 1
-        np.testing.assert_array_equal(result, wanted)
+        if library == "torch":
+            np.testing.assert_array_equal(result, wanted)
+        assert abs(result.astype(int) - np.asarray(wanted, int)).max() <= 1
     assert chosen.min() > 20
 
 
