@@ -1,4 +1,4 @@
-"""Fashion-MNIST: 70,000 grey pictures of clothes of ten categories, in the files and with the sizes of MNIST."""
+"""Fashion-MNIST: 70,000 grey images of clothes of ten categories, in the files and with the sizes of MNIST."""
 
 from pathlib import Path
 
