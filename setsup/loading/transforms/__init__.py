@@ -20,7 +20,7 @@ from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPep
 from setsup.loading.transforms.operations.geometry import Affine, Flip, Perspective, Rotate, Shift, VerticalFlip
 from setsup.loading.transforms.operations.jitter import Jitter
 from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
-from setsup.loading.transforms.operations.regions import Background, Erase
+from setsup.loading.transforms.operations.regions import Background, Erase, Premultiply
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PlanarPairs
 from setsup.loading.transforms.recipes import evaluation_transform, recipe, recipes
@@ -57,6 +57,7 @@ __all__ = [
     "Perspective",
     "PlanarPairs",
     "Posterize",
+    "Premultiply",
     "RandomApply",
     "Resize",
     "ResizedCrop",

@@ -34,7 +34,7 @@ from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPep
 from setsup.loading.transforms.operations.geometry import Flip, Rotate, Shift, VerticalFlip
 from setsup.loading.transforms.operations.jitter import Jitter
 from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
-from setsup.loading.transforms.operations.regions import Background, Erase
+from setsup.loading.transforms.operations.regions import Background, Erase, Premultiply
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PlanarPairs
 from setsup.loading.transforms.views import ColorViews
@@ -110,10 +110,12 @@ def abc_pose(
         0 … 1: share of the pixels turned black or white, after the normal noise.
 
     """
-    operations: list[Any] = [] if size is None else [CenterCrop(size)]
+    operations: list[Any] = [] if pool is None else [Premultiply()]
+    if size is not None:
+        operations.append(CenterCrop(size))
     operations.append(Shift(move))
     if pool is not None:
-        operations.append(Background(pool))
+        operations.append(Background(pool, premultiplied=True))
     operations.append(AddBrightness(-brightness, brightness))
     if real is not None:
         operations.append(ForLevels(Hue(-hue, hue), *real))

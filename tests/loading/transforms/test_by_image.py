@@ -33,6 +33,7 @@ from setsup.loading.transforms import (
     OneOf,
     Perspective,
     Posterize,
+    Premultiply,
     RandomApply,
     Resize,
     ResizedCrop,
@@ -130,8 +131,9 @@ def _levels(operation: Any) -> int:
 @pytest.mark.parametrize("eight_bit", [False, True])
 def test_backgrounds_agree(monkeypatch, eight_bit) -> None:
     for kind in ("noise", "waves"):
-        found = both(monkeypatch, Augment([Background(POOL)], eight_bit=eight_bit), images(kind, 4))
-        assert apart(*found) <= (LEVEL if eight_bit else CLOSE)
+        for operations in ([Background(POOL)], [Premultiply(), Background(POOL, premultiplied=True)]):
+            found = both(monkeypatch, Augment(operations, eight_bit=eight_bit), images(kind, 4))
+            assert apart(*found) <= (LEVEL if eight_bit else CLOSE)
 
 
 UNMIXED = [Crop((30, 41)), CenterCrop((21, 36)), Flip(0.5), VerticalFlip(1.0), Affine(translate=(9, 9))]
@@ -211,8 +213,9 @@ def test_turns_agree_but_for_rounded_coordinates(monkeypatch, operations, channe
 
 CHAINS = [
     [
+        Premultiply(),
         Shift(0.1),
-        Background(POOL),
+        Background(POOL, premultiplied=True),
         AddBrightness(-0.2, 0.2),
         RandomApply(Hue(-0.5, 0.5)),
         Noise(0.05),

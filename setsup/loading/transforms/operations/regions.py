@@ -16,7 +16,7 @@ from setsup.loading.transforms.operations.arguments import Kernels, Shape, check
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["Background", "Erase"]
+__all__ = ["Background", "Erase", "Premultiply"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,42 @@ def _erased(box: tuple[int, int, int, int], image: Image) -> Image:
     return image
 
 
+@dataclass(frozen=True)
+class Premultiply:
+    """Colours times alpha, for geometric operations between this and ``Background(…, premultiplied=True)``.
+
+    Resampling mixes a pixel with its neighbours. Unless each counts by its alpha [1]_, the colour that a file has where
+    nothing is seen, often black, gets into the outline of objects. 8-bit images are as those of Pillow's mode RGBa.
+
+    Raises
+    ------
+    DataError
+        When images have no alpha.
+
+    References
+    ----------
+    .. [1] T. Porter, T. Duff, "Compositing digital images", SIGGRAPH 1984, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = torch.tensor([0.2, 0.4, 1.0, 0.5]).reshape(1, 4, 1, 1)
+    >>> Premultiply()(half, Slots(np.arange(1, dtype=np.uint64))).flatten()
+    tensor([0.1000, 0.2000, 0.5000, 0.5000])
+
+    """
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Multiply."""
+        _check_alpha(self, images.shape[1])
+        return torch.cat([images[:, :3] * images[:, 3:], images[:, 3:]], dim=1)
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The same to images."""
+        _check_alpha(self, shape[0])
+        return [(_premultiplied,)] * len(slots.keys)
+
+
 @dataclass(frozen=True, eq=False)
 class Background:
     """Images with alpha laid over random crops of images of a pool: four channels become three.
@@ -98,6 +134,9 @@ class Background:
     ----------
     pool : (k, height, width, 3) uint8 array
         Images, at least as large as the images; may be mapped from a file.
+    premultiplied : bool
+        Whether colours have been multiplied by alpha, by :class:`Premultiply`: it belongs before operations that move
+        pixels before this one.
 
     Raises
     ------
@@ -108,7 +147,7 @@ class Background:
 
     Notes
     -----
-    Image and position are uniform. Alpha is not premultiplied. 8-bit images are composed as by Pillow's
+    Image and position are uniform. 8-bit images whose colours are not premultiplied are composed as by Pillow's
     ``Image.paste`` with a mask.
 
     Examples
@@ -122,6 +161,7 @@ class Background:
     """
 
     pool: npt.NDArray[np.uint8] = field(repr=False)
+    premultiplied: bool = False
 
     def __post_init__(self) -> None:
         """Check the pool."""
@@ -139,6 +179,9 @@ class Background:
         crops = [crop.transpose(2, 0, 1) for crop in self._crops(slots, tuple(images.shape[1:]))]
         behind = torch.from_numpy(np.stack(crops)).to(images.device).float()
         colors, alpha = images[:, :3], images[:, 3:]
+        if self.premultiplied:
+            behind = behind.div_(255).mul_(1 - alpha).add_(colors).clamp_(max=1)
+            return eight_bit.round_levels(behind) if slots.eight_bit else behind
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
             return eight_bit.images_of(eight_bit.mix(levels[:, :3], behind, levels[:, 3:]))
@@ -146,18 +189,41 @@ class Background:
 
     def kernels(self, slots: Slots, shape: Shape) -> Kernels:
         """The same to images."""
-        return [(partial(_laid_over, crop),) for crop in self._crops(slots, shape)]
+        laid = _added if self.premultiplied else _laid_over
+        return [(partial(laid, crop),) for crop in self._crops(slots, shape)]
 
     def _crops(self, slots: Slots, shape: tuple[int, ...]) -> list[Image]:
         """What is behind each image, (rows, columns, 3) uint8."""
         count, height, width, _ = self.pool.shape
         channels, rows, columns = shape
-        if channels != 4:
-            raise DataError(f"Background takes images of 4 channels, of which the last is alpha, not {channels}")
+        _check_alpha(self, channels)
         if rows > height or columns > width:
             raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
         places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
         return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(places, axis=-1).tolist()]
+
+
+def _check_alpha(operation: Background | Premultiply, channels: int) -> None:
+    if channels != 4:
+        name = type(operation).__name__
+        raise DataError(f"{name} takes images of 4 channels, of which the last is alpha, not {channels}")
+
+
+def _premultiplied(image: Image) -> Image:
+    alpha = cv2.extractChannel(image, 3)
+    if image.dtype == np.uint8:
+        return cv2.multiply(image, cv2.merge([alpha, alpha, alpha, np.full_like(alpha, 255)]), scale=1 / 255)
+    return cv2.multiply(image, cv2.merge([alpha, alpha, alpha, np.ones_like(alpha)]), dst=image)
+
+
+def _added(behind: Image, image: Image) -> Image:
+    alpha, colors = cv2.extractChannel(image, 3), cv2.cvtColor(image, cv2.COLOR_RGBA2RGB)
+    if image.dtype == np.uint8:
+        clear = cv2.cvtColor(cv2.bitwise_not(alpha), cv2.COLOR_GRAY2RGB)
+        return cv2.add(colors, cv2.multiply(behind, clear, scale=1 / 255))
+    clear = cv2.cvtColor(cv2.subtract(1.0, alpha), cv2.COLOR_GRAY2RGB)
+    shown = cv2.add(colors, cv2.multiply(real(behind), clear, dst=clear), dst=colors)
+    return np.minimum(shown, 1, out=shown)
 
 
 def _laid_over(behind: Image, image: Image) -> Image:

@@ -20,7 +20,7 @@ import torch
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
 from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
-from setsup.loading.transforms.operations.regions import Background, Erase
+from setsup.loading.transforms.operations.regions import Background, Erase, Premultiply
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.slots import Slots
 
@@ -221,6 +221,13 @@ def test_images_over_others_are_those_of_pillow() -> None:
     rgba = np.concatenate([above, alpha[..., None]], -1)
     found = bytes_of(Background(below[None])(images_of(rgba[None]), slots_for(1)))
     np.testing.assert_array_equal(found[0], np.asarray(wanted))
+
+
+def test_colors_times_alpha_are_those_of_pillow() -> None:
+    levels = np.arange(256, dtype=np.uint8)
+    rgba = np.stack([*np.meshgrid(levels, levels)] * 2, -1)[..., [0, 0, 0, 1]]
+    found = bytes_of(eight_bit.round_levels(Premultiply()(images_of(rgba[None]), slots_for(1))))
+    np.testing.assert_array_equal(found[0], np.asarray(Image.fromarray(rgba).convert("RGBa")))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms.operations.regions import Background, Erase
+from setsup.loading.transforms import Augment, Shift
+from setsup.loading.transforms.operations.regions import Background, Erase, Premultiply
 from setsup.loading.transforms.slots import Slots
 
 RARE = 1e-4  # every statistic below is a fixed number, for its key is
@@ -124,12 +125,34 @@ def test_alpha_mixes_linearly() -> None:
     np.testing.assert_allclose(found.numpy(), alpha * color + (1 - alpha) * behind, atol=1e-6)
 
 
+def test_premultiplied_colors_are_laid_over_as_colors_with_alpha_are() -> None:
+    images = torch.rand(6, 4, 7, 5, generator=torch.Generator().manual_seed(8))
+    pool, slots = coordinates(3, 9, 9), slots_for(6)
+    found = Background(pool, premultiplied=True)(Premultiply()(images, slots), slots)
+    torch.testing.assert_close(found, Background(pool)(images, slots), rtol=0, atol=1e-6)
+
+
+def test_what_is_black_under_no_alpha_does_not_darken_an_outline_that_was_moved() -> None:
+    given = torch.zeros(32, 1, 4, 20, 20, dtype=torch.uint8)
+    given[..., 6:14, 6:14] = 255
+    white = np.full((1, 20, 20, 3), 255, np.uint8)
+    moved = Augment([Premultiply(), Shift(0.1), Background(white, premultiplied=True)])
+    assert moved({"image": given, "step": 1})["image"].min() > 1 - 2e-3
+    straight = Augment([Shift(0.1), Background(white)])
+    assert straight({"image": given, "step": 1})["image"].min() < 0.8
+
+
+def test_premultiply_needs_alpha() -> None:
+    with pytest.raises(DataError, match="Premultiply takes images of 4 channels, of which the last is alpha, not 3"):
+        Premultiply()(torch.zeros(1, 3, 4, 4), slots_for(1))
+
+
 def test_a_pool_may_be_mapped_from_a_file_that_is_only_read(tmp_path) -> None:
     np.save(tmp_path / "pool.npy", coordinates(3, 9, 9))
     mapped = Background(np.load(tmp_path / "pool.npy", mmap_mode="r"))
     images = torch.zeros(4, 4, 5, 5)
     assert torch.equal(mapped(images, slots_for(4)), Background(coordinates(3, 9, 9))(images, slots_for(4)))
-    assert repr(mapped) == "Background()"
+    assert repr(mapped) == "Background(premultiplied=False)"
 
 
 @pytest.mark.parametrize(
