@@ -190,7 +190,7 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
         for row in some.tolist()
     ]
     title = (
-        f"Photographs, and their nearest renderings of {codebook.name}\nBy the cosine of embeddings of {options.run}"
+        f"Photographs, and the nearest renderings of the codebook {options.codebook}\nBy the cosine of embeddings of {options.run}"
     )
     image = draw_lookup(photographs, some, None, codebook, poses.rows[some], poses.rotations[some], words, title)
     content = io.BytesIO()
