@@ -232,7 +232,7 @@ def refused(found: Any, words: str, late: bool = False) -> None:
         (["photos", "--codebook", "plain.npz"], "plain has no poses: it has neither the modality 'rotation'"),
         (["photos", "--codebook", "nowhere"], "nowhere"),
         (["photos"], "--codebook requires a value"),
-        (["empty", "--codebook", "matrices.npz"], "empty has no images"),
+        (["empty", "--codebook", "matrices.npz"], "empty has no image files"),
         (["nothing", "--codebook", "matrices.npz"], "nothing"),
         (["photos/a.png", "nothing.png", "--codebook", "matrices.npz"], "there is no photograph nothing.png"),
         (["photos/a.png", "photos", "--codebook", "matrices.npz"], "photos is a folder: name one folder"),

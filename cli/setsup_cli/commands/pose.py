@@ -189,9 +189,8 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
         f"{photographs.files[row]}\n{poses.disagreement[row]:.0f}° apart" if poses.rows.shape[1] > 1 else ""
         for row in some.tolist()
     ]
-    title = (
-        f"Photographs, and the nearest renderings of the codebook {options.codebook}\nBy the cosine of embeddings of {options.run}"
-    )
+    looked_up = f"Photographs, and their nearest renderings of the codebook {options.codebook}"
+    title = f"{looked_up}\nBy the cosine of embeddings of {options.run}"
     image = draw_lookup(photographs, some, None, codebook, poses.rows[some], poses.rotations[some], words, title)
     content = io.BytesIO()
     image.save(content, format="png")
