@@ -198,8 +198,8 @@ def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
         rows, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
         if not len(rows):
             raise DataError(
-                f"{place} has no image files, so that there is no photograph to find a pose in: name a folder, a zip or "
-                "a tar of them, or image files"
+                f"{place} has no image files, so that there is no photograph to find a pose in: name a folder, a zip "
+                "or a tar of them, or image files"
             )
         taken = MemberImages(members, rows).take(np.arange(len(rows)))
         labels = [members.label(int(row)) for row in rows]
