@@ -47,10 +47,11 @@ class Mpi3D(PreparedImages):
     """Images of an object on a robot's arm: what it is, how the camera and the ground are, and where the arm is.
 
     The table is a grid of ``object_color``, ``object_shape``, ``object_size``, ``camera_height``, ``background_color``,
-    ``horizontal_axis`` and ``vertical_axis``, the last changing fastest: 6 · 6 · 2 · 3 · 3 · 40 · 40 = 1,036,800 rows,
-    or 4 · 4 · 2 · 3 · 3 · 40 · 40 = 460,800 in the file of the challenge at NeurIPS 2019, which is told by its length,
-    and in that of the complex objects, which have other colours and shapes. The only modality is ``image``, (64, 64, 3) uint8 sRGB. It is mapped into memory, never loaded: out of the ``.npz``
-    where that is not packed, else out of the array that ``setsup prepare`` makes.
+    ``horizontal_axis`` and ``vertical_axis``, the last changing fastest: 6 · 6 · 2 · 3 · 3 · 40 · 40 = 1,036,800 rows.
+    The file of the challenge at NeurIPS 2019, which is told by its length, and that of the complex objects, which have
+    other colours and shapes, have 4 · 4 · 2 · 3 · 3 · 40 · 40 = 460,800. The only modality is ``image``, (64, 64, 3)
+    uint8 sRGB. It is mapped into memory, never loaded: out of the ``.npz`` where that is not packed, else out of the
+    array that ``setsup prepare`` makes.
 
     Parameters
     ----------
