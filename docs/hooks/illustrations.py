@@ -32,7 +32,12 @@ PREPARED = {
 }
 """Substitutes that are rendered to files: options of their preparation."""
 OWN = "table"
-SAME = {"mpi3d-real": "mpi3d-toy", "mpi3d-realistic": "mpi3d-toy", "imagenet-100": "imagenet"}
+SAME = {
+    "mpi3d-real": "mpi3d-toy",
+    "mpi3d-realistic": "mpi3d-toy",
+    "mpi3d-complex": "mpi3d-toy",
+    "imagenet-100": "imagenet",
+}
 """Datasets whose drawings are those of another one, of the same kind of images."""
 
 

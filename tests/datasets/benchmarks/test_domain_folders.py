@@ -1,4 +1,4 @@
-"""PACS, VLCS, Office-Home, DomainNet and TerraIncognita: rows equal to what a walk over the files gives."""
+"""PACS, VLCS, Office-Home, DomainNet, TerraIncognita and NICO++: rows equal to what a walk over the files gives."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError
-from tests.true_files import domainnet, office_home, pacs, terra_incognita, vlcs
+from tests.true_files import domainnet, nicopp, office_home, pacs, terra_incognita, vlcs
 
 
 def _as_image_folders(files, domains):
@@ -154,6 +154,30 @@ def test_some_domains_of_domainnet(tmp_path):
     assert set(setsup.load("domainnet", tmp_path).factors.values("domain")) == {"clipart", "sketch"}
 
 
+@pytest.mark.parametrize("form", ["as published", "zip", "the tree alone"])
+def test_nicopp(tmp_path, form):
+    nicopp.write(tmp_path)
+    if form == "zip":
+        shutil.make_archive(str(tmp_path / "NICO_DG_Benchmark"), "zip", tmp_path, "NICO_DG")
+        shutil.rmtree(tmp_path / "NICO_DG")
+    found = setsup.load("nicopp", tmp_path / "NICO_DG" if form == "the tree alone" else tmp_path)
+    _check(found, nicopp.files(), nicopp.DOMAINS)
+    if form == "the tree alone":
+        assert "split" not in found.factors
+        return
+    lists = nicopp.lists()
+    for row, path in enumerate(found.paths(range(len(found)))):
+        [part] = [name for name, text in lists.items() if "/".join(path.split("/")[-3:]) in text.decode()]
+        assert part == f"{found.factors.values('domain')[row]}_{found.factors.values('split')[row]}.txt"
+    both = setsup.load("nicopp", tmp_path, split="dim-grass").factors
+    tested = both.values("split") == "test"
+    assert set(both.values("domain")[tested]) == {"dim", "grass"}
+    assert np.count_nonzero(tested) == sum(lists[f"{name}_test.txt"].count(b"\n") for name in ("dim", "grass"))
+    assert set(both.values("domain")[~tested]) == {"autumn", "outdoor", "rock", "water"}
+    others = ("autumn", "outdoor", "rock", "water")
+    assert np.count_nonzero(~tested) == sum(lists[f"{name}_train.txt"].count(b"\n") for name in others)
+
+
 def _as_domainbed_copies():
     """Rows as its script copies them: of four locations and ten categories, an image into the folder of each animal."""
     said = terra_incognita.annotations()
@@ -250,7 +274,7 @@ def test_nothing_there(tmp_path):
         setsup.load("pacs", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["pacs", "vlcs", "office-home", "domainnet", "terra-incognita"])
+@pytest.mark.parametrize("name", ["pacs", "vlcs", "office-home", "domainnet", "terra-incognita", "nicopp"])
 def test_the_cards_name_every_domain(name, tmp_path):
     from setsup.files import load_manifest
 

@@ -88,6 +88,28 @@ def test_the_grid_of_the_release(tmp_path, name):
     assert not images[2].any()
 
 
+def test_complex_objects(tmp_path):
+    pictures = {172_800: picture([0] * 7), 460_799: picture([3, 3, 1, 2, 2, 39, 39])}
+    write_stored(tmp_path / "real3d_complicated_shapes_ordered.npz", CHALLENGE, pictures)
+    found = setsup.load("mpi3d-complex", tmp_path)
+    assert found.name == "mpi3d-complex"
+    assert len(found) == load_manifest("mpi3d-complex").samples
+    for words, factor in zip(load_manifest("mpi3d-complex").factors, found.factors.factors, strict=True):
+        assert (words.name, words.count) == (factor.name, len(factor))
+    # the table of the data's page: strides 115200, 28800, 14400, 4800, 1600, 40, 1
+    assert found.factors.row(172_800) == {
+        **{"object_color": "green", "object_shape": "croissant", "object_size": "small", "camera_height": "top"},
+        **{"background_color": "purple", "horizontal_axis": 0, "vertical_axis": 0},
+    }
+    assert found.factors.row(460_799)["object_color"] == "red"
+    assert found.factors.row(460_799)["object_shape"] == "beer-cup"
+    images = found.fetch([172_800, 460_799])["image"]
+    assert np.array_equal(images, [pictures[172_800], pictures[460_799]])
+    write_stored(tmp_path / "real3d_complicated_shapes_ordered.npz", RELEASE, {})
+    with pytest.raises(DataError, match=r"has 1,036,800 images, where 460,800 were expected"):
+        setsup.load("mpi3d-complex", tmp_path)
+
+
 def test_a_packed_file_is_prepared_once(tmp_path, small):
     np.savez_compressed(tmp_path / "mpi3d_toy.npz", images=small)
     found = setsup.load("mpi3d-toy", tmp_path)

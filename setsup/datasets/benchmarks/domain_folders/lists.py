@@ -1,6 +1,7 @@
 """Lists of a published split, one text for each domain and part: lines ``<domain>/<category>/<image> <label>``."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from setsup.datasets.benchmarks.domain_folders.reader import Domains, Tree
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
-from setsup.files.texts import text_of
+from setsup.files.texts import Place, content_of, label_of, text_of
 
 __all__ = ["listed_rows", "split_by_lists"]
 
@@ -18,7 +19,7 @@ _MOST = 1 << 27
 
 
 def split_by_lists(domains: Domains, tree: Tree, lists: Mapping[str, str]) -> list[tuple[Factor, Places]]:
-    """Factor ``split`` by the lists that lie in the release; nothing where there is none.
+    """Factor ``split`` by the lists that lie in the release, or beside its archive; nothing where there is none.
 
     `lists`: for each part the end of its files' names, such as ``_train.txt``, after the name of the domain. Rows that
     no list has are in no part.
@@ -42,22 +43,27 @@ def split_by_lists(domains: Domains, tree: Tree, lists: Mapping[str, str]) -> li
 
 def listed_rows(tree: Tree, name: str, among: Places) -> tuple[str | None, Places]:
     """Rows of `among` whose image the text of that name lists, with the label of the text; None where there is none."""
-    release = tree.parts[0]
-    place = _place(release, name)
+    place = _place(tree.parts[0], name)
     if place is None:
         return None, np.zeros(0, np.int64)
-    label = release.label(place)
-    ends = {end for line in text_of(release.read(place, _MOST), label).splitlines() if (end := _last_two(line))}
+    label = label_of(place)
+    content = content_of(place, _MOST, "a list of images")
+    ends = {end for line in text_of(content, label).splitlines() if (end := _last_two(line))}
     files = zip((tree.category[row] for row in among.tolist()), (tree.file[row] for row in among.tolist()), strict=True)
     chosen = np.fromiter((each in ends for each in files), bool, len(among))
     return label, among[chosen]
 
 
-def _place(release: MemberIndex, name: str) -> int | None:
-    """Place of the shallowest file of a name, anywhere in the release."""
+def _place(release: MemberIndex, name: str) -> Place | None:
+    """Shallowest file of a name in the release; else beside its archive, or in a folder there."""
     quoted = name.replace(".", r"\.")
     places: Any = release.matching(rf"(?:.*/)?{quoted}")[0].tolist()
-    return min(places, key=lambda place: (release.names[place].as_py().count("/"), place)) if places else None
+    if places:
+        return release, min(places, key=lambda place: (release.names[place].as_py().count("/"), place))
+    if release.source.is_dir():
+        return None
+    beside: list[Path] = [*release.source.parent.glob(name), *sorted(release.source.parent.glob(f"*/{name}"))]
+    return beside[0] if beside else None
 
 
 def _last_two(line: str) -> tuple[str, str] | None:

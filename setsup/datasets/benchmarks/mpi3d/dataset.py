@@ -15,6 +15,9 @@ from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["Mpi3D", "open_variant"]
 
+Grid = Mapping[str, tuple[str, ...]]
+"""Levels of the factors that differ between files."""
+
 _IMAGE = (64, 64, 3)
 
 # The file has no labels. Its length tells the grid: that of the release, or that of the challenge at NeurIPS 2019.
@@ -28,6 +31,12 @@ _GRIDS = (
         "object_shape": ("cone", "cube", "hexagonal", "sphere"),
     },
 )
+_COMPLEX = (
+    {
+        "object_color": ("yellow", "green", "olive", "red"),
+        "object_shape": ("coffee-cup", "tennis-ball", "croissant", "beer-cup"),
+    },
+)
 _SIZES = ("small", "large")
 _HEIGHTS = ("top", "center", "bottom")
 _GROUNDS = ("purple", "sea green", "salmon")
@@ -38,17 +47,18 @@ class Mpi3D(PreparedImages):
     """Images of an object on a robot's arm: what it is, how the camera and the ground are, and where the arm is.
 
     The table is a grid of ``object_color``, ``object_shape``, ``object_size``, ``camera_height``, ``background_color``,
-    ``horizontal_axis`` and ``vertical_axis``, the last changing fastest: 6 · 6 · 2 · 3 · 3 · 40 · 40 = 1,036,800 rows,
-    or 4 · 4 · 2 · 3 · 3 · 40 · 40 = 460,800 in the file of the challenge at NeurIPS 2019, which is told by its length.
-    The only modality is ``image``, (64, 64, 3) uint8 sRGB. It is mapped into memory, never loaded: out of the ``.npz``
-    where that is not packed, else out of the array that ``setsup prepare`` makes.
+    ``horizontal_axis`` and ``vertical_axis``, the last changing fastest: 6 · 6 · 2 · 3 · 3 · 40 · 40 = 1,036,800 rows.
+    The file of the challenge at NeurIPS 2019, which is told by its length, and that of the complex objects, which have
+    other colours and shapes, have 4 · 4 · 2 · 3 · 3 · 40 · 40 = 460,800. The only modality is ``image``, (64, 64, 3)
+    uint8 sRGB. It is mapped into memory, never loaded: out of the ``.npz`` where that is not packed, else out of the
+    array that ``setsup prepare`` makes.
 
     Parameters
     ----------
     file : Path or str
         The ``.npz``.
     name : str
-        ``"mpi3d-toy"``, ``"mpi3d-realistic"`` or ``"mpi3d-real"``.
+        ``"mpi3d-toy"``, ``"mpi3d-realistic"``, ``"mpi3d-real"`` or ``"mpi3d-complex"``.
     root : Path or str, optional
         What the user gave as root, for the command that messages name.
 
@@ -64,7 +74,7 @@ class Mpi3D(PreparedImages):
         file = Path(file).absolute()
         images = NpzArray(file, "images")
         _check_images(file, images)
-        self.factors = _table(file, len(images))
+        self.factors = _table(file, len(images), _COMPLEX if name == "mpi3d-complex" else _GRIDS)
         self.modalities = {"image": Modality(_IMAGE, "uint8", color="srgb")}
         super().__init__(file, root, images.shape)
 
@@ -87,8 +97,8 @@ def _check_images(path: Path, images: NpzArray) -> None:
         raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; uint8 (N, 64, 64, 3) was expected")
 
 
-def _table(path: Path, count: int) -> FactorTable:
-    grids = [_factors(grid) for grid in _GRIDS]
+def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
+    grids = [_factors(grid) for grid in grids_of]
     lengths = [math.prod(map(len, factors)) for factors in grids]
     if count not in lengths:
         known = " or ".join(f"{length:,}" for length in lengths)
@@ -99,7 +109,7 @@ def _table(path: Path, count: int) -> FactorTable:
     return FactorTable(grids[lengths.index(count)])
 
 
-def _factors(grid: Mapping[str, tuple[str, ...]]) -> list[Factor]:
+def _factors(grid: Grid) -> list[Factor]:
     return [
         *(Factor(name, Kind.NOMINAL, levels) for name, levels in grid.items()),
         Factor("object_size", Kind.ORDINAL, _SIZES),

@@ -1,0 +1,65 @@
+"""Read a grid of images whose names are the numbers of its cells: ``Isaac3D/images/000000.png``.
+
+Convention
+----------
+The number is that of the cell in C order, the last factor changing fastest, with six digits.
+"""
+
+import logging
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from setsup.datasets.adapters.image_files import ImageFilesDataset
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.images import check_size
+from setsup.errors import DamagedFile, DataError
+from setsup.factors import Factor, FactorTable
+from setsup.files.archives.releases import find_members
+
+__all__ = ["open_grid"]
+
+_log = logging.getLogger("setsup")
+
+
+def open_grid(
+    name: str, title: str, factors: Sequence[Factor], root: Path | str | None, size: tuple[int, int] | None
+) -> ImageFilesDataset:
+    """Open the grid of some factors; where only a part of its images is there, the number of others is logged.
+
+    `title` begins the name of the release's folder and archives. The table is an implicit grid where all images are
+    there, else it has columns.
+
+    Raises
+    ------
+    DataError
+        There are no such images, or one has a number beyond the grid.
+
+    """
+    size = check_size(size)
+    file = rf"(?:{title}[^/]*/)?images/(?P<number>[0-9]{{6}})\.png"
+    folders = [f"{title}{of}{end}" for of in ("", "_down128") for end in ("", ".zip", ".tar")]
+    release = find_members(name, root, {file: f"{title}/images/000000.png"}, folders)
+    places, said = release.matching(file)
+    # other releases have numbered images, too
+    if title.lower() not in f"{release.source}/{release.prefix}{release.names[int(places[0])]}".lower():
+        raise DataError(
+            f"{name}: {release.source} has numbered images in {release.prefix}images, but nothing there is named "
+            f"{title}; name the folder that holds them {title}"
+        )
+    numbers = np.array(said["number"].to_pylist(), np.int64)
+    order = np.argsort(numbers, kind="stable")
+    numbers, places = numbers[order], places[order]
+    cells = math.prod(map(len, factors))
+    wrong = numbers >= cells
+    if wrong.any() or (np.diff(numbers) == 0).any():
+        which = int(numbers[np.argmax(wrong)] if wrong.any() else numbers[1:][np.argmin(np.diff(numbers))])
+        what = f"whose last is {cells - 1:06}" if wrong.any() else "twice"
+        raise DamagedFile(f"{release.source} has the image {which:06} of {name}, {what}")
+    grid = FactorTable(factors)
+    if len(numbers) < cells:
+        _log.warning("%s has %s of the %s images of %s", release.source, f"{len(numbers):,}", f"{cells:,}", name)
+        grid = FactorTable(factors, {factor.name: grid.codes(factor.name, numbers) for factor in factors})
+    return ImageFilesDataset(name, grid, MemberImages(release, places), size)

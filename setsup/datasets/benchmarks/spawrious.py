@@ -1,0 +1,125 @@
+"""Spawrious: about 152,000 generated photographs of dogs of four breeds in six places, with six ways to mislead.
+
+Convention
+----------
+The release has two copies, ``0`` and ``1``, that were generated alike, with 3,168 images of each breed in each place.
+Rows are ordered by copy, place, breed and the number in the file's name, ``<location>_<breed>_<number>.png``. The
+published code takes some first images of a folder in the order in which the system lists it; here the lowest numbers.
+
+References
+----------
+.. [1] A. Lynch, G. J.-S. Dovonon, J. Kaddour, R. Silva, "Spawrious: A Benchmark for Fine Control of Spurious
+   Correlation Biases", 2023 (arXiv 2303.05470), and its published code.
+
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from setsup.arrays import Places
+from setsup.datasets.adapters.factor_columns import nominal, table_of
+from setsup.datasets.adapters.image_files import ImageFilesDataset
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.images import check_size
+from setsup.factors import Factor, Kind
+from setsup.files.archives.releases import find_members
+
+__all__ = ["open"]
+
+_BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
+_PLACES = ("beach", "desert", "dirt", "jungle", "mountain", "snow")
+_PARTS = ("train-1", "train-2", "test")
+_EACH = 3168  # images of a breed in a place, in either copy
+_MAIN = (int(0.97 * _EACH), int(0.87 * _EACH))  # of them where the breed belongs, in either environment
+_ORDER = ("bulldog", "dachshund", "labrador", "corgi")  # of the places below
+
+
+class _Challenge(NamedTuple):
+    """Places of the breeds, in their order, in training and in the test; the place in which all are trained, too."""
+
+    train: tuple[str, str, str, str]
+    test: tuple[str, str, str, str]
+    filler: str = ""
+
+
+_CHALLENGES = {
+    "o2o_easy": _Challenge(("desert", "jungle", "dirt", "snow"), ("dirt", "snow", "desert", "jungle"), "beach"),
+    "o2o_medium": _Challenge(("mountain", "beach", "dirt", "jungle"), ("jungle", "dirt", "beach", "snow"), "desert"),
+    "o2o_hard": _Challenge(("jungle", "mountain", "snow", "desert"), ("mountain", "snow", "desert", "jungle"), "beach"),
+    "m2m_easy": _Challenge(("desert", "mountain", "dirt", "jungle"), ("dirt", "jungle", "mountain", "desert")),
+    "m2m_medium": _Challenge(("beach", "snow", "mountain", "desert"), ("desert", "mountain", "beach", "snow")),
+    "m2m_hard": _Challenge(("dirt", "jungle", "snow", "beach"), ("snow", "beach", "dirt", "jungle")),
+}
+
+
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ImageFilesDataset:
+    """Open Spawrious: the folder ``spawrious224``, or what of it one challenge needs.
+
+    Factors: ``breed`` and ``location``, whose 24 combinations are the groups; the key ``copy``; and for each of the six
+    challenges its parts: the two environments of training, ``train-1`` and ``train-2``, and ``test``. Images that a
+    challenge does not use are in none.
+
+    - One to one (``o2o``): in training each breed has its place, but for 3 % of the images in the first environment, of
+      copy 0, and 13 % in the second, of copy 1, which show all breeds in one further place; in the test each breed is
+      in another place.
+    - Many to many (``m2m``), of copy 0: two breeds share two places, which they exchange between the environments; in
+      the test they are where the other two breeds were.
+
+    `size` (height, width), optional.
+    """
+    size = check_size(size)
+    file = (
+        rf"(?P<copy>[01])/(?P<location>{'|'.join(_PLACES)})/(?P<breed>{'|'.join(_BREEDS)})/"
+        r"(?:[^/]*_)?(?P<number>[0-9]{1,9})\.(?i:png|jpe?g)"
+    )
+    archives = ["spawrious224", "spawrious224.tar", "spawrious224.zip"]
+    release = find_members("spawrious", root, {file: "0/desert/bulldog/desert_bulldog_0.png"}, archives)
+    places, said = release.matching(file)
+    copies, numbers = (np.array(said[name].to_pylist(), np.int64) for name in ("copy", "number"))
+    at, of = (
+        np.array([levels.index(name) for name in said[column].to_pylist()], np.int64)
+        for column, levels in (("location", _PLACES), ("breed", _BREEDS))
+    )
+    order = np.lexsort((numbers, of, at, copies))
+    copies, at, of = copies[order], at[order], of[order]
+    rank = _rank(copies, at, of)
+    factors = [
+        (Factor("breed", Kind.NOMINAL, _BREEDS), of),
+        (Factor("location", Kind.NOMINAL, _PLACES), at),
+        nominal("copy", copies.tolist(), role="key", levels=(0, 1)),
+    ]
+    for name, challenge in _CHALLENGES.items():
+        parts = Factor(name, Kind.NOMINAL, _PARTS, role="split")
+        factors.append((parts, _parts(challenge, copies, at, of, rank)))
+    return ImageFilesDataset("spawrious", table_of(factors), MemberImages(release, places[order]), size)
+
+
+def _rank(*keys: Places) -> Places:
+    """Number of each row among those with the same keys, which are contiguous."""
+    changes = np.any([np.diff(key, prepend=-1) != 0 for key in keys], axis=0)
+    starts = np.flatnonzero(changes)
+    return np.asarray(np.arange(len(changes)) - starts[np.cumsum(changes) - 1], np.int64)
+
+
+def _parts(challenge: _Challenge, copies: Places, at: Places, of: Places, rank: Places) -> Places:
+    """Codes of the parts, −1 for none."""
+    codes = np.full(len(copies), -1)
+    for number, breed in enumerate(_ORDER):
+        mine = of == _BREEDS.index(breed)
+        if challenge.filler:
+            test = mine & (at == _PLACES.index(challenge.test[number]))
+            for copy, most in enumerate(_MAIN):
+                main = (at == _PLACES.index(challenge.train[number])) & (rank < most)
+                filler = (at == _PLACES.index(challenge.filler)) & (rank < _EACH - most)
+                codes[mine & (copies == copy) & (main | filler)] = copy
+        else:
+            mine &= copies == 0
+            other = number ^ 1  # the breed with which places are exchanged
+            test = mine & ((at == _PLACES.index(challenge.test[number])) | (at == _PLACES.index(challenge.test[other])))
+            for environment, whose in enumerate((number, other)):
+                main = mine & (at == _PLACES.index(challenge.train[whose])) & (rank < _EACH)
+                codes[main] = environment
+        codes[test] = _PARTS.index("test")
+    return codes
