@@ -1,0 +1,246 @@
+"""Arrays of numbers in a pickle, found without unpickling: nothing that the file names is imported or called.
+
+A pickle is a program for a small machine with a stack. Here its instructions for plain values are followed, and of what
+numpy writes for an array only type, shape and the place of its elements are kept. Protocols 2 to 4; another one, and
+any other object, is refused.
+"""
+
+import re
+import struct
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from setsup.errors import DamagedFile, DataError
+
+__all__ = ["PickledArray", "read_pickle"]
+
+_TYPE = re.compile(r"[biuf][1-8]")
+_ORDERS = ("<", ">", "|", "=")
+_RECONSTRUCT = ("numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct")
+_LONGEST_LINE = 256
+
+
+class PickledArray:
+    """Where the elements of an array are, in C order: bytes from the beginning of the file, shape and type."""
+
+    def __init__(self) -> None:
+        # what numpy makes, before the state is known
+        self.start, self.shape, self.dtype = 0, (0,), np.dtype(np.int8)
+
+    start: int
+    shape: tuple[int, ...]
+    dtype: "np.dtype[Any]"
+
+
+class _Type:
+    """A type of numpy's: its letter and size, and its byte order."""
+
+    def __init__(self, told: str) -> None:
+        self.told, self.order = told, "="
+
+
+class _Bytes(NamedTuple):
+    start: int
+    length: int
+
+
+class _Name(NamedTuple):
+    """What the file would import: module and name."""
+
+    name: str
+
+
+class _Refused(Exception):
+    """A reason."""
+
+
+def read_pickle(content: Any, path: Path) -> Any:
+    """Read what a pickle holds: dictionaries, lists, tuples, texts, numbers, and arrays as :class:`PickledArray`.
+
+    `content` is the file, as bytes or mapped into memory.
+
+    Raises
+    ------
+    DataError
+        It is no pickle, damaged, or holds anything else, such as an array of objects.
+
+    """
+    machine = _Machine(content)
+    try:
+        return machine.run()
+    except _Refused as error:
+        raise DataError(f"{path} {error}; setsup reads arrays of numbers in a pickle and never unpickles it") from None
+    except (struct.error, IndexError, KeyError, ValueError, TypeError) as error:
+        raise DamagedFile(f"{path} is no pickle, or damaged at byte {machine.at:,}") from error
+
+
+class _Machine:
+    def __init__(self, content: Any) -> None:
+        self.content = content
+        self.at = 0
+        self._stack: list[Any] = []
+        self._marks: list[int] = []
+        self._memo: dict[int, Any] = {}
+
+    def run(self) -> Any:
+        """Follow the instructions to the last, and give what is then on the stack."""
+        while True:
+            code = self._take(1)
+            if code == b".":
+                return self._stack.pop()
+            step = _STEPS.get(code)
+            if step is None:
+                raise _Refused(f"has the instruction {code!r} at byte {self.at - 1:,}")
+            step(self)
+
+    def _take(self, count: int) -> bytes:
+        found = self.content[self.at : self.at + count]
+        if len(found) != count:
+            raise IndexError
+        self.at += count
+        return bytes(found)
+
+    def _number(self, form: str) -> Any:
+        return struct.unpack(form, self._take(struct.calcsize(form)))[0]
+
+    def _line(self) -> str:
+        end = self.content.find(b"\n", self.at, self.at + _LONGEST_LINE)
+        if not 0 <= end - self.at < _LONGEST_LINE:
+            raise ValueError
+        return self._take(end + 1 - self.at)[:-1].decode()
+
+    def _push(self, value: Any) -> None:
+        self._stack.append(value)
+
+    def _text(self, form: str) -> None:
+        self._push(self._take(self._number(form)).decode("utf-8", "surrogatepass"))
+
+    def _bytes(self, form: str) -> None:
+        length = self._number(form)
+        self._push(_Bytes(self.at, length))
+        self.at += length
+
+    def _long(self) -> None:
+        self._push(int.from_bytes(self._take(self._number("<B")), "little", signed=True))
+
+    def _mark(self) -> None:
+        self._marks.append(len(self._stack))
+
+    def _marked(self) -> list[Any]:
+        """What is above the last mark."""
+        last = self._marks.pop()
+        found = self._stack[last:]
+        del self._stack[last:]
+        return found
+
+    def _popped(self, count: int) -> list[Any]:
+        found = self._stack[-count:]
+        if len(found) != count:
+            raise IndexError
+        del self._stack[-count:]
+        return found
+
+    def _append(self, values: list[Any]) -> None:
+        into = self._stack[-1]
+        if type(into) is not list:
+            raise TypeError
+        into.extend(values)
+
+    def _set(self, values: list[Any]) -> None:
+        into = self._stack[-1]
+        if type(into) is not dict or len(values) % 2 or not all(type(key) is str for key in values[::2]):
+            raise TypeError
+        into.update(zip(values[::2], values[1::2], strict=True))
+
+    def _import(self, names: list[Any]) -> None:
+        self._push(_Name(" ".join(names)))
+
+    def _reduce(self) -> None:
+        function, arguments = self._popped(2)
+        name = function.name if type(function) is _Name else "what it holds"
+        if name in _RECONSTRUCT:
+            self._push(PickledArray())
+        elif name == "numpy dtype" and type(arguments) is tuple and arguments and type(arguments[0]) is str:
+            self._push(_Type(arguments[0]))
+        else:
+            raise _Refused(f"would call {name!r}")
+
+    def _build(self) -> None:
+        [state], made = self._popped(1), self._stack[-1]
+        if type(state) is not tuple:
+            raise TypeError
+        if type(made) is _Type:
+            made.order = state[1]
+        elif type(made) is PickledArray:
+            _fill(made, *state[1:5])
+        else:
+            raise TypeError
+
+    def _put(self, form: str) -> None:
+        self._memo[self._number(form)] = self._stack[-1]
+
+    def _memoize(self) -> None:
+        self._memo[len(self._memo)] = self._stack[-1]
+
+    def _get(self, form: str) -> None:
+        self._push(self._memo[self._number(form)])
+
+
+def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: Any) -> None:
+    """Note what the state of an array of numpy's tells."""
+    if type(of) is not _Type or type(shape) is not tuple or not all(type(length) is int for length in shape):
+        raise TypeError
+    if not _TYPE.fullmatch(of.told):
+        raise _Refused(f"has an array of the type {of.told!r}")
+    if by_columns and len(shape) > 1:
+        raise _Refused("has an array in Fortran order")
+    if of.order not in _ORDERS or type(content) is not _Bytes or min(shape, default=0) < 0:
+        raise ValueError
+    dtype = np.dtype(of.order + of.told)
+    if prod(shape) * dtype.itemsize != content.length:
+        raise ValueError
+    array.start, array.shape, array.dtype = content.start, shape, dtype
+
+
+_STEPS: dict[bytes, Callable[[_Machine], object]] = {
+    b"\x80": lambda machine: machine._take(1),
+    b"\x95": lambda machine: machine._take(8),  # a frame, which only tells how much to read at once
+    b"}": lambda machine: machine._push({}),
+    b"]": lambda machine: machine._push([]),
+    b")": lambda machine: machine._push(()),
+    b"(": _Machine._mark,
+    b"N": lambda machine: machine._push(None),
+    b"\x88": lambda machine: machine._push(True),
+    b"\x89": lambda machine: machine._push(False),
+    b"K": lambda machine: machine._push(machine._number("<B")),
+    b"M": lambda machine: machine._push(machine._number("<H")),
+    b"J": lambda machine: machine._push(machine._number("<i")),
+    b"G": lambda machine: machine._push(machine._number(">d")),
+    b"\x8a": _Machine._long,
+    b"X": lambda machine: machine._text("<I"),
+    b"\x8c": lambda machine: machine._text("<B"),
+    b"C": lambda machine: machine._bytes("<B"),
+    b"B": lambda machine: machine._bytes("<I"),
+    b"\x8e": lambda machine: machine._bytes("<Q"),
+    b"t": lambda machine: machine._push(tuple(machine._marked())),
+    b"\x85": lambda machine: machine._push(tuple(machine._popped(1))),
+    b"\x86": lambda machine: machine._push(tuple(machine._popped(2))),
+    b"\x87": lambda machine: machine._push(tuple(machine._popped(3))),
+    b"a": lambda machine: machine._append(machine._popped(1)),
+    b"e": lambda machine: machine._append(machine._marked()),
+    b"s": lambda machine: machine._set(machine._popped(2)),
+    b"u": lambda machine: machine._set(machine._marked()),
+    b"c": lambda machine: machine._import([machine._line(), machine._line()]),
+    b"\x93": lambda machine: machine._import(machine._popped(2)),
+    b"R": _Machine._reduce,
+    b"b": _Machine._build,
+    b"q": lambda machine: machine._put("<B"),
+    b"r": lambda machine: machine._put("<I"),
+    b"\x94": _Machine._memoize,
+    b"h": lambda machine: machine._get("<B"),
+    b"j": lambda machine: machine._get("<I"),
+}

@@ -1,0 +1,103 @@
+"""Arrays in pickles: equal to what unpickling gives; whatever else is there is refused and never run."""
+
+import contextlib
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setsup.datasets.formats.pickled import PickledArray, read_pickle
+from setsup.errors import DataError
+
+PATH = Path("some.pickle")
+ARRAYS = [
+    (np.arange(6) % 5).astype(dtype).reshape(shape)
+    for dtype in ("b1", "u1", "<i2", ">i4", "i8", "f4", ">f8")
+    for shape in ((6,), (2, 3), (1, 2, 3))
+] + [np.zeros((0, 4), np.float32), np.array(3.5)]
+
+
+def _restored(value, content):
+    if isinstance(value, PickledArray):
+        count = int(np.prod(value.shape))
+        return np.frombuffer(content, value.dtype, count, value.start).reshape(value.shape)
+    if isinstance(value, dict):
+        return {key: _restored(each, content) for key, each in value.items()}
+    return type(value)(_restored(each, content) for each in value) if isinstance(value, list | tuple) else value
+
+
+def _same(one, other):
+    if isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in other)
+    if isinstance(other, list | tuple):
+        return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and one == other
+
+
+@pytest.mark.parametrize("protocol", [3, 4])
+def test_what_unpickling_gives(protocol):
+    value = {
+        "arrays": ARRAYS,
+        "twice": [ARRAYS[0], ARRAYS[0]],
+        "plain": [None, True, False, 0, -1, 300, 70_000, -(2**40), 2**70, 1.5, "ü", (), (1,), (1, 2, 3, 4), {"a": []}],
+        "many": [(number, str(number)) for number in range(2000)],
+    }
+    content = pickle.dumps(value, protocol)
+    assert _same(_restored(read_pickle(content, PATH), content), value)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([np.array([{}], object)], "would|type 'O8'"),
+        (np.asfortranarray(np.zeros((2, 3))), "Fortran order"),
+        (np.array(["a"]), "type 'U1'"),
+        (np.float32(1), "would call"),
+        (Path("x"), "would call|has the instruction"),
+        ({1: 2}, "damaged"),
+        (b"bytes" * 100, None),
+    ],
+)
+def test_other_objects(value, words):
+    content = pickle.dumps(value, 4)
+    if words is None:
+        read_pickle(content, PATH)
+        return
+    with pytest.raises(DataError, match=words):
+        read_pickle(content, PATH)
+    with pytest.raises(DataError):
+        read_pickle(pickle.dumps(value, 5), PATH)
+
+
+def _try(content):
+    with contextlib.suppress(DataError):
+        read_pickle(content, PATH)
+
+
+WHOLE = pickle.dumps({"a": [np.arange(5), "x"], "b": (1, 2.5)}, 4)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b".", b"(" * 40, b"]h\x00e.", b"K\x01t.", b"cnumpy\nndarray\n(cnumpy\ndtype\nR.", WHOLE[:-1], WHOLE[1:]],
+)
+def test_what_is_no_pickle(content):
+    with pytest.raises(DataError, match="is no pickle|has the instruction"):
+        read_pickle(content, PATH)
+
+
+@pytest.mark.long("fuzzing")
+@given(st.binary(max_size=60))
+def test_any_bytes(content):
+    _try(content)
+
+
+@pytest.mark.long("fuzzing")
+@given(st.integers(0, len(WHOLE) - 1), st.integers(0, 255), st.integers(0, len(WHOLE)))
+def test_damaged_bytes(at, value, end):
+    _try((WHOLE[:at] + bytes([value]) + WHOLE[at + 1 :])[:end])
