@@ -20,6 +20,7 @@ from setsup.datasets.benchmarks.celeba.annotations import read_annotation
 from setsup.datasets.benchmarks.celeba.dataset import ATTRIBUTES, CelebA
 from setsup.datasets.benchmarks.celeba.frame import Frame
 from setsup.errors import DataError, RowError
+from setsup.evaluation import group_accuracy
 from setsup.files import load_manifest
 from setsup.files.archives.members import open_members
 from tests.fuzzing import survives
@@ -49,6 +50,19 @@ def _images(folder, count=5, size=(178, 218), kind="jpg", first=1):
 
 def _decoded(face):
     return np.asarray(Image.open(io.BytesIO(jpeg(face))))
+
+
+def test_the_groups_of_group_dro(release):
+    found = setsup.load("celeba", release, split="test")
+    group = ["blond_hair", "male"]
+    there = [face for face in EVERY if face.part == 2]
+    counted = Counter(("Blond_Hair" in face.has, "Male" in face.has) for face in there)
+    # whoever takes women for blond is right about blond women and dark men
+    women = ~found.factors.values("male").astype(bool)
+    report = group_accuracy(women == found.factors.values("blond_hair"), found.factors, group)
+    assert report.rows.tolist() == [counted[key] for key in sorted(counted)]
+    assert report.accuracy.tolist() == [float(blond != male) for blond, male in sorted(counted)]
+    assert report.worst == 0
 
 
 # -- factors -----------------------------------------------------------------------------------------------------------
