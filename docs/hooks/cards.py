@@ -155,7 +155,10 @@ def _getting(manifest: Manifest) -> str:
         first = "Some files must be had from the authors. Put them into a folder, then:"
     else:
         first = "The command downloads the files, checks them, and goes on where it was interrupted:"
-    held = next((factor.name for factor in manifest.factors if factor.role == "variation"), "FACTOR")
+    varying = [factor for factor in manifest.factors if factor.role == "variation"]
+    held = next((factor.name for factor in varying if factor.kind != "continuous"), "FACTOR")
+    if varying and held == "FACTOR":
+        held = f"{varying[0].name} --tolerance {varying[0].name}=0.1"
     return (
         f"{first}\n\n```console\n$ {fetched}\n$ setsup sample {name} --inactive {held}\n```\n\n"
         f"Files that you have already can stay where they are: add `--root FOLDER`, or `root=` in Python:\n\n"

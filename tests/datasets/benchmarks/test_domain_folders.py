@@ -154,15 +154,23 @@ def test_some_domains_of_domainnet(tmp_path):
     assert set(setsup.load("domainnet", tmp_path).factors.values("domain")) == {"clipart", "sketch"}
 
 
-@pytest.mark.parametrize("form", ["as published", "zip", "the tree alone"])
+@pytest.mark.parametrize("form", ["as published", "zip", "as downloaded", "the challenge", "the tree alone"])
 def test_nicopp(tmp_path, form):
     nicopp.write(tmp_path)
+    if form == "as downloaded":
+        (tmp_path / "DG_Benchmark").mkdir()
+        shutil.make_archive(str(tmp_path / "DG_Benchmark" / "NICO_DG_Benchmark"), "zip", tmp_path, "NICO_DG")
+        shutil.rmtree(tmp_path / "NICO_DG")
+        (tmp_path / "NICO_DG_official").rename(tmp_path / "DG_Benchmark" / "NICO_DG_Benchmark_annotation")
+    elif form == "the challenge":
+        (tmp_path / "public_dg_0416").mkdir()
+        (tmp_path / "NICO_DG").rename(tmp_path / "public_dg_0416" / "train")
     if form == "zip":
         shutil.make_archive(str(tmp_path / "NICO_DG_Benchmark"), "zip", tmp_path, "NICO_DG")
         shutil.rmtree(tmp_path / "NICO_DG")
     found = setsup.load("nicopp", tmp_path / "NICO_DG" if form == "the tree alone" else tmp_path)
     _check(found, nicopp.files(), nicopp.DOMAINS)
-    if form == "the tree alone":
+    if form in ("the tree alone", "the challenge"):
         assert "split" not in found.factors
         return
     lists = nicopp.lists()

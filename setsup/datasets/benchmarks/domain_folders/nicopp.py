@@ -12,7 +12,7 @@ _AROUND = "(?:NICO_DG(?:_Benchmark)?/)?"  # the lists lie beside this folder
 _NICO = Domains(
     "nicopp",
     {name: _AROUND + name for name in ("autumn", "dim", "grass", "outdoor", "rock", "water")},
-    ("NICO_DG_Benchmark.zip", "NICO_DG.zip", "DG_Benchmark", "public_dg_0416"),
+    ("NICO_DG_Benchmark.zip", "DG_Benchmark/NICO_DG_Benchmark.zip", "NICO_DG.zip", "DG_Benchmark", "public_dg_0416"),
 )
 _LISTS = {"train": "_train.txt", "val": "_val.txt", "test": "_test.txt"}
 
