@@ -24,6 +24,7 @@ from setsup.errors import DamagedFile, DataError
 __all__ = ["Feature", "read_example"]
 
 _VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
+_MANY = 64  # values of a list that is looked at as a whole
 _FIXED = MappingProxyType({_EIGHT: 8, _FOUR: 4})
 _KINDS = MappingProxyType({1: "bytes", 2: "float", 3: "int64"})
 
@@ -100,12 +101,26 @@ def _feature(content: bytes | memoryview, at: int, end: int, label: str) -> Feat
 
 
 def _spans(content: bytes | memoryview, at: int, end: int, label: str) -> npt.NDArray[np.int64]:
+    single = _single_bytes(content, at, end)
+    if single is not None:
+        return single
     spans = array("q")
     for number, start, stop in _fields(content, at, end, label, _NESTED):
         if number == 1:
             spans.append(start)
             spans.append(stop - start)
     return np.frombuffer(spans, np.int64).reshape(-1, 2)
+
+
+def _single_bytes(content: bytes | memoryview, at: int, end: int) -> npt.NDArray[np.int64] | None:
+    """Spans of a list whose values have one byte each, as images that are written pixel by pixel; None for others."""
+    if end - at < 3 * _MANY or (end - at) % 3:
+        return None
+    fields = np.frombuffer(content, np.uint8, end - at, at).reshape(-1, 3)
+    if (fields[:, 0] != (1 << 3 | _LENGTH)).any() or (fields[:, 1] != 1).any():
+        return None
+    starts = at + 2 + 3 * np.arange(len(fields), dtype=np.int64)
+    return np.stack([starts, np.ones_like(starts)], axis=1)
 
 
 def _floats(content: bytes | memoryview, at: int, end: int, label: str) -> npt.NDArray[np.float32]:
