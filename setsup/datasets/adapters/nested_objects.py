@@ -72,11 +72,11 @@ class NestedObjects:
         """Make the factor that counts the objects of each image, with its codes."""
         return _counting(name, self.counts, self.most)
 
-    def level_counts(self, names: Sequence[str]) -> list[tuple[Factor, Rows]]:
-        """Make a factor for each level of some factors: how many objects of the image have it."""
+    def level_counts(self, names: Sequence[str], prefix: str = "") -> list[tuple[Factor, Rows]]:
+        """Make a factor for each level of some factors, of its name: how many objects of the image have it."""
         images, found = self.images, []
         for name in names:
-            levels = [str(level) for level in self.table[name].levels or ()]
+            levels = [f"{prefix}{level}" for level in self.table[name].levels or ()]
             codes = self.table.codes(name)
             cells = np.bincount(images * len(levels) + codes, minlength=len(self.counts) * len(levels))
             by_level = np.where(self.counts >= 0, cells.reshape(-1, len(levels)).T, -1)

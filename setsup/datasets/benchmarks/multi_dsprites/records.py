@@ -4,8 +4,8 @@ Convention
 ----------
 An example has E entities, the first of which is the background; entities that are not visible are null. Its ``image``
 is (64, 64, C) uint8, its ``mask`` (64, 64, E, 1) uint8, and ``x``, ``y``, ``shape``, ``orientation``, ``scale``,
-``visibility`` (E) and ``color`` (E, C) are float32. Here the objects of an image are its visible entities but the first,
-in their order, and a mask is a number for each pixel: that of the object, or −1.
+``visibility`` (E) and ``color`` (E, C) are float32. Here the objects of an image are its visible entities but the
+first, in their order, and a mask is a number for each pixel: that of the object, or −1.
 
 References
 ----------
