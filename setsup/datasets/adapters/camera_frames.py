@@ -40,7 +40,7 @@ class CameraFrames(ReleaseDataset):
 
     `poses` (n, 4, 4) float32; `intrinsics` (n, 3, 3) float32; `sizes` (n, 2) int64, height and width of the images as
     published. With `size` (height, width), images are resized until they cover it and cut about their centre,
-    intrinsics follow, and maps are resized to the nearest pixel.
+    intrinsics follow, and maps are resized to the nearest pixel. `more` are other modalities, as arrays of all rows.
     """
 
     def __init__(
@@ -53,15 +53,22 @@ class CameraFrames(ReleaseDataset):
         sizes: Rows,
         size: tuple[int, int] | None = None,
         maps: Mapping[str, FrameMaps] | None = None,
+        more: Mapping[str, tuple[Modality, Array]] | None = None,
     ) -> None:
         self.name, self.factors = name, factors
         self._images, self._size, self._maps = images, size, dict(maps or {})
-        self._poses, self._intrinsics, self._sizes = poses, fit_intrinsics(intrinsics, sizes, size), sizes
+        self._sizes = sizes
+        self._arrays = {
+            "pose": poses,
+            "intrinsics": fit_intrinsics(intrinsics, sizes, size),
+            **{name: array for name, (_, array) in (more or {}).items()},
+        }
         shape = size or common_size(sample_headers(images, _LOOKED_AT))
         self.modalities = {
             "image": Modality((*shape, 3), "uint8", color="srgb"),
             "pose": Modality((4, 4), "float32"),
             "intrinsics": Modality((3, 3), "float32", unit="pixel"),
+            **{name: modality for name, (modality, _) in (more or {}).items()},
             **{name: Modality(shape, each.dtype, unit=each.unit) for name, each in self._maps.items()},
         }
 
@@ -72,8 +79,8 @@ class CameraFrames(ReleaseDataset):
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if name == "image":
             return fetch_images(self._images, rows, self.modalities[name].shape, self._size, out)
-        if name in ("pose", "intrinsics"):
-            return np.asarray((self._poses if name == "pose" else self._intrinsics)[rows])
+        if name in self._arrays:
+            return np.asarray(self._arrays[name][rows])
         return self._map(name, rows, out)
 
     def _map(self, name: str, rows: Rows, out: Array | None) -> Array:
