@@ -49,8 +49,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     Rows are the frames, by category, sequence and name. Factors: ``category``, its name where
     ``mvimgnet_category.txt`` lies beside the categories, else its number; ``sequence`` (within the category: one
-    object); the key ``frame``, its place among the sequence's images; and ``azimuth``, ``elevation`` and ``distance`` of
-    the camera about the sequence's own axis (:mod:`setsup.datasets.adapters.camera_paths`).
+    object); the key ``frame``, its place among the sequence's images; and ``azimuth``, ``elevation`` and ``distance``
+    of the camera about the sequence's own axis (:mod:`setsup.datasets.adapters.camera_paths`).
 
     Modalities: ``image``; ``pose``, camera to world, NaN for frames that COLMAP did not place; ``intrinsics`` and
     ``distortion``, OpenCV's k1, k2, p1, p2.
@@ -77,11 +77,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     order = np.array(sorted(range(len(places)), key=lambda row: (category[row], sequence[row], images[row])))
     places = places[order]
     category, sequence, images = ([column[row] for row in order] for column in (category, sequence, images))
-    starts = [
-        row
-        for row in range(len(order))
-        if row == 0 or (category[row], sequence[row]) != (category[row - 1], sequence[row - 1])
-    ]
+    folders = list(zip(category, sequence, strict=True))
+    starts = [row for row in range(len(order)) if row == 0 or folders[row] != folders[row - 1]]
     of_row = np.repeat(np.arange(len(starts)), np.diff([*starts, len(order)]))
     found = _cameras(release, places, [f"{category[row]}/{sequence[row]}" for row in starts], of_row, images)
     names = _names(release)
@@ -97,10 +94,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     intrinsics[:, 2, 2] = np.where(np.isnan(found["lens"][:, 0]), np.nan, 1)
     more = {"distortion": (Modality((4,), "float32"), np.asarray(found["distortion"]))}
     sizes = np.asarray(found["size"], np.int64)
-    arrays = MemberImages(release, places)
-    return CameraFrames(
-        "mvimgnet", table_of(factors), arrays, np.asarray(found["pose"]), intrinsics, sizes, size, more=more
-    )
+    files, poses = MemberImages(release, places), np.asarray(found["pose"])
+    return CameraFrames("mvimgnet", table_of(factors), files, poses, intrinsics, sizes, size, more=more)
 
 
 def _cameras(release: MemberIndex, places: Places, folders: list[str], of_row: Rows, images: list[str]) -> Array:
@@ -157,9 +152,7 @@ def _names(release: MemberIndex) -> dict[int, str]:
     place = release.place(_NAMES)
     label = release.label(place)
     lines = [line.partition(",") for line in text_of(release.read(place, _MOST), label).splitlines() if line.strip()]
-    wrong = next(
-        (number for number, (key, _, name) in enumerate(lines, 1) if not (key.isdecimal() and name.strip())), 0
-    )
+    wrong = next((at for at, (key, _, name) in enumerate(lines, 1) if not (key.isdecimal() and name.strip())), 0)
     if wrong:
         raise DamagedFile(f"{label}: line {wrong} is not a number, a comma and a name")
     return {int(key): name.strip() for key, _, name in lines}
