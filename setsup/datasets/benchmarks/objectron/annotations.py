@@ -2,10 +2,10 @@
 
 Convention
 ----------
-As published, a world has y up and is in metres, and a camera's frame is that of the phone held sideways (ARKit: x right,
-y up, z backward), while videos and their pixels are upright: pixels go to the right as the camera's y does, and down as
-its x does. Here a camera has x right, y down and z forward of the upright image, so that (x, y, z) is the published
-(y, x, −z), and intrinsics have their two axes exchanged. Pixels of annotated points have their centres at integers; the
+As published, a world has y up and is in metres, and a camera's frame is that of the phone held sideways (ARKit: x
+right, y up, z backward), while videos and their pixels are upright: pixels go to the right as the camera's y does, and
+down as its x does. Here a camera has x right, y down and z forward of the upright image, so that (x, y, z) is the
+published (y, x, −z), and intrinsics have their two axes exchanged. Pixels of annotated points have their centres at integers; the
 intrinsics are used as published, whose origin of pixels no text says. None of it was compared with a published file.
 
 References
@@ -144,7 +144,7 @@ class _Wire:
             number=self.integer(found, 1),
             time=time,
             objects=len(found[2]),
-            pose=np.linalg.inv(_UPRIGHT @ view),
+            pose=np.asarray(np.linalg.inv(_UPRIGHT @ view), np.float64),
             lens=lens[[1, 0, 1, 0], [1, 0, 2, 2]],
             size=(self.integer(camera, 5), self.integer(camera, 6)),
         )

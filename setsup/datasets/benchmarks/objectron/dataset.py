@@ -168,7 +168,9 @@ class Objectron(BaseDataset):
             columns.append((factor, self._index.codes(name)))
         listed = _lists(self._members)
         if listed:
-            lost = [f"annotations/{name}.pbdata" for name in listed if tuple(name.split("/", 1)) not in set(self._names)]
+            lost = [
+                f"annotations/{name}.pbdata" for name in listed if tuple(name.split("/", 1)) not in set(self._names)
+            ]
             warn_left_out(self._source, "sequences", lost, len(listed))
             codes = [listed.get("/".join(name), -1) for name in self._names]
             columns.append((Factor("split", Kind.NOMINAL, _SPLITS, role="split"), np.array(codes)[self._video]))
