@@ -5,8 +5,9 @@ Convention
 As published, a world has y up and is in metres, and a camera's frame is that of the phone held sideways (ARKit: x
 right, y up, z backward), while videos and their pixels are upright: pixels go to the right as the camera's y does, and
 down as its x does. Here a camera has x right, y down and z forward of the upright image, so that (x, y, z) is the
-published (y, x, −z), and intrinsics have their two axes exchanged. Pixels of annotated points have their centres at integers; the
-intrinsics are used as published, whose origin of pixels no text says. None of it was compared with a published file.
+published (y, x, −z), and intrinsics have their two axes exchanged. Pixels of annotated points have their centres at
+integers; the intrinsics are used as published, whose origin of pixels no text says. None of it was compared with a
+published file.
 
 References
 ----------

@@ -28,7 +28,7 @@ from setsup.progress import progress
 __all__ = ["Objectron", "open"]
 
 _FILE = r"annotations/(?P<category>[^/]+)/(?P<sequence>batch-[0-9]+/[0-9]+)\.pbdata"
-_HOLDS = {_FILE.replace("P<category>", ":").replace("P<sequence>", ":"): "annotations/<category>/batch-*/*.pbdata"}
+_HOLDS = {r"annotations/[^/]+/batch-[0-9]+/[0-9]+\.pbdata": "annotations/<category>/batch-*/*.pbdata"}
 _ARCHIVES = ("objectron", "Objectron", "objectron.zip", "objectron.tar")
 _SPLITS = ("train", "test")
 _FACTORS = {"time": "s", "azimuth": "deg", "elevation": "deg", "distance": "m"}
@@ -168,24 +168,23 @@ class Objectron(BaseDataset):
             columns.append((factor, self._index.codes(name)))
         listed = _lists(self._members)
         if listed:
-            lost = [
-                f"annotations/{name}.pbdata" for name in listed if tuple(name.split("/", 1)) not in set(self._names)
-            ]
+            there = {"/".join(name): None for name in self._names}
+            lost = [f"annotations/{name}.pbdata" for name in listed if name not in there]
             warn_left_out(self._source, "sequences", lost, len(listed))
-            codes = [listed.get("/".join(name), -1) for name in self._names]
+            codes = [listed.get(name, -1) for name in there]
             columns.append((Factor("split", Kind.NOMINAL, _SPLITS, role="split"), np.array(codes)[self._video]))
         return FactorTable([factor for factor, _ in columns], {factor.name: codes for factor, codes in columns})
 
 
 def open(root: Path | str | None = None) -> Objectron:
-    """Open Objectron's annotations: a folder with ``annotations`` and ``index``, as the bucket and repository have them.
+    """Open Objectron's annotations: a folder with ``annotations`` and ``index``, as bucket and repository have them.
 
     Any sequences will do. Videos are not read.
 
     References
     ----------
-    .. [1] Ahmadyan, Zhang, Ablavatski, Wei, Grundmann, "Objectron: A Large Scale Dataset of Object-Centric Videos in the
-       Wild with Pose Annotations", CVPR 2021.
+    .. [1] Ahmadyan, Zhang, Ablavatski, Wei, Grundmann, "Objectron: A Large Scale Dataset of Object-Centric Videos in
+       the Wild with Pose Annotations", CVPR 2021.
 
     """
     return Objectron(find_members("objectron", root, _HOLDS, _ARCHIVES))
