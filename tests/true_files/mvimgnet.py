@@ -55,7 +55,7 @@ def frames() -> list[tuple[int, str, int, int]]:
     """Category, sequence, number of the sequence and frame, in the order of rows."""
     return [
         (category, sequence, number, frame)
-        for category, sequences in SEQUENCES.items()
+        for category, sequences in sorted(SEQUENCES.items(), key=lambda each: str(each[0]))
         for number, sequence in enumerate(sequences)
         for frame in range(FRAMES)
     ]

@@ -7,7 +7,7 @@ most objects has them: codes of levels as int8 with −1, or float32 with NaN, a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -43,11 +43,14 @@ class NestedObjects:
 
     table: FactorTable
     counts: Rows
+    firsts: Rows = field(init=False)
+    most: int = field(init=False)
 
-    @property
-    def most(self) -> int:
-        """Objects of the image with the most, 1 at least."""
-        return max(1, int(self.counts.max(initial=0)))
+    def __post_init__(self) -> None:
+        """Count once: ``firsts`` is the first object of each image, ``most`` the objects of the one with the most."""
+        counts = np.maximum(self.counts, 0)
+        object.__setattr__(self, "firsts", np.cumsum(counts) - counts)
+        object.__setattr__(self, "most", max(1, int(counts.max(initial=0))))
 
     @property
     def images(self) -> Rows:
@@ -59,10 +62,8 @@ class NestedObjects:
 
         `rows` (n,) int64; returns (n, most) int8 codes, or float32 for a continuous factor.
         """
-        counts = np.maximum(self.counts, 0)
-        firsts = np.cumsum(counts) - counts
-        places = firsts[rows, None] + np.arange(self.most)
-        filled = np.arange(self.most) < counts[rows, None]
+        places = self.firsts[rows, None] + np.arange(self.most)
+        filled = np.arange(self.most) < self.counts[rows, None]
         numbers = self.table[name].levels is None
         found = np.full(filled.shape, np.nan if numbers else -1, np.float32 if numbers else np.int8)
         found[filled] = self.table.codes(name, places[filled])

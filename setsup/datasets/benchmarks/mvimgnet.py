@@ -7,7 +7,9 @@ by COLMAP (:mod:`setsup.datasets.formats.geometry.colmap`), whose axes and scale
 lens' distortion, which stands beside them.
 """
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,7 @@ import numpy.typing as npt
 from setsup.arrays import Array, Places, Rows
 from setsup.datasets.adapters.camera_frames import CameraFrames
 from setsup.datasets.adapters.camera_paths import pose_factors
-from setsup.datasets.adapters.factor_columns import nominal, table_of
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.cached_arrays import cached_array, release_state
 from setsup.datasets.dataset import Modality
@@ -47,7 +49,7 @@ _ENTRY = np.dtype(
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> CameraFrames:
     """Open MVImgNet: the folder into which its zips were unpacked, any of them, or one zip.
 
-    Rows are the frames, by category, sequence and name. Factors: ``category``, its name where
+    Rows are the frames, in the order of the names of their files. Factors: ``category``, its name where
     ``mvimgnet_category.txt`` lies beside the categories, else its number; ``sequence`` (within the category: one
     object); the key ``frame``, its place among the sequence's images; and ``azimuth``, ``elevation`` and ``distance``
     of the camera about the sequence's own axis (:mod:`setsup.datasets.adapters.camera_paths`).
@@ -72,24 +74,20 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     size = check_size(size)
     release = find_members("mvimgnet", root, _HOLDS, _ARCHIVES)
     places, groups = release.matching(_IMAGE)
-    category = [int(text) for text in groups["category"].to_pylist()]
-    sequence, images = groups["sequence"].to_pylist(), groups["image"].to_pylist()
-    order = np.array(sorted(range(len(places)), key=lambda row: (category[row], sequence[row], images[row])))
-    places = places[order]
-    category, sequence, images = ([column[row] for row in order] for column in (category, sequence, images))
-    folders = list(zip(category, sequence, strict=True))
-    starts = [row for row in range(len(order)) if row == 0 or folders[row] != folders[row - 1]]
-    of_row = np.repeat(np.arange(len(starts)), np.diff([*starts, len(order)]))
-    found = _cameras(release, places, [f"{category[row]}/{sequence[row]}" for row in starts], of_row, images)
     names = _names(release)
-    frame = np.arange(len(order)) - np.array(starts)[of_row]
+    category, number = _coded(groups["category"], lambda text: names.get(int(text), text))
+    sequence, instance = _coded(groups["sequence"])
+    starts = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(instance) != 0)))
+    of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(places))))
+    found = _cameras(release, places, groups, starts, of_row)
+    frame = np.arange(len(places)) - starts[of_row]
     factors = [
-        nominal("category", [names.get(number, str(number)) for number in category]),
-        nominal("sequence", sequence, within="category"),
+        (Factor("category", Kind.NOMINAL, category), number),
+        (Factor("sequence", Kind.NOMINAL, sequence, within="category"), instance),
         (Factor("frame", Kind.ORDINAL, tuple(range(int(frame.max()) + 1)), within="sequence", role="key"), frame),
         *pose_factors(np.asarray(found["pose"]), of_row),
     ]
-    intrinsics = np.zeros((len(order), 3, 3), np.float32)
+    intrinsics = np.zeros((len(places), 3, 3), np.float32)
     intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = found["lens"]
     intrinsics[:, 2, 2] = np.where(np.isnan(found["lens"][:, 0]), np.nan, 1)
     more = {"distortion": (Modality((4,), "float32"), np.asarray(found["distortion"]))}
@@ -98,8 +96,19 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     return CameraFrames("mvimgnet", table_of(factors), files, poses, intrinsics, sizes, size, more=more)
 
 
-def _cameras(release: MemberIndex, places: Places, folders: list[str], of_row: Rows, images: list[str]) -> Array:
+def _coded(texts: Any, name: Callable[[str], str] = str) -> tuple[tuple[str, ...], Rows]:
+    """Levels of texts, a pyarrow array, by what each stands for, and their codes."""
+    found = texts.dictionary_encode()
+    named = [name(text) for text in found.dictionary.to_pylist()]
+    levels = sorted(set(named))
+    code = {level: number for number, level in enumerate(levels)}
+    return tuple(levels), np.array([code[each] for each in named])[np.asarray(found.indices)]
+
+
+def _cameras(release: MemberIndex, places: Places, groups: Mapping[str, Any], starts: Rows, of_row: Rows) -> Array:
     """Pose, lens, distortion and size of each image, NaN and 1 × 1 where it has no camera."""
+    columns = (groups[name].take(starts).to_pylist() for name in ("category", "sequence"))
+    folders = [f"{category}/{sequence}" for category, sequence in zip(*columns, strict=True)]
     kinds = ("cameras", "images")
     models = np.stack([release.places([f"{folder}/sparse/0/{kind}.bin" for folder in folders]) for kind in kinds], 1)
     there = np.flatnonzero((models >= 0).all(axis=1))
@@ -109,11 +118,12 @@ def _cameras(release: MemberIndex, places: Places, folders: list[str], of_row: R
         for name in ("pose", "lens", "distortion"):
             found[name] = np.nan
         found["size"] = 1
-        firsts = np.searchsorted(of_row, np.arange(len(folders) + 1))
+        firsts = np.append(starts, len(of_row))
         with progress(len(there), "reading cameras of mvimgnet", "sequences") as advance:
             for sequence in there.tolist():
-                rows = range(firsts[sequence], firsts[sequence + 1])
-                _read(release, models[sequence], {images[row]: row for row in rows}, found)
+                start, stop = firsts[sequence : sequence + 2].tolist()
+                images = groups["image"].slice(start, stop - start).to_pylist()
+                _read(release, models[sequence], dict(zip(images, range(start, stop), strict=True)), found)
                 advance(1)
         return found
 

@@ -82,7 +82,10 @@ def test_what_is_not_there(tmp_path):
     (tmp_path / "7" / "0801f4c3" / "sparse" / "0" / "cameras.bin").unlink()
     found = setsup.load("mvimgnet", tmp_path)
     assert found.factors["category"].levels == ("56", "7")
-    assert np.isnan(found.factors.values("azimuth")).tolist() == [True] * 6 + [False, False, True] + [False] * 15
+    assert (
+        np.isnan(found.factors.values("azimuth")).tolist()
+        == [False] * 12 + [True] * 6 + [False, False, True] + [False] * 3
+    )
 
 
 def test_damaged_models(tmp_path):

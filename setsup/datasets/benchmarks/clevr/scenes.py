@@ -90,7 +90,11 @@ def find_scenes(name: str, root: Path | str | None) -> Scenes:
     # from the order of the scenes to that of the images
     row = rows[table.codes("scene")]
     kept = np.argsort(row, kind="stable")[np.count_nonzero(row < 0) :]
-    return Scenes(release, places[order], names, parts[order], NestedObjects(table.select(kept), counts))
+    # as published they are the same, and the table stays mapped
+    same = len(kept) == len(table) and bool((np.diff(kept) > 0).all())
+    return Scenes(
+        release, places[order], names, parts[order], NestedObjects(table if same else table.select(kept), counts)
+    )
 
 
 def _objects(release: MemberIndex) -> FactorTable:
