@@ -82,10 +82,8 @@ def test_what_is_not_there(tmp_path):
     (tmp_path / "7" / "0801f4c3" / "sparse" / "0" / "cameras.bin").unlink()
     found = setsup.load("mvimgnet", tmp_path)
     assert found.factors["category"].levels == ("56", "7")
-    assert (
-        np.isnan(found.factors.values("azimuth")).tolist()
-        == [False] * 12 + [True] * 6 + [False, False, True] + [False] * 3
-    )
+    unknown = [False] * 12 + [True] * 6 + [False, False, True] + [False] * 3
+    assert np.isnan(found.factors.values("azimuth")).tolist() == unknown
 
 
 def test_damaged_models(tmp_path):

@@ -32,10 +32,13 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["FILES", "read_category", "read_set_list"]
+__all__ = ["FILES", "PARTS", "intrinsics_of", "poses_of", "read_category"]
 
 FILES = ("image", "mask", "depth")
 """Columns of paths."""
+
+PARTS = ("train", "val", "test")
+"""Parts of a list of sets."""
 
 _POSE = [f"pose{row}{column}" for row in range(3) for column in range(4)]
 _LENS = ("fx", "fy", "cx", "cy")
@@ -44,7 +47,6 @@ _FLIP = np.array([-1.0, -1.0, 1.0])
 _MOST_PACKED, _MOST = 1 << 30, 1 << 32
 _VERSION = 1
 _WRONG_ROTATION = 0.05
-_PARTS = ("test", "val", "train")
 
 
 def read_category(release: MemberIndex, category: str) -> FactorTable:
@@ -52,13 +54,15 @@ def read_category(release: MemberIndex, category: str) -> FactorTable:
 
     Columns are ``sequence``, ``frame``, paths (:data:`FILES`), and numbers: ``time``, the pose (camera to world) as
     ``pose00`` … ``pose23``, ``fx``, ``fy``, ``cx``, ``cy``, ``height``, ``width``, ``depth_scale`` and the sequence's
-    ``viewpoint_quality`` and ``cloud_quality``.
+    ``viewpoint_quality`` and ``cloud_quality``; last a split for each of the category's lists of sets.
     """
     names = [f"{category}/{kind}_annotations.jgz" for kind in ("frame", "sequence")]
-    places = [int(place) for place in release.places(names) if place >= 0]
+    listed = release.under(category).matching(r"set_lists/set_lists_[a-z0-9_]+\.json")[0]
+    lists = release.under(category).names.take(listed).to_pylist()
+    places = [int(place) for place in release.places([*names, *(f"{category}/{name}" for name in lists)]) if place >= 0]
     state = sha256(repr((_VERSION, file_states(release, places))).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     path = cache_folder() / "indexes" / "co3d" / f"{state}.arrow"
-    return cached_table(path, lambda: _read(release, names))
+    return cached_table(path, lambda: _with_sets(_read(release, names), release, category, lists))
 
 
 def poses_of(table: FactorTable) -> npt.NDArray[np.float32]:
@@ -80,14 +84,25 @@ def intrinsics_of(table: FactorTable) -> npt.NDArray[np.float32]:
     return found
 
 
-def read_set_list(release: MemberIndex, name: str) -> dict[tuple[str, int], str]:
-    """Read ``set_lists_….json``: part of each (sequence, frame); the first of test, val, train where lists overlap."""
+def _with_sets(table: FactorTable, release: MemberIndex, category: str, lists: list[str]) -> FactorTable:
+    """Add a split for each ``set_lists_<name>.json``."""
+    keys = list(zip(table.values("sequence").tolist(), table.values("frame").tolist(), strict=True))
+    for name in lists:
+        said = _read_set_list(release, f"{category}/{name}")
+        codes = np.array([PARTS.index(said[key]) if key in said else -1 for key in keys], np.int64)
+        factor = Factor(name.partition("/set_lists_")[2].removesuffix(".json"), Kind.NOMINAL, PARTS, role="split")
+        table = table.with_factor(factor, codes)
+    return table
+
+
+def _read_set_list(release: MemberIndex, name: str) -> dict[tuple[str, int], str]:
+    """Part of each (sequence, frame); the first of test, val, train where lists overlap."""
     place = release.place(name)
     label = release.label(place)
     said = read_json(release.read(place, _MOST_PACKED), label)
     found: dict[tuple[str, int], str] = {}
     try:
-        for part in _PARTS:
+        for part in reversed(PARTS):
             for entry in said.get(part, []):
                 found.setdefault((str(entry[0]), int(entry[1])), part)
     except (AttributeError, TypeError, ValueError, IndexError) as error:

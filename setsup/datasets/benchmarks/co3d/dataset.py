@@ -18,19 +18,12 @@ from setsup.datasets.adapters.camera_paths import pose_factors
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
-from setsup.datasets.benchmarks.co3d.annotations import (
-    FILES,
-    intrinsics_of,
-    poses_of,
-    read_category,
-    read_set_list,
-)
+from setsup.datasets.benchmarks.co3d.annotations import FILES, PARTS, intrinsics_of, poses_of, read_category
 from setsup.datasets.formats.depth_images import decode_depth
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import check_size, decode
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 
 __all__ = ["open"]
@@ -40,7 +33,6 @@ _HOLDS = {
     r"[^/]+/[^/]+/images/[^/]+\.jpg": "<category>/<sequence>/images/*.jpg",
 }
 _ARCHIVES = ("co3d", "CO3D", "CO3Dv2", "co3d.zip", "co3d.tar")
-_PARTS = ("train", "val", "test")
 _FACTORS = {"time": "s", "viewpoint_quality": "", "cloud_quality": ""}
 
 
@@ -95,7 +87,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         ),
         *((Factor(name, Kind.CONTINUOUS, unit=unit), numbers[name]) for name, unit in _FACTORS.items()),
         *pose_factors(poses, code[rows] * len(sequence[0].levels or ()) + sequence[1]),
-        *_splits(release, categories, code[rows], sequence, frame),
+        *_splits(tables, rows),
     ]
     maps = {
         name: FrameMaps(MemberImages(release, np.maximum(found, 0)), found, dtype, read)
@@ -121,22 +113,13 @@ def _ordered(table: FactorTable) -> FactorTable:
     return table.select(np.lexsort([table.codes("frame"), table.codes("sequence")]))
 
 
-def _splits(
-    release: MemberIndex, categories: list[str], code: Rows, sequence: tuple[Factor, Rows], frame: Array
-) -> list[tuple[Factor, Rows]]:
-    """Make a factor for each name of lists of sets."""
-    _, groups = release.matching(r"(?P<category>[^/]+)/set_lists/set_lists_(?P<name>[a-z0-9_]+)\.json")
+def _splits(tables: list[FactorTable], rows: Rows) -> list[tuple[Factor, Rows]]:
+    """Make a factor for each name of lists of sets: unknown for categories without that list."""
+    names = sorted({factor.name for table in tables for factor in table.factors if factor.role == "split"})
     found = []
-    names = np.array(sequence[0].levels, object)[sequence[1]].tolist()
-    keys = list(zip(code.tolist(), names, frame.tolist(), strict=True))
-    for name in sorted(set(groups["name"].to_pylist())):
-        said: dict[tuple[int, str, int], str] = {}
-        for number, category in enumerate(categories):
-            path = f"{category}/set_lists/set_lists_{name}.json"
-            if path in release:
-                said |= {(number, *key): part for key, part in read_set_list(release, path).items()}
-        codes = np.array([_PARTS.index(said[key]) if key in said else -1 for key in keys], np.int64)
-        found.append((Factor(name, Kind.NOMINAL, _PARTS, role="split"), codes))
+    for name in names:
+        codes = [table.codes(name) if name in table else np.full(len(table), -1) for table in tables]
+        found.append((Factor(name, Kind.NOMINAL, PARTS, role="split"), np.concatenate(codes)[rows]))
     return found
 
 
