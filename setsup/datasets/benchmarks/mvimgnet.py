@@ -92,7 +92,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     intrinsics[:, 2, 2] = np.where(np.isnan(found["lens"][:, 0]), np.nan, 1)
     more = {"distortion": (Modality((4,), "float32"), np.asarray(found["distortion"]))}
     sizes = np.asarray(found["size"], np.int64)
-    files, poses = MemberImages(release, places), np.asarray(found["pose"])
+    # cameras are those of the pixels as they are stored
+    files, poses = MemberImages(release, places, upright=False), np.asarray(found["pose"])
     return CameraFrames("mvimgnet", table_of(factors), files, poses, intrinsics, sizes, size, more=more)
 
 

@@ -98,7 +98,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         if ((found := places[name][rows]) >= 0).any()
     }
     sizes = np.stack([numbers["height"], numbers["width"]], axis=1).astype(np.int64)
-    images = MemberImages(release, places["image"][rows])
+    # cameras are those of the pixels as they are stored
+    images = MemberImages(release, places["image"][rows], upright=False)
     return CameraFrames("co3d", table_of(factors), images, poses, intrinsics, sizes, size, maps)
 
 
