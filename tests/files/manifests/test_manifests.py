@@ -293,6 +293,7 @@ def test_data_sets_made_of_another_ones_files() -> None:
         **dict.fromkeys(("affine-mnist", "colored-mnist", "even-odd", "rotated-mnist"), "mnist"),
         "imagenet-100": "imagenet",
         "scenenn-frames": "scenenn",
+        "clevr-objects": "clevr",
     }
     assert not set(shares) & set(shares.values())
     for name in ("affine-mnist", "colored-mnist", "even-odd", "rotated-mnist"):

@@ -13,26 +13,27 @@ a known field of another wire type, a name or a list that stands there twice, an
 from array import array
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.formats.protobuf import FOUR, LENGTH, VARINT, read_fields, read_varint
 from setsup.errors import DamagedFile, DataError
 
 __all__ = ["Feature", "read_example"]
 
-_VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
-_FIXED = MappingProxyType({_EIGHT: 8, _FOUR: 4})
+_MANY = 64  # values of a list that is looked at as a whole
 _KINDS = MappingProxyType({1: "bytes", 2: "float", 3: "int64"})
 
 # wire types that known fields may have
-_NESTED = MappingProxyType({1: (_LENGTH,)})
-_ENTRY = MappingProxyType({1: (_LENGTH,), 2: (_LENGTH,)})
-_LISTS = MappingProxyType(dict.fromkeys(_KINDS, (_LENGTH,)))
-_FLOATS = MappingProxyType({1: (_LENGTH, _FOUR)})
-_INTEGERS = MappingProxyType({1: (_LENGTH, _VARINT)})
+_NESTED = MappingProxyType({1: (LENGTH,)})
+_ENTRY = MappingProxyType({1: (LENGTH,), 2: (LENGTH,)})
+_LISTS = MappingProxyType(dict.fromkeys(_KINDS, (LENGTH,)))
+_FLOATS = MappingProxyType({1: (LENGTH, FOUR)})
+_INTEGERS = MappingProxyType({1: (LENGTH, VARINT)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,26 @@ def _feature(content: bytes | memoryview, at: int, end: int, label: str) -> Feat
 
 
 def _spans(content: bytes | memoryview, at: int, end: int, label: str) -> npt.NDArray[np.int64]:
+    single = _single_bytes(content, at, end)
+    if single is not None:
+        return single
     spans = array("q")
     for number, start, stop in _fields(content, at, end, label, _NESTED):
         if number == 1:
             spans.append(start)
             spans.append(stop - start)
     return np.frombuffer(spans, np.int64).reshape(-1, 2)
+
+
+def _single_bytes(content: bytes | memoryview, at: int, end: int) -> npt.NDArray[np.int64] | None:
+    """Spans of a list whose values have one byte each, as images that are written pixel by pixel; None for others."""
+    if end - at < 3 * _MANY or (end - at) % 3:
+        return None
+    fields = np.frombuffer(content, np.uint8, end - at, at).reshape(-1, 3)
+    if (fields[:, 0] != (1 << 3 | LENGTH)).any() or (fields[:, 1] != 1).any():
+        return None
+    starts = at + 2 + 3 * np.arange(len(fields), dtype=np.int64)
+    return np.stack([starts, np.ones_like(starts)], axis=1)
 
 
 def _floats(content: bytes | memoryview, at: int, end: int, label: str) -> npt.NDArray[np.float32]:
@@ -131,42 +146,11 @@ def _integers(content: bytes | memoryview, at: int, end: int, label: str) -> npt
 def _fields(
     content: bytes | memoryview, at: int, end: int, label: str, known: Mapping[int, tuple[int, ...]]
 ) -> Iterator[tuple[int, int, int]]:
-    """Number and place of the value of each field; those of known numbers have a wire type that they may have."""
-    while at < end:
-        begin = at
-        tag, at = _varint(content, at, end, label)
-        number, wire = tag >> 3, tag & 7
-        if wire == _LENGTH:
-            length, at = _varint(content, at, end, label)
-            stop = at + length
-        elif wire == _VARINT:
-            _, stop = _varint(content, at, end, label)
-        elif wire in _FIXED:
-            stop = at + _FIXED[wire]
-        else:
-            raise _refuse(label, begin, f"a field has the wire type {wire}")
-        if not 0 < number < 1 << 29:
-            raise _refuse(label, begin, f"a field has the number {number}")
-        if stop > end:
-            raise _refuse(label, begin, f"a field of {stop - at:,} bytes has {end - at:,} bytes of room")
-        if number in known and wire not in known[number]:
-            raise _refuse(label, begin, f"field {number} has the wire type {wire}")
-        yield number, at, stop
-        at = stop
+    return read_fields(content, at, end, partial(_refuse, label), known)
 
 
 def _varint(content: bytes | memoryview, at: int, end: int, label: str) -> tuple[int, int]:
-    """Value of a number of variable length, and the place after it."""
-    if at < end and content[at] < 128:
-        return content[at], at + 1
-    value = 0
-    for place in range(at, min(end, at + 10)):
-        value |= (content[place] & 127) << 7 * (place - at)
-        if content[place] < 128:
-            if value >> 64:
-                break
-            return value, place + 1
-    raise _refuse(label, at, "a number does not end, or has more than 64 bits")
+    return read_varint(content, at, end, partial(_refuse, label))
 
 
 def _refuse(label: str, at: int, why: str) -> DataError:

@@ -1,0 +1,110 @@
+"""Cameras that go around an object: where each stands, as angles about an axis of their sequence.
+
+Convention
+----------
+A pose (4, 4) takes camera coordinates (x right, y down, z forward) to the world of its sequence, whose axes and unit
+are the reconstruction's own. Intrinsics are in pixels with centres at integers, as in :mod:`setsup.scenes.camera`.
+
+Around a sequence's object: its middle is the point nearest to all optical axes, its axis the normal of the plane that
+fits the cameras' places best, pointing to where the cameras' own up is. Azimuth is the angle about that axis, in
+degrees, 0 at the sequence's first posed frame and counter-clockwise seen from above; elevation is the angle above the
+plane through the middle. Neither can be compared between sequences beyond that, since nothing aligns their objects.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Array, Rows
+from setsup.factors import Factor, Kind
+
+__all__ = ["around", "fit_intrinsics", "nearest_fit", "pose_factors"]
+
+_LEAST = 3  # posed frames of a sequence that has a plane
+_FLAT = 1e-4  # spread across a line, relative to that along it, below which cameras stand on one
+
+
+def around(poses: npt.ArrayLike) -> Array:
+    """Azimuth and elevation (degrees) and distance of the cameras of one sequence, about its middle and axis.
+
+    `poses` (n, 4, 4), NaN where unknown; returns (n, 3) float64, NaN where unknown, and throughout where fewer than
+    three frames have a pose, the cameras stand on a line, or their optical axes are parallel.
+
+    Examples
+    --------
+    >>> cameras = np.tile(np.eye(4), (3, 1, 1))  # four steps around the origin, at the same height
+    >>> for turn, camera in zip(np.deg2rad([0, 30, 60]), cameras, strict=True):
+    ...     place = np.array([np.cos(turn), np.sin(turn), 0.0])
+    ...     camera[:3] = np.stack([[-np.sin(turn), np.cos(turn), 0], [0, 0, -1.0], -place, 2 * place], axis=1)
+    >>> around(cameras).round(6).tolist()
+    [[0.0, 0.0, 2.0], [30.0, 0.0, 2.0], [60.0, 0.0, 2.0]]
+
+    """
+    cameras = np.asarray(poses, np.float64)
+    found = np.full((len(cameras), 3), np.nan)
+    known = np.flatnonzero(np.isfinite(cameras).all(axis=(1, 2)))
+    if len(known) < _LEAST:
+        return found
+    up, forward, place = -cameras[known, :3, 1], cameras[known, :3, 2], cameras[known, :3, 3]
+    across = np.eye(3) - forward[:, :, None] * forward[:, None, :]
+    total = across.sum(axis=0)
+    spread = place - place.mean(axis=0)
+    _, lengths, axes = np.linalg.svd(spread, full_matrices=True)
+    if lengths[1] <= _FLAT * lengths[0] or np.linalg.eigvalsh(total)[0] <= _FLAT * len(known):
+        return found
+    middle = np.linalg.solve(total, np.einsum("nij,nj->i", across, place))
+    axis = axes[2] * (1 if (up @ axes[2]).mean() >= 0 else -1)
+    away = place - middle
+    height = away @ axis
+    level = away - height[:, None] * axis
+    zero = level[0] / max(np.linalg.norm(level[0]), 1e-300)
+    turned = np.rad2deg(np.arctan2(level @ np.cross(axis, zero), level @ zero))
+    turned[0] = 0  # without its rounding
+    found[known, 0] = np.where(turned < 0, turned + 360, turned)
+    found[known, 1] = np.rad2deg(np.arctan2(height, np.linalg.norm(level, axis=1)))
+    found[known, 2] = np.linalg.norm(away, axis=1)
+    return found
+
+
+def pose_factors(poses: Array, sequence: Rows) -> list[tuple[Factor, Array]]:
+    """Make the factors ``azimuth``, ``elevation`` and ``distance`` of frames that stand sequence after sequence.
+
+    `poses` (n, 4, 4) float32; `sequence` (n,) int64, equal for the frames of one sequence.
+    """
+    bounds = np.flatnonzero(np.diff(sequence)) + 1
+    parts = [around(part) for part in np.split(poses, bounds)]
+    columns = np.concatenate(parts).astype(np.float32).T
+    columns[0, columns[0] >= 360] = 0  # what was just below in float64
+    factors = (
+        Factor("azimuth", Kind.CONTINUOUS, unit="deg", period=360),
+        Factor("elevation", Kind.CONTINUOUS, unit="deg"),
+        Factor("distance", Kind.CONTINUOUS),
+    )
+    return list(zip(factors, columns, strict=True))
+
+
+def fit_intrinsics(intrinsics: Array, sizes: Rows, size: tuple[int, int] | None) -> Array:
+    """Intrinsics of images that were resized until they just covered a size, and cut to it about their centre.
+
+    `intrinsics` (n, 3, 3); `sizes` (n, 2) height and width; `size` (height, width) or None for no change.
+    """
+    if size is None:
+        return intrinsics
+    scale = (np.array(size) / sizes).max(axis=1)
+    found = intrinsics.astype(np.float64)
+    cut = (sizes[:, ::-1] * scale[:, None] - size[::-1]) / 2
+    found[:, :2] *= scale[:, None, None]
+    found[:, :2, 2] += scale[:, None] / 2 - 0.5 - cut
+    return found.astype(intrinsics.dtype)
+
+
+def nearest_fit(pixels: Array, size: tuple[int, int] | None) -> Array:
+    """Resize a map of numbers as images are, each pixel taking the nearest one's: (height, width, …)."""
+    if size is None or pixels.shape[:2] == size:
+        return pixels
+    scale = max(size[0] / pixels.shape[0], size[1] / pixels.shape[1])
+    rows, columns = (
+        ((np.arange(length) + 0.5 + (pixels.shape[axis] * scale - length) / 2) / scale).astype(np.int64)
+        for axis, length in enumerate(size)
+    )
+    near = np.minimum(rows, pixels.shape[0] - 1)[:, None], np.minimum(columns, pixels.shape[1] - 1)
+    return np.asarray(pixels[near])

@@ -1,0 +1,169 @@
+"""MVImgNet: frames of videos around 219,188 objects of 238 categories, with cameras by COLMAP.
+
+Convention
+----------
+``<category>/<sequence>/images/*.jpg`` are the frames of a sequence, and ``<category>/<sequence>/sparse/0`` is its model
+by COLMAP (:mod:`setsup.datasets.formats.geometry.colmap`), whose axes and scale are its own. Intrinsics are without the
+lens' distortion, which stands beside them.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Array, Places, Rows
+from setsup.datasets.adapters.camera_frames import CameraFrames
+from setsup.datasets.adapters.camera_paths import pose_factors
+from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.cached_arrays import cached_array, release_state
+from setsup.datasets.dataset import Modality
+from setsup.datasets.formats.geometry.colmap import read_cameras, read_poses
+from setsup.datasets.images import check_size
+from setsup.errors import DamagedFile
+from setsup.factors import Factor, Kind
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
+from setsup.files.texts import text_of
+from setsup.progress import progress
+
+__all__ = ["open"]
+
+_IMAGE = r"(?P<category>[0-9]+)/(?P<sequence>[^/]+)/images/(?P<image>[^/]+\.(?i:jpe?g|png))"
+_HOLDS = {
+    r"[0-9]+/[^/]+/images/[^/]+\.(?i:jpe?g|png)": "<category>/<sequence>/images/*.jpg",
+    r"[0-9]+/[^/]+/sparse/0/images\.bin": "<category>/<sequence>/sparse/0/images.bin",
+}
+_ARCHIVES = ("MVImgNet", "mvimgnet", "mvi_00.zip", "MVImgNet.zip")
+_NAMES = "mvimgnet_category.txt"
+_MOST = 1 << 24
+_EDITION = 1
+_ENTRY = np.dtype(
+    [("pose", np.float32, (4, 4)), ("lens", np.float32, 4), ("distortion", np.float32, 4), ("size", np.int32, 2)]
+)
+
+
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> CameraFrames:
+    """Open MVImgNet: the folder into which its zips were unpacked, any of them, or one zip.
+
+    Rows are the frames, in the order of the names of their files. Factors: ``category``, its name where
+    ``mvimgnet_category.txt`` lies beside the categories, else its number; ``sequence`` (within the category: one
+    object); the key ``frame``, its place among the sequence's images; and ``azimuth``, ``elevation`` and ``distance``
+    of the camera about the sequence's own axis (:mod:`setsup.datasets.adapters.camera_paths`).
+
+    Modalities: ``image``; ``pose``, camera to world, NaN for frames that COLMAP did not place; ``intrinsics`` and
+    ``distortion``, OpenCV's k1, k2, p1, p2.
+
+    `size` (height, width), optional: images are resized until they cover it and cut about their centre, and intrinsics
+    follow.
+
+    Raises
+    ------
+    DataError
+        There is no release, or a model of COLMAP is damaged or has a camera of another kind.
+
+    References
+    ----------
+    .. [1] Yu, Xu, Zhang, Liu, Ye, Wu, Yan, Zhu, Xiong, Liang, Chen, Cui, Han, "MVImgNet: A Large-scale Dataset of
+       Multi-view Images", CVPR 2023.
+
+    """
+    size = check_size(size)
+    release = find_members("mvimgnet", root, _HOLDS, _ARCHIVES)
+    places, groups = release.matching(_IMAGE)
+    names = _names(release)
+    category, number = _coded(groups["category"], lambda text: names.get(int(text), text))
+    sequence, instance = _coded(groups["sequence"])
+    starts = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(instance) != 0)))
+    of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(places))))
+    found = _cameras(release, places, groups, starts, of_row)
+    frame = np.arange(len(places)) - starts[of_row]
+    factors = [
+        (Factor("category", Kind.NOMINAL, category), number),
+        (Factor("sequence", Kind.NOMINAL, sequence, within="category"), instance),
+        (Factor("frame", Kind.ORDINAL, tuple(range(int(frame.max()) + 1)), within="sequence", role="key"), frame),
+        *pose_factors(np.asarray(found["pose"]), of_row),
+    ]
+    intrinsics = np.zeros((len(places), 3, 3), np.float32)
+    intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = found["lens"]
+    intrinsics[:, 2, 2] = np.where(np.isnan(found["lens"][:, 0]), np.nan, 1)
+    more = {"distortion": (Modality((4,), "float32"), np.asarray(found["distortion"]))}
+    sizes = np.asarray(found["size"], np.int64)
+    # cameras are those of the pixels as they are stored
+    files, poses = MemberImages(release, places, upright=False), np.asarray(found["pose"])
+    return CameraFrames("mvimgnet", table_of(factors), files, poses, intrinsics, sizes, size, more=more)
+
+
+def _coded(texts: Any, name: Callable[[str], str] = str) -> tuple[tuple[str, ...], Rows]:
+    """Levels of texts, a pyarrow array, by what each stands for, and their codes."""
+    found = texts.dictionary_encode()
+    named = [name(text) for text in found.dictionary.to_pylist()]
+    levels = sorted(set(named))
+    code = {level: number for number, level in enumerate(levels)}
+    return tuple(levels), np.array([code[each] for each in named])[np.asarray(found.indices)]
+
+
+def _cameras(release: MemberIndex, places: Places, groups: Mapping[str, Any], starts: Rows, of_row: Rows) -> Array:
+    """Pose, lens, distortion and size of each image, NaN and 1 × 1 where it has no camera."""
+    columns = (groups[name].take(starts).to_pylist() for name in ("category", "sequence"))
+    folders = [f"{category}/{sequence}" for category, sequence in zip(*columns, strict=True)]
+    kinds = ("cameras", "images")
+    models = np.stack([release.places([f"{folder}/sparse/0/{kind}.bin" for folder in folders]) for kind in kinds], 1)
+    there = np.flatnonzero((models >= 0).all(axis=1))
+
+    def make() -> Array:
+        found = np.zeros(len(of_row), _ENTRY)
+        for name in ("pose", "lens", "distortion"):
+            found[name] = np.nan
+        found["size"] = 1
+        firsts = np.append(starts, len(of_row))
+        with progress(len(there), "reading cameras of mvimgnet", "sequences") as advance:
+            for sequence in there.tolist():
+                start, stop = firsts[sequence : sequence + 2].tolist()
+                images = groups["image"].slice(start, stop - start).to_pylist()
+                _read(release, models[sequence], dict(zip(images, range(start, stop), strict=True)), found)
+                advance(1)
+        return found
+
+    state = release_state(release, np.concatenate([places, models[there].reshape(-1)]))
+    return cached_array("cameras", [_EDITION, "mvimgnet", state], _ENTRY, len(of_row), make)
+
+
+def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, int], found: Array) -> None:
+    """Read the model of one sequence into the entries of its images."""
+    camera_place, image_place = model.tolist()
+    cameras = read_cameras(release.read(camera_place, _MOST), release.label(camera_place))
+    label = release.label(image_place)
+    whole: list[bytes] = []
+
+    def stretch(offset: int, length: int) -> bytes:
+        part = None if whole else release.stretch(image_place, offset, length)
+        if part is None:  # deflated
+            whole[:] = whole or [release.read(image_place)]
+            part = whole[0][offset : offset + length]
+        return part
+
+    for name, (number, pose) in read_poses(stretch, label).items():
+        row = rows.get(name.rpartition("/")[2])
+        if row is None:
+            continue
+        if number not in cameras:
+            raise DamagedFile(f"{label}: image {name!r} has the camera {number}, which cameras.bin does not have")
+        camera = cameras[number]
+        found[row] = (pose, camera.lens, camera.distortion, (camera.height, camera.width))
+
+
+def _names(release: MemberIndex) -> dict[int, str]:
+    """Name of each category, where the list is there."""
+    if _NAMES not in release:
+        return {}
+    place = release.place(_NAMES)
+    label = release.label(place)
+    lines = [line.partition(",") for line in text_of(release.read(place, _MOST), label).splitlines() if line.strip()]
+    wrong = next((at for at, (key, _, name) in enumerate(lines, 1) if not (key.isdecimal() and name.strip())), 0)
+    if wrong:
+        raise DamagedFile(f"{label}: line {wrong} is not a number, a comma and a name")
+    return {int(key): name.strip() for key, _, name in lines}

@@ -1,0 +1,80 @@
+"""The wire format of protocol buffers: where the fields of a message lie.
+
+References
+----------
+.. [1] protobuf.dev/programming-guides/encoding.
+
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+
+__all__ = ["EIGHT", "FOUR", "LENGTH", "VARINT", "Refuse", "read_fields", "read_floats", "read_varint"]
+
+VARINT, EIGHT, LENGTH, FOUR = 0, 1, 2, 5
+"""Wire types that are read; groups are refused."""
+
+Refuse = Callable[[int, str], DataError]
+"""``refuse(byte, why)`` makes the error of a damaged message."""
+
+_FIXED = MappingProxyType({EIGHT: 8, FOUR: 4})
+_NONE: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+
+
+def read_fields(
+    content: bytes | memoryview, at: int, end: int, refuse: Refuse, known: Mapping[int, tuple[int, ...]] = _NONE
+) -> Iterator[tuple[int, int, int]]:
+    """Number and place of the value of each field; those of known numbers have a wire type that they may have."""
+    while at < end:
+        begin = at
+        tag, at = read_varint(content, at, end, refuse)
+        number, wire = tag >> 3, tag & 7
+        if wire == LENGTH:
+            length, at = read_varint(content, at, end, refuse)
+            stop = at + length
+        elif wire == VARINT:
+            _, stop = read_varint(content, at, end, refuse)
+        elif wire in _FIXED:
+            stop = at + _FIXED[wire]
+        else:
+            raise refuse(begin, f"a field has the wire type {wire}")
+        if not 0 < number < 1 << 29:
+            raise refuse(begin, f"a field has the number {number}")
+        if stop > end:
+            raise refuse(begin, f"a field of {stop - at:,} bytes has {end - at:,} bytes of room")
+        if number in known and wire not in known[number]:
+            raise refuse(begin, f"field {number} has the wire type {wire}")
+        yield number, at, stop
+        at = stop
+
+
+def read_varint(content: bytes | memoryview, at: int, end: int, refuse: Refuse) -> tuple[int, int]:
+    """Value of a number of variable length, and the place after it."""
+    if at < end and content[at] < 128:
+        return content[at], at + 1
+    value = 0
+    for place in range(at, min(end, at + 10)):
+        value |= (content[place] & 127) << 7 * (place - at)
+        if content[place] < 128:
+            if value >> 64:
+                break
+            return value, place + 1
+    raise refuse(at, "a number does not end, or has more than 64 bits")
+
+
+def read_floats(content: bytes | memoryview, spans: list[tuple[int, int]]) -> npt.NDArray[np.float32]:
+    """Values of a repeated float, packed or one by one, from the places of its fields.
+
+    Examples
+    --------
+    >>> read_floats(np.float32([1, 2, 0.5]).tobytes(), [(0, 8), (8, 12)]).tolist()
+    [1.0, 2.0, 0.5]
+
+    """
+    joined = b"".join(bytes(content[at:end]) for at, end in spans)
+    return np.frombuffer(joined[: len(joined) // 4 * 4], "<f4").astype(np.float32)
