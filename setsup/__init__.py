@@ -81,8 +81,18 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _PARTS = (
-        *("correspondence", "datasets", "factors", "files", "loading", "random", "rendered", "reports", "samplers"),
-        *("scenes", "shards"),
+        *(
+            "correspondence",
+            "datasets",
+            "evaluation",
+            "experiments",
+            "factors",
+            "files",
+            "loading",
+            "methods",
+            "random",
+        ),
+        *("rendered", "reports", "samplers", "scenes", "shards"),
     )
     _get = lazy_names(
         __name__,

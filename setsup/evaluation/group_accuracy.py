@@ -71,11 +71,12 @@ def group_accuracy(correct: npt.ArrayLike, table: FactorTable, groups: Iterable[
         Factors of these rows, in the same order.
     groups : iterable of str
         Factors whose combinations are the groups; rows where one is unknown are in none, but count for the average.
+        Without factors, all rows are one group.
 
     Raises
     ------
     DataError, FactorError
-        `correct` is no array of booleans of the table's length, or there is no group.
+        `correct` is no array of booleans of the table's length, or no row is in a group.
 
     Examples
     --------

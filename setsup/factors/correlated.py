@@ -37,7 +37,7 @@ def correlated_weights(table: FactorTable, first: str, second: str, width: float
     Returns
     -------
     (rows,) float64
-        In (0, 1]; 0 where a factor is unknown. Samplers take it as ``weights=``.
+        0 … 1; 0 where a factor is unknown, or the exponential is below the smallest double. Samplers take it as ``weights=``.
 
     Raises
     ------
@@ -60,7 +60,8 @@ def correlated_weights(table: FactorTable, first: str, second: str, width: float
     if first == second:
         raise FactorError(f"{first!r} cannot be correlated with itself; name two factors")
     one, two = (_places(table, name) for name in (first, second))
-    weights = np.exp(-((one - two) ** 2) / (2 * sigma**2))
+    with np.errstate(over="ignore"):
+        weights = np.exp(-(((one - two) / sigma) ** 2) / 2)  # the square of a small width would be 0
     return np.nan_to_num(weights, nan=0.0)
 
 

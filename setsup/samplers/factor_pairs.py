@@ -170,13 +170,14 @@ class FactorPairSampler(Sampler):
             for name in compared
             if self.table[name].kind in (Kind.ORDINAL, Kind.CYCLIC) and self.table[name].within is None
         ]
+        if not ordered:
+            raise SamplerError(f"radius={brief(radius)}, but no compared factor is ordinal or cyclic; leave radius out")
         if is_integer(radius):
             radius = dict.fromkeys(ordered, radius)
         if not isinstance(radius, Mapping) or not radius:
-            known = ", ".join(ordered) or "none"
             raise SamplerError(
                 "radius must be a number of steps, or one for each of some ordinal or cyclic factors, as in "
-                f"{{'scale': 2}}, not {brief(radius)}; such factors: {known}"
+                f"{{'scale': 2}}, not {brief(radius)}; such factors: {', '.join(ordered)}"
             )
         found = {}
         for name, steps in radius.items():

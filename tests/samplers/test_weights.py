@@ -87,6 +87,18 @@ def test_the_order_of_slots_is_successive_too():
     assert p_value(Counter(map(tuple, rows.tolist())), law) > RARE
 
 
+@pytest.mark.parametrize(
+    ("weights", "size"), [([2.69, 1.26, 0.02], 3), ([10, 1, 0.1, 0.05], 3), ([10, 5, 0.1, 0.1, 0.05], 4)]
+)
+def test_slots_are_in_the_order_of_successive_sampling_where_light_rows_must_be_drawn(weights, size):
+    rows = SetSampler(table_of([0] * len(weights)), ["a"], size=size, sets=1, weights=weights).block(0, 20_000)
+    law = {}
+    for order in itertools.permutations(range(len(weights)), size):
+        left = np.cumsum([math.fsum(weights), *(-weights[row] for row in order[:-1])])
+        law[order] = math.prod(weights[row] / rest for row, rest in zip(order, left, strict=True))
+    assert p_value(Counter(map(tuple, rows.indices[:, 0].tolist())), law) > RARE
+
+
 def test_groups_of_very_different_weight_keep_their_own_chances():
     codes, weights = [0] * 3 + [1] * 3 + [2] * 3, np.array([1e12, 2e12, 3e12, 1e-12, 2e-12, 3e-12, 1.0, 2.0, 3.0])
     draw = SetSampler(table_of(codes), ["a"], size=2, sets=1, weights=weights).block(0, 9000)

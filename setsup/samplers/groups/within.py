@@ -134,7 +134,7 @@ def distinct_weighted(keys: Keys, ends: Array, weights: Array, start: Rows, size
             for draw in draws:
                 own = weights[start[draw] : start[draw] + sizes[draw]]
                 bits = keys.part(np.array([draw])).bits(ROWS + turn, slots)[0]
-                found[draw] = _successive(found[draw], repeated[draw], own, bits)
+                found[draw] = _successive(found[draw], own, bits)
             break
         fresh = by_weight(keys.part(draws).bits(ROWS + turn, slots), ends, start[draws], sizes[draws])
         found[draws] = np.where(repeated[draws], fresh, found[draws])
@@ -170,16 +170,17 @@ def order_by_weight(keys: Words, weights: Array, start: Rows, sizes: Rows, slots
     return np.where(np.arange(slots) < sizes[:, None], found, found[:, :1])
 
 
-def _successive(found: Rows, repeated: Bools, weights: Array, bits: Words) -> Rows:
-    """Fill the repeated slots one by one from the weights that are left."""
-    left = weights.copy()
-    left[found[~repeated]] = 0.0
-    filled = found.copy()
-    for slot in np.flatnonzero(repeated):
-        ends = np.cumsum(left)
-        place = int(np.searchsorted(ends, uniform(bits[slot]) * ends[-1], side="right"))
-        free = np.flatnonzero(left)
-        place = place if place < len(left) and left[place] > 0 else int(free[-1])
-        filled[slot] = place
+def _successive(found: Rows, weights: Array, bits: Words) -> Rows:
+    """Replace positions that earlier slots have, slot after slot, by ones from the weights that these leave.
+
+    Only earlier slots count: a later one whose position is taken meanwhile is redrawn in its turn.
+    """
+    left, filled = weights.copy(), found.copy()
+    for slot, place in enumerate(found.tolist()):
+        if left[place] == 0:
+            ends = np.cumsum(left)
+            place = int(np.searchsorted(ends, uniform(bits[slot]) * ends[-1], side="right"))
+            place = place if place < len(left) and left[place] > 0 else int(np.flatnonzero(left)[-1])
+            filled[slot] = place
         left[place] = 0.0
     return filled
