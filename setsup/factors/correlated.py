@@ -37,7 +37,8 @@ def correlated_weights(table: FactorTable, first: str, second: str, width: float
     Returns
     -------
     (rows,) float64
-        0 … 1; 0 where a factor is unknown, or the exponential is below the smallest double. Samplers take it as ``weights=``.
+        0 … 1; 0 where a factor is unknown, or the exponential is below the smallest double. Samplers take it as
+        ``weights=``.
 
     Raises
     ------
