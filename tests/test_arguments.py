@@ -281,6 +281,21 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "stream": "s",
         },
     ),
+    "NeighbourSampler": (
+        samplers.NeighbourSampler,
+        lambda: {
+            "table": table(),
+            "neighbours": np.arange(len(table()))[:, None] - 1,
+            "positive": None,
+            "negative": None,
+            "sets": 2,
+            "ranks": (1, 1),
+            "every": 10,
+            "where": None,
+            "seed": 0,
+            "stream": "s",
+        },
+    ),
     "TripletSampler by constraints": (
         samplers.TripletSampler,
         lambda: {
