@@ -100,6 +100,18 @@ def constraints() -> Image.Image:
     return triplet_sheet(images, f"TripletSampler\npositive: {positive}\nnegative: {negative}", width=WIDTH)
 
 
+def neighbours() -> Image.Image:
+    rows = np.flatnonzero(shapes().factors.mask("scale == 1.25 and orientation in (-30.0, 0.0, 30.0)"))[::4]
+    images = shapes().fetch(rows)["image"]
+    points = images.reshape(len(rows), 8, 8, 8, 8, 3).mean((2, 4)).reshape(len(rows), -1)
+    table = np.full((len(shapes()), 10), -1)
+    table[rows] = rows[nearest(points, points, 10, own=np.arange(len(rows)))[0]]
+    positive, negative = "shape == anchor.shape and wall_hue != anchor.wall_hue", "shape != anchor.shape"
+    sampler = setsup.NeighbourSampler(shapes().factors, table, positive, negative, 8, ranks={"negative": (1, 10)})
+    title = f"NeighbourSampler\npositive: {positive}\nnegative, among the ten nearest rows: {negative}"
+    return triplet_sheet(shapes().fetch(sampler[0].indices)["image"], title, width=WIDTH)
+
+
 def factor_pairs() -> Image.Image:
     sampler = setsup.FactorPairSampler(shapes().factors, pairs=12, k=(1, 3))
     title = "FactorPairSampler(table, pairs=12, k=(1, 3))"
@@ -243,6 +255,7 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "hierarchical": hierarchies,
     "sequence-pair": sequence_pairs,
     "constraints": constraints,
+    "neighbour": neighbours,
     "factor-pair": factor_pairs,
     "epoch": epochs,
     "mixture": mixtures,

@@ -32,7 +32,7 @@ from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.partners.companions import AllRows, Nearest
 from setsup.samplers.partners.neighbour_tables import read_tables
-from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost
+from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, span
 from setsup.samplers.sampler import Sampler
 
 __all__ = ["NeighbourSampler"]
@@ -130,17 +130,19 @@ class NeighbourSampler(Sampler):
         """Factors that the first two rows of each pair or triplet share."""
         tables = read_tables(neighbours, len(table))
         self.arguments["neighbours"] = {step: one.plain for step, one in tables.items()}
-        spans = _read_ranks(ranks, list(self._constraints))
+        self._spans = _read_ranks(ranks, list(self._constraints))
         self._every = None if every is None else check_integer(every, "every", SamplerError, 1)
         self._mask = row_mask(table, where)
-        anywhere = {role: AllRows(table, one, self._mask) for role, one in constraints.items() if role not in spans}
+        anywhere = {
+            role: AllRows(table, one, self._mask) for role, one in constraints.items() if role not in self._spans
+        }
         self._steps = np.array(list(tables), dtype=np.int64)
         self._digests = [one.digest for one in tables.values()]
         self._companions: list[dict[str, Nearest | AllRows]] = []
         self._anchors: list[Rows] = []
         for step, one in tables.items():
             found = {
-                role: anywhere[role] if role in anywhere else self._nearest(one.rows, role, spans[role], step)
+                role: anywhere[role] if role in anywhere else self._nearest(one.rows, role, step)
                 for role in self._constraints
             }
             able = np.all([one.counts > 0 for one in found.values()], axis=0)
@@ -156,8 +158,8 @@ class NeighbourSampler(Sampler):
         numbers = np.arange(self.sets)[:, None]
         self._spread = spread(word(numbers, GROUP, np.arange(1 + len(self._constraints))))
 
-    def _nearest(self, rows: Array, role: str, span: tuple[int, int | None], step: int) -> Nearest:
-        first, last = span
+    def _nearest(self, rows: Array, role: str, step: int) -> Nearest:
+        first, last = self._spans[role]
         if (last or first) > rows.shape[1]:
             raise SamplerError(
                 f"ranks {first} to {last} of the {role} go beyond the {rows.shape[1]} neighbours of the table of step "
@@ -196,6 +198,15 @@ class NeighbourSampler(Sampler):
                 f"{_REFRESH.format(last + self._every)}"
             )
 
+    @property
+    def words(self) -> str:
+        """What is drawn from the neighbours of the anchor, in few words."""
+        found = []
+        for role, (first, last) in self._spans.items():
+            which = "any rank" if last is None and first == 1 else f"rank {span(first, last or first)}"
+            found.append(f"{role} of {which}" if role != "neighbour" else f"neighbours of {which}")
+        return f"nearest rows: {', '.join(found)}"
+
     def report(self) -> Report:
         """What is drawn, and what never is, before any training: an entry for each table."""
         kind = "pairs of anchor and" if len(self._constraints) == 1 else "triplets of anchor,"
@@ -216,7 +227,7 @@ class NeighbourSampler(Sampler):
         able, combinations = drawn.copy(), np.ones(len(anchors))
         for role, one in companions.items():
             counts = one.counts[anchors]
-            words = ("nearest: " if isinstance(one, Nearest) else "") + self._constraints[role].text
+            words = ("among the nearest rows, " if isinstance(one, Nearest) else "") + self._constraints[role].text
             partners[role] = Partners(words, int(counts.min()), int(counts.max()), float(counts.mean()))
             combinations *= counts
             drawn |= one.drawn(able)
@@ -247,10 +258,10 @@ def _read_ranks(given: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | 
             f"ranks by position must name {' or '.join(roles)}, as in {{{roles[-1]!r}: (1, 10)}}, not {brief(given)}"
         )
     found: dict[str, tuple[int, int | None]] = {}
-    for role, span in spans.items():
-        pair = list(span) if isinstance(span, list | tuple | np.ndarray) else []
+    for role, ends in spans.items():
+        pair = list(ends) if isinstance(ends, list | tuple | np.ndarray) else []
         if len(pair) != 2:
-            raise SamplerError(f"ranks must be the first and the last rank, such as (1, 10), not {brief(span)}")
+            raise SamplerError(f"ranks must be the first and the last rank, such as (1, 10), not {brief(ends)}")
         first = check_integer(pair[0], "the first of ranks", SamplerError, 1)
         found[role] = first, check_integer(pair[1], "the last of ranks", SamplerError, first)
     return found

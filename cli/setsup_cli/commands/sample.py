@@ -109,6 +109,24 @@ class Options(Source):
         float | None, option("NUMBER", "Largest difference in --time of a pair's second row, which is later.", "1")
     ] = None
 
+    neighbours: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "FILE ...",
+            "Draw rows with some of their nearest neighbours, from a table of `setsup embed --neighbours`; "
+            "0:FILE 100:FILE gives one from step 0 and one from step 100 on.",
+        ),
+    ] = None
+    ranks: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "R-R",
+            "First and last rank of --neighbours, such as 1-20; negative=1-20 draws the positive from all rows that "
+            "satisfy --positive.",
+            "all of the table",
+        ),
+    ] = None
+
     positive: Annotated[
         str | None,
         option(
@@ -294,7 +312,7 @@ def _draw(options: Options) -> _Drawn:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
             "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets, "
-            "--positive and --negative, --episode, --hierarchy, --sequence, --pairs); "
+            "--positive and --negative, --neighbours, --episode, --hierarchy, --sequence, --pairs); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
@@ -373,14 +391,14 @@ def _replay(options: Options, path: Path) -> _Drawn:
 def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
     """What is fixed and what varies in each set of the first steps."""
     from setsup.reports import describe, describe_pairs, describe_triplets, orbit_names
-    from setsup.samplers import FactorPairSampler, TripletSampler
+    from setsup.samplers import FactorPairSampler
 
     table = drawn.dataset.factors
     found: list[Sequence[SetWords | PairWords]] = []
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
         words: Sequence[SetWords | PairWords]
-        if isinstance(drawn.sampler, TripletSampler):
+        if _are_triplets(drawn):
             words = describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN)
         elif isinstance(drawn.sampler, FactorPairSampler):
             words = describe_pairs(table, draw, _SETS_SHOWN)
@@ -390,9 +408,17 @@ def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
     return found
 
 
+def _are_triplets(drawn: _Drawn) -> bool:
+    """Whether the sets are an anchor, a positive and a negative."""
+    from setsup.samplers import NeighbourSampler, TripletSampler
+
+    width = drawn.draws.indices.shape[-1]
+    return isinstance(drawn.sampler, TripletSampler) or (isinstance(drawn.sampler, NeighbourSampler) and width == 3)
+
+
 def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     from setsup.reports import PairWords
-    from setsup.samplers import FactorPairSampler, TripletSampler
+    from setsup.samplers import FactorPairSampler
 
     table, arguments = drawn.dataset.factors, drawn.sampler.arguments
     steps, sets = drawn.draws.indices.shape[:2]
@@ -412,7 +438,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     if isinstance(drawn.sampler, FactorPairSampler):
         heads = ["step", "pair", "first and second", "both have"]
         show_table(heads, rows, right=heads[:2])
-    elif isinstance(drawn.sampler, TripletSampler):
+    elif _are_triplets(drawn):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
         show_table(heads, rows, right=heads[:3])
     else:

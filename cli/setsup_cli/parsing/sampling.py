@@ -3,9 +3,11 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
+from setsup.files.expand_user import expanded
 from setsup_cli.parsing.source import assignments, check_factors, numbers
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _TAKES = {
     "episode": ("ways", "shots", "queries", "across", "within", "small", "weights", "where", "seed"),
     "hierarchy": ("size", "small", "weights", "where", "seed"),
     "sequence": ("sets", "time", "window", "where", "seed"),
+    "neighbours": ("sets", "positive", "negative", "ranks", "where", "seed"),
     "pairs": ("sets", "among", "differ", "radius", "where", "seed"),
 }
 """Which options go with which sampler."""
@@ -48,7 +51,7 @@ _LISTS = (
 )
 """Options that name factors, of which each chooses a sampler."""
 
-_CHOOSING = (*_LISTS, "pairs")
+_CHOOSING = (*_LISTS, "pairs", "neighbours")
 """Options that choose a sampler."""
 
 _FACTORS = (*_LISTS, "across", "within", "among")
@@ -68,11 +71,15 @@ _SHOWN = {
     "set": "--inactive, --active",
     "triplets": "--triplets, --positive and --negative",
     "pairs": "--pairs, --change, --share, --rank",
+    "neighbours": "--neighbours",
     **{kind: f"--{kind}" for kind in ("domain", "orbit", "episode", "hierarchy", "sequence")},
 }
 
 _LEVEL = re.compile(r"[^=!<>]*=(?!=)")
 """A level such as ``camera=051``, and no comparison of an expression."""
+
+_BY_STEP = re.compile(r"(\d+):(.+)")
+"""A file from a step on, such as ``100:second.npy``."""
 
 _SIZE = 32
 _SETS = {"domain": 4, "orbit": 8}
@@ -152,6 +159,8 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
     if kind == "pairs":
         return _pairs(given, arguments, table, card)
+    if kind == "neighbours":
+        return _neighbours(given, arguments, table)
     arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
     if "weights" in arguments:
         check_factors([arguments["weights"]], table, card)
@@ -226,6 +235,33 @@ def _pairs(given: Given, arguments: dict[str, Any], table: "FactorTable", card: 
             check_factors(steps, table, card)
             arguments["radius"] = {name: int(step) if step == int(step) else step for name, step in steps.items()}
     return FactorPairSampler(table, **{"pairs" if key == "sets" else key: arguments[key] for key in arguments})
+
+
+def _neighbours(given: Given, arguments: dict[str, Any], table: "FactorTable") -> "Sampler":
+    from setsup.samplers import NeighbourSampler
+
+    found: dict[int, str] = {}
+    for word in given["neighbours"]:
+        step, path = match.groups() if (match := _BY_STEP.match(word)) else ("0", word)
+        if int(step) in found:
+            raise SamplerError(f"--neighbours has two tables for step {step}: write 0:FILE 100:FILE, or one FILE")
+        found[int(step)] = str(expanded(Path(path)))
+    if "ranks" in arguments:
+        words = arguments["ranks"]
+        if len(words) == 1 and "=" not in words[0]:
+            arguments["ranks"] = _ranks(words[0])
+        else:
+            spans = assignments(words, "--ranks", "1-20")
+            arguments["ranks"] = {name: _ranks(word) for name, word in spans.items()}
+    return NeighbourSampler(table, found, **arguments)
+
+
+def _ranks(word: str) -> list[int]:
+    """Read ``1-20``."""
+    low, _, high = word.partition("-")
+    if not (low.isdecimal() and high.isdecimal()):
+        raise SamplerError(f"--ranks must be the first and the last rank, such as 1-20, not {word!r}")
+    return [int(low), int(high)]
 
 
 def _span(word: str) -> int | list[int] | None:
