@@ -137,6 +137,7 @@ class NeighbourSampler(Sampler):
             role: AllRows(table, one, self._mask) for role, one in constraints.items() if role not in self._spans
         }
         self._steps = np.array(list(tables), dtype=np.int64)
+        self.first_step = int(self._steps[0])
         self._digests = [one.digest for one in tables.values()]
         self._companions: list[dict[str, Nearest | AllRows]] = []
         self._anchors: list[Rows] = []

@@ -49,6 +49,8 @@ class Sampler(ABC):
     table: FactorTable
     arguments: Mapping[str, Any]
     length: int | None = None
+    first_step: int = 0
+    """First step that can be drawn."""
     unconstrained_sets: frozenset[int] = frozenset()
     """Numbers of the sets of a step that fix no factor."""
 
@@ -207,9 +209,14 @@ class Shard:
 
 
 def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw]:
-    """Single draws, computed a block at a time."""
+    """Single draws, computed a block at a time; a step that cannot be drawn is an error once it is reached."""
     for first in range(start, last, _BLOCK):
-        block = source.block(first, min(first + _BLOCK, last))
+        stop = min(first + _BLOCK, last)
+        try:
+            block = source.block(first, stop)
+        except SamplerError:
+            yield from (source[step] for step in range(first, stop))
+            continue
         for step in range(len(block.indices)):
             yield block.at(step)
 

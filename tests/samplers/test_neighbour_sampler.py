@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from setsup import from_arrays
 from setsup.errors import DataError, FactorError, SamplerError
 from setsup.evaluation import nearest
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.samplers import NeighbourSampler, from_dict
+from setsup.loading import loader, set_batches
+from setsup.samplers import EpochSampler, NeighbourSampler, Zip, from_dict
 
 SAME = "id == anchor.id and camera != anchor.camera"
 OTHER = "kind == anchor.kind and id != anchor.id"
@@ -208,6 +210,37 @@ def test_missing_refresh_is_an_error():
         sampler.block(150, 320)
     assert "steps 100 to 199, entry 1" in str(sampler.report())
     assert "steps 300 to 399, entry 2" in str(sampler.report())
+
+
+def test_what_goes_through_the_steps_stops_where_a_table_is_missing():
+    """Draws are made ahead, in blocks and by the loader, but the error comes with the step that cannot be drawn."""
+    table = table_of()
+    sampler = NeighbourSampler(table, {5: neighbours_of(table)}, SAME, sets=4, every=100)
+    images = from_arrays(
+        {"image": np.zeros((60, 8, 8, 3), np.uint8)}, {name: table.values(name) for name in table.names}
+    )
+    own = NeighbourSampler(images.factors, {5: neighbours_of(table)}, SAME, sets=4, every=100)
+    for drawn in (
+        (draw.indices for draw in sampler.iterate(70)),
+        (draw.indices for draw in sampler.shard(0, 1, 70)),
+        (np.reshape(rows, (4, 2)) for rows in set_batches(sampler, start=70)),
+        (batch["indices"].numpy() for batch in loader(images, own, start=70)),
+    ):
+        found = [next(drawn) for _ in range(35)]
+        assert np.array_equal(found, sampler.block(70, 105).indices)
+        with pytest.raises(SamplerError, match="step 105 has no neighbour table"):
+            next(drawn)
+
+
+def test_samplers_of_a_sampler_that_begins_later():
+    table = table_of()
+    later = NeighbourSampler(table, {5: neighbours_of(table)}, sets=4)
+    both = Zip(EpochSampler(table, 2), later)
+    assert both.first_step == 5
+    assert both[5].indices.shape == (5, 2)
+    assert np.array_equal(from_dict(json.loads(json.dumps(both.to_dict())), table)[9].indices, both[9].indices)
+    with pytest.raises(SamplerError, match="step 4 has no neighbour table"):
+        both[4]
 
 
 def test_changing_the_given_array_changes_no_draw():

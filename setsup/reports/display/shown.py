@@ -65,7 +65,7 @@ class Shown:
     @property
     def counter(self) -> str:
         """What a step is called: the steps of a block that does not start with step 0 have other numbers."""
-        if self.sampler is None:
+        if self.sampler is None or self.sampler.first_step:
             return "draw"
         return "step" if np.array_equal(self.sampler[0].indices, self.draws.indices[0]) else "draw"
 
