@@ -19,7 +19,7 @@ torch.manual_seed(0)
 net = torch.nn.Sequential(
     torch.nn.Conv2d(3, 32, 5, 4), torch.nn.ReLU(), torch.nn.AvgPool2d(3), torch.nn.Flatten(), torch.nn.Linear(800, 32)
 )
-optimiser = torch.optim.Adam(net.parameters(), lr=5e-3)
+optimiser = torch.optim.Adam(net.parameters(), lr=2e-3)
 
 
 def embedded(images: torch.Tensor) -> torch.Tensor:

@@ -108,6 +108,10 @@ class Sampler(ABC):
 
         """
         _check(step, self.length)
+        return self._single(int(step))
+
+    def _single(self, step: int) -> Draw:
+        """Draw of one step: that of a block of this step alone."""
         return _draw(self, np.array([step], dtype=np.int64)).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
