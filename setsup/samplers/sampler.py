@@ -300,7 +300,10 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
             "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
         ) from None
     if not isinstance(name, str) or name not in Sampler._kinds:
-        raise SamplerError(f"unknown sampler {name!r}{near(name, Sampler._kinds)}")
+        raise SamplerError(
+            f"unknown sampler {name!r}{near(name, Sampler._kinds)}: import the module of a sampler of your own first "
+            "(on the command line, --sampler FILE.py:CLASS)"
+        )
     if not check_table(table).has_fingerprint(fingerprint):
         raise SamplerError(
             f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "

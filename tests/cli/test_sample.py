@@ -720,3 +720,43 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
 )
 def test_neighbours_that_cannot_be_drawn_from(setsup: Run, words: list[object], sentence: str) -> None:
     refused(setsup("sample", *words), sentence)
+
+
+OWN = Path(__file__).parent / "own_sampler.py"
+
+
+@pytest.mark.parametrize("name", [f"{OWN}:Followers", str(OWN), "own_sampler:Followers"])
+def test_a_sampler_of_ones_own(setsup: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.syspath_prepend(OWN.parent)
+    found = setsup("sample", "--sampler", name, "--argument", "apart=3", "--sets", 5, "--seed", 2)
+    assert (found.code, found.err) == (0, "")
+    lines = Path("setsup-samples/draws.jsonl").read_text().splitlines()
+    rows = np.array(json.loads(lines[1])["indices"])
+    assert rows.shape == (5, 2)
+    assert (rows[:, 1] - rows[:, 0] == 3).all()
+    assert json.loads(lines[0])["sampler"]["arguments"] == {"sets": 5, "apart": 3, "seed": 2}
+    again = setsup("sample", "--sampler", name, "--replay", "setsup-samples/draws.jsonl", "--out", "b", "--json")
+    assert again.json["draws"][0]["indices"] == rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--sampler", f"{OWN}:Follower"], "no sampler 'Follower'; did you mean 'Followers'?"),
+        (["--sampler", "none.py:A"], "there is no file"),
+        (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; give FILE.py:CLASS or MODULE:CLASS"),
+        (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
+        (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument takes"),
+        (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "give only one of"),
+    ],
+)
+def test_a_sampler_of_ones_own_that_cannot_be_made(setsup: Run, words: list[object], sentence: str) -> None:
+    refused(setsup("sample", *words), sentence)
+
+
+def test_k_by_step(setsup: Run) -> None:
+    found = setsup("sample", "--pairs", "0:1,1:2-3", "--sets", 6, "--steps", 2, "--json")
+    changed = [np.array(list(step["pair_labels"].values())).sum(0) for step in found.json["draws"]]
+    assert set(changed[0].tolist()) == {1}
+    assert set(changed[1].tolist()) <= {2, 3}
+    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs by step is such as 0:1,100:1-3")

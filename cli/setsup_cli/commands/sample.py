@@ -11,6 +11,7 @@ from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, python_command, sampler_call
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Source, option
+from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.parsing.sampling import build_sampler, check_factor_lists, choose_sampler, fill_defaults
 from setsup_cli.parsing.source import assignments, card_command, find_source, open_call, open_source
 from setsup_cli.places import Force, moved
@@ -71,7 +72,9 @@ class Options(Source):
     pairs: Annotated[
         str | None,
         option(
-            "K", "Draw pairs that differ in K factors, chosen for each pair: a number, a range such as 1-3, or any."
+            "K",
+            "Draw pairs that differ in K factors, chosen for each pair: a number, a range such as 1-3, or any; "
+            "0:1,100:1-3 gives K = 1 to 3 from step 100 on.",
         ),
     ] = None
     change: Annotated[
@@ -140,6 +143,15 @@ class Options(Source):
     members: Annotated[
         str | None,
         option("CONSTRAINT", "What the members of an orbit but the first, its anchor, satisfy, as for --positive."),
+    ] = None
+
+    sampler: Annotated[
+        str | None,
+        option("FILE.py:CLASS", "Draw by a sampler of your own, from a Python file or from a module (MODULE:CLASS)."),
+    ] = None
+    argument: Annotated[
+        tuple[str, ...] | None,
+        option("NAME=VALUE ...", "Arguments of your own --sampler, as JSON has them, or strings."),
     ] = None
 
     size: Annotated[
@@ -312,7 +324,7 @@ def _draw(options: Options) -> _Drawn:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
             "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets, "
-            "--positive and --negative, --neighbours, --episode, --hierarchy, --sequence, --pairs); "
+            "--positive and --negative, --neighbours, --episode, --hierarchy, --sequence, --pairs, --sampler); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
@@ -355,8 +367,10 @@ def _replay(options: Options, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
     for name in _given(options):
-        if name not in (*_PLACES, *_OUTPUT):
+        if name not in (*_PLACES, *_OUTPUT, "sampler"):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{name}")
+    if options.sampler is not None:
+        find_class(options.sampler)  # which registers it
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
 from setsup.files.expand_user import expanded
+from setsup_cli.parsing.own_samplers import build_own
 from setsup_cli.parsing.source import assignments, check_factors, numbers
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _TAKES = {
     "episode": ("ways", "shots", "queries", "across", "within", "small", "weights", "where", "seed"),
     "hierarchy": ("size", "small", "weights", "where", "seed"),
     "sequence": ("sets", "time", "window", "where", "seed"),
+    "sampler": ("argument", "size", "sets", "weights", "where", "seed"),
     "neighbours": ("sets", "positive", "negative", "ranks", "where", "seed"),
     "pairs": ("sets", "among", "differ", "radius", "where", "seed"),
 }
@@ -51,7 +53,7 @@ _LISTS = (
 )
 """Options that name factors, of which each chooses a sampler."""
 
-_CHOOSING = (*_LISTS, "pairs", "neighbours")
+_CHOOSING = (*_LISTS, "pairs", "neighbours", "sampler")
 """Options that choose a sampler."""
 
 _FACTORS = (*_LISTS, "across", "within", "among")
@@ -72,6 +74,7 @@ _SHOWN = {
     "triplets": "--triplets, --positive and --negative",
     "pairs": "--pairs, --change, --share, --rank",
     "neighbours": "--neighbours",
+    "sampler": "--sampler",
     **{kind: f"--{kind}" for kind in ("domain", "orbit", "episode", "hierarchy", "sequence")},
 }
 
@@ -159,6 +162,8 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
     if kind == "pairs":
         return _pairs(given, arguments, table, card)
+    if kind == "sampler":
+        return build_own(given, arguments, table)
     if kind == "neighbours":
         return _neighbours(given, arguments, table)
     arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
@@ -264,9 +269,15 @@ def _ranks(word: str) -> list[int]:
     return [int(low), int(high)]
 
 
-def _span(word: str) -> int | list[int] | None:
-    """Read ``2``, ``1-3`` or ``any``."""
+def _span(word: str) -> Any:
+    """Read ``2``, ``1-3``, ``any``, or one of these from each of some steps on, ``0:1,100:1-3``."""
     low, _, high = word.partition("-")
+    if ":" in word:
+        steps = [part.partition(":") for part in word.split(",")]
+        found = {int(step): _span(value) for step, _, value in steps if step.isdecimal() and ":" not in value}
+        if len(found) < len(steps):
+            raise SamplerError(f"--pairs by step is such as 0:1,100:1-3, with each step once, not {word!r}")
+        return found
     if word == "any":
         return None
     if not low.isdecimal() or ("-" in word and not high.isdecimal()):
