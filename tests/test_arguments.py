@@ -276,6 +276,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "time": "c",
             "window": 1.5,
             "pairs": 2,
+            "weights": None,
             "where": None,
             "seed": 0,
             "stream": "s",

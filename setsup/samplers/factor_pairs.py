@@ -204,7 +204,7 @@ class FactorPairSampler(Sampler):
             most = max(len(self._cells.varying) - 1, 1)
             self._spans = Schedule.read(k, "k", lambda value, what: _check_k(value, len(some), most, what))
             if isinstance(k, Mapping):
-                self.arguments["k"] = self._spans.plain()
+                self.arguments = {**self.arguments, "k": self._spans.plain()}
         if change is not None or share is not None:
             self._spans = Schedule((0,), ((len(some), len(some)),))
         asked = sorted({size for low, high in self._spans.values for size in range(low, high + 1)})

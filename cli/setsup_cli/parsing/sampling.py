@@ -31,7 +31,7 @@ _TAKES = {
     "triplets": ("sets", "positive", "negative", "choose", "small", "weights", "where", "seed"),
     "episode": ("ways", "shots", "queries", "across", "within", "small", "weights", "where", "seed"),
     "hierarchy": ("size", "small", "weights", "where", "seed"),
-    "sequence": ("sets", "time", "window", "where", "seed"),
+    "sequence": ("sets", "time", "window", "weights", "where", "seed"),
     "sampler": ("argument", "size", "sets", "weights", "where", "seed"),
     "neighbours": ("sets", "positive", "negative", "ranks", "where", "seed"),
     "pairs": ("sets", "among", "differ", "radius", "where", "seed"),
