@@ -31,6 +31,7 @@ TOPICS = {
     "domains": 10,
     "episodes": 30,
     "triplets": 10,
+    "neighbours": 10,
     "groups": 60,
     "fetch": 10,
     "archives": 60,

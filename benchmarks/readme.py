@@ -50,6 +50,40 @@ LINES = (
         (("domains", ".*, blocks of 64", "WILDS.*"), ("domains", ".*, blocks of 64", "PML.*")),
     ),
     Line(
+        "64 pairs that differ in 1 to 5 of 6 factors, blocks of 64; in 4, 240,000 rows with gaps",
+        "disent's pair sampler; a numpy sieve",
+        (
+            ("pairs", "64 pairs, 1 to 5 .*, blocks of 64 steps", "disent.*"),
+            ("pairs", "64 pairs, 4 of 6 .* with gaps, blocks", "numpy.*"),
+        ),
+    ),
+    Line(
+        "a 5-way 1-shot episode with 15 queries, blocks of 64; iterating",
+        "easyfsl",
+        (
+            ("episodes", "5-way .* queries, blocks of 64", "easyfsl.*"),
+            ("episodes", "5-way .* queries, iterating", "easyfsl.*"),
+        ),
+    ),
+    Line(
+        "a triplet by constraints, blocks of 64",
+        "pytorch-metric-learning's triplets by label; a numpy sieve",
+        (
+            ("triplets", "triplet by constraints, .*, blocks of 64", "PML FixedSetOfTriplets"),
+            ("triplets", "triplet by constraints, .*, blocks of 64", "numpy.*"),
+        ),
+    ),
+    Line(
+        "an anchor with a hard negative of 100 neighbours, blocks of 64",
+        "numpy, one anchor at a time",
+        (("neighbours", "hard negative, .*, blocks of 64", "numpy.*"),),
+    ),
+    Line(
+        "128 of 480,000 rows by weight without repeats, `sampler[k]` at random k",
+        "torch's `WeightedRandomSampler`",
+        (("sets", "batch of 128 of 480 k rows by weight.*", "torch.*"),),
+    ),
+    Line(
         "group index of 10,000,000 rows by six factors, once",
         "pandas `groupby().indices`",
         (("groups", "index of 10 M rows, 480,000 groups", "pandas.*"),),
@@ -116,7 +150,8 @@ def table(run: dict[str, Any]) -> str:
         others = "; ".join(row["other"] for row in rows) if line.beside else ""
         ratios = "; ".join(f"{number(row['figure']['median'])} {row['unit']}" for row in rows) if line.beside else ""
         lines.append(f"| {line.what} | {ours} | {', '.join(filter(None, (line.beside, others)))} | {ratios} |")
-    return "\n".join([f"Measured on: {run['about'][0]}.", "", *lines])
+    later = f" Later ({run['later']['topics']}): {run['later']['on']}." if "later" in run else ""
+    return "\n".join([f"Measured on: {run['about'][0]}.{later}", "", *lines])
 
 
 def _found(rows: list[dict[str, Any]], topic: str, what: str, against: str) -> list[dict[str, Any]]:

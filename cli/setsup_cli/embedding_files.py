@@ -4,6 +4,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from setsup.errors import SetsupError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,11 +29,12 @@ def write_embeddings(
     dataset: "Dataset",
     rows: "npt.NDArray[np.int64] | None",
     on_size: "Callable[[tuple[int, ...]], None] | None" = None,
+    neighbours: int | None = None,
 ) -> tuple[dict[str, Path], Shapes]:
     """Embed rows, and write all files or none of them; their paths, and the shapes of embeddings by name.
 
     Embeddings are written as they are computed: maps of many rows need no memory. `on_size` gets the shape of each file
-    of embeddings before it is written.
+    of embeddings before it is written. With `neighbours`, so many nearest rows of each row are written, too.
     """
     import numpy as np
     import pyarrow.parquet as pq
@@ -60,5 +63,26 @@ def write_embeddings(
                 array.flush()
         factors = dataset.factors if rows is None else dataset.factors.select(rows)
         pq.write_table(factors.to_arrow(), begin("factors.parquet"))
-        np.save(begin("rows.npy"), np.arange(len(dataset)) if rows is None else rows)
+        numbers = np.arange(len(dataset)) if rows is None else rows
+        np.save(begin("rows.npy"), numbers)
+        if neighbours is not None:
+            for name, points in found.items():
+                table = _neighbours(points, numbers, len(dataset), neighbours)
+                np.save(begin("neighbours.npy" if name is None else f"neighbours-{name}.npy"), table)
     return files, shapes
+
+
+def _neighbours(
+    points: "npt.NDArray[np.float32]", rows: "npt.NDArray[np.int64]", count: int, most: int
+) -> "npt.NDArray[np.int64]":
+    """Rows of the dataset nearest to each one, (count, most); -1 for rows that are not embedded."""
+    import numpy as np
+
+    from setsup.evaluation import nearest
+
+    if points.ndim > 2:
+        raise SetsupError("--neighbours needs one embedding for each row, and this method gives maps")
+    found, _ = nearest(points, points, most, own=np.arange(len(points)))
+    table = np.full((count, most), -1, dtype=np.int64)
+    table[rows] = np.where(found < 0, -1, rows[found])
+    return table

@@ -139,6 +139,8 @@ def benchmarks(path: Path) -> str:
     ]
     rows += [_measured(row) for row in found["rows"]]
     about = "\n".join(f"- {line}" for line in found["about"])
+    if "later" in found:  # rows of topics that another run has measured since
+        about += f"\n- {found['later']['topics']}: {found['later']['on']}"
     return "\n".join(rows) + f"\n\nMeasured with:\n\n{about}"
 
 

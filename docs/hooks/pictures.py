@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw
 
 import setsup
 from setsup.datasets import Dataset
+from setsup.evaluation import nearest
 from setsup.reports import contact_sheet, describe, triplet_sheet
 from setsup.reports.lettering import wrap_text
 from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, PADDING, SKIP, Cell, Page, lines_height
@@ -98,6 +99,18 @@ def constraints() -> Image.Image:
     sampler = setsup.TripletSampler(shapes().factors, triplets=8, positive=positive, negative=negative)
     images = shapes().fetch(sampler[0].indices)["image"]
     return triplet_sheet(images, f"TripletSampler\npositive: {positive}\nnegative: {negative}", width=WIDTH)
+
+
+def neighbours() -> Image.Image:
+    rows = np.flatnonzero(shapes().factors.mask("scale == 1.25 and orientation in (-30.0, 0.0, 30.0)"))[::4]
+    images = shapes().fetch(rows)["image"]
+    points = images.reshape(len(rows), 8, 8, 8, 8, 3).mean((2, 4)).reshape(len(rows), -1)
+    table = np.full((len(shapes()), 10), -1)
+    table[rows] = rows[nearest(points, points, 10, own=np.arange(len(rows)))[0]]
+    positive, negative = "shape == anchor.shape and wall_hue != anchor.wall_hue", "shape != anchor.shape"
+    sampler = setsup.NeighbourSampler(shapes().factors, table, positive, negative, 8, ranks={"negative": (1, 10)})
+    title = f"NeighbourSampler\npositive: {positive}\nnegative, among the ten nearest rows: {negative}"
+    return triplet_sheet(shapes().fetch(sampler[0].indices)["image"], title, width=WIDTH)
 
 
 def factor_pairs() -> Image.Image:
@@ -243,6 +256,7 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "hierarchical": hierarchies,
     "sequence-pair": sequence_pairs,
     "constraints": constraints,
+    "neighbour": neighbours,
     "factor-pair": factor_pairs,
     "epoch": epochs,
     "mixture": mixtures,

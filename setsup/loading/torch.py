@@ -167,9 +167,12 @@ class SetBatches:
             steps = begin + self.rank + np.arange(first, min(first + _BLOCK, count), dtype=np.int64) * self.world
             if end is not None:  # ranks without draws left repeat the last one, so that no rank waits for another
                 steps = np.minimum(steps, end - 1)
-            draws = self.sampler.draws(steps)
+            try:
+                draws = self.sampler.draws(steps)
+            except SamplerError:  # a step that cannot be drawn is an error once it is reached
+                draws = None
             for place in range(len(steps)):
-                draw = draws.at(place)
+                draw = self.sampler[int(steps[place])] if draws is None else draws.at(place)
                 if end is None:
                     self._next = begin + (first + place + 1) * self.world
                 yield list(draw)

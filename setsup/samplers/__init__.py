@@ -1,12 +1,13 @@
 """Stateless draws: pure functions from a step number to rows of a factor table.
 
 Each kind of sampler has a module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit
-losses), ``factor_pairs`` (Ada-GVAE), ``episodes`` (few-shot tasks), ``hierarchies``, ``sequence_pairs``, ``epochs``,
-``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers share, ``schedules`` which options may
-change with the step. The folder ``groups`` has what they draw from: ``group_sampler`` (the groups of a list of inactive
-factors), ``choose`` and ``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored``
-and ``candidates`` (which rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy``
-(groups of groups) and ``across`` (two domains); the folder ``partners`` the rows that differ from one in some factors.
+losses), ``factor_pairs`` (Ada-GVAE), ``episodes`` (few-shot tasks), ``hierarchies``, ``sequence_pairs``,
+``neighbours``, ``epochs``, ``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers share,
+``schedules`` which options may change with the step. The folder ``groups`` has what they draw from: ``group_sampler``
+(the groups of a list of inactive factors), ``choose`` and ``different`` (which group), ``members`` and ``window``
+(which rows), ``anchors``, ``anchored`` and ``candidates`` (which rows go with another), ``within`` (no repeats),
+``plan`` (all sets of a step), ``hierarchy`` (groups of groups) and ``across`` (two domains); the folder ``partners``
+the rows that differ from one in some factors, or are near it in an embedding.
 """
 
 from setsup.samplers.domains import DomainSampler
@@ -16,6 +17,7 @@ from setsup.samplers.epochs import EpochSampler
 from setsup.samplers.factor_pairs import FactorPairSampler
 from setsup.samplers.hierarchies import HierarchicalSampler
 from setsup.samplers.mixture import Mixture
+from setsup.samplers.neighbours import NeighbourSampler
 from setsup.samplers.orbits import OrbitSampler
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Partners, Report
 from setsup.samplers.sampler import Sampler, Shard, from_dict
@@ -35,6 +37,7 @@ __all__ = [
     "FactorPairSampler",
     "HierarchicalSampler",
     "Mixture",
+    "NeighbourSampler",
     "OrbitSampler",
     "PairEntry",
     "Partners",

@@ -41,8 +41,9 @@ from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.partners.cells import cells_of
 from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
-from setsup.samplers.report import PairEntry, Report
+from setsup.samplers.report import PairEntry, Report, span
 from setsup.samplers.sampler import Sampler
+from setsup.samplers.schedules import Schedule
 
 __all__ = ["FactorPairSampler"]
 
@@ -64,9 +65,9 @@ class FactorPairSampler(Sampler):
         The factors of a dataset; draws are rows of it.
     pairs : int
         Pairs per step.
-    k : int or (int, int), optional
+    k : int or (int, int), or mapping of step to these, optional
         Number of factors that differ, or the least and the most. None: 1 to one less than the compared factors that
-        vary, so that each pair shares one.
+        vary, so that each pair shares one. By step, ``{0: 1, 1000: (1, 3)}``: each holds from its step on.
     among : list of str, optional
         Factors that may differ; all others are equal. None: all compared ones.
     change : list of str, optional
@@ -113,7 +114,7 @@ class FactorPairSampler(Sampler):
         table: FactorTable,
         pairs: int = 32,
         *,
-        k: int | tuple[int, int] | None = None,
+        k: int | tuple[int, int] | Mapping[int, int | tuple[int, int] | None] | None = None,
         among: Sequence[str] | None = None,
         change: Sequence[str] | None = None,
         share: Sequence[str] | None = None,
@@ -193,24 +194,28 @@ class FactorPairSampler(Sampler):
         names = [axis.name for axis in self._cells.axes]
         if change is not None:
             some = self._places(change, "change")
-            low = high = len(some)
         elif share is not None:
             equal = self._places(share, "share")
             some = [place for place in self._cells.varying if place not in equal]
             if not some:
                 raise SamplerError("share names all factors that vary, so that none is left to differ")
-            low = high = len(some)
         else:
             some = list(range(len(names))) if among is None else self._places(among, "among")
             # of factors that vary, each pair shares at least one
-            low, high = _check_k(k, len(some), max(len(self._cells.varying) - 1, 1))
-        count = sum(math.comb(len(some), size) for size in range(low, high + 1))
+            most = max(len(self._cells.varying) - 1, 1)
+            self._spans = Schedule.read(k, "k", lambda value, what: _check_k(value, len(some), most, what))
+            if isinstance(k, Mapping):
+                self.arguments = {**self.arguments, "k": self._spans.plain()}
+        if change is not None or share is not None:
+            self._spans = Schedule((0,), ((len(some), len(some)),))
+        asked = sorted({size for low, high in self._spans.values for size in range(low, high + 1)})
+        count = sum(math.comb(len(some), size) for size in asked)
         if count > _SUBSETS:
             raise SamplerError(
-                f"{low} to {high} of {len(some)} factors are {count:,} subsets, more than {_SUBSETS:,}; lower k, or "
-                "name fewer factors in among"
+                f"{span(asked[0], asked[-1])} of {len(some)} factors are {count:,} subsets, more than {_SUBSETS:,}; "
+                "lower k, or name fewer factors in among"
             )
-        chosen = [subset for size in range(low, high + 1) for subset in itertools.combinations(some, size)]
+        chosen = [subset for size in asked for subset in itertools.combinations(some, size)]
         self._subsets = np.zeros((len(chosen), len(names)), dtype=bool)
         for number, subset in enumerate(chosen):
             self._subsets[number, list(subset)] = True
@@ -234,8 +239,18 @@ class FactorPairSampler(Sampler):
                 f"compared ({', '.join(self._names(~np.all(self._subsets, axis=0)))})"
             )
         self._feasible = np.flatnonzero(feasible)  # subsets are in the order of their sizes
-        self._counts = np.unique(sizes[self._feasible], return_counts=True)[1]
+        able, self._counts = np.unique(sizes[self._feasible], return_counts=True)
         self._starts = np.cumsum(self._counts) - self._counts
+        # of the feasible numbers, each stretch of steps has a run
+        ends = np.array(self._spans.values)
+        self._first, last = np.searchsorted(able, ends[:, 0]), np.searchsorted(able, ends[:, 1], side="right")
+        self._many = last - self._first
+        if not self._many.all():
+            place = int(np.argmin(self._many))
+            raise SamplerError(
+                f"no two rows differ in {span(*self._spans.values[place])} factors, which is k from step "
+                f"{self._spans.starts[place]:,} on; feasible numbers: {', '.join(map(str, able.tolist()))}"
+            )
 
     def _names(self, here: Bools) -> list[str]:
         return [axis.name for axis, chosen in zip(self._cells.axes, here.tolist(), strict=True) if chosen]
@@ -263,7 +278,8 @@ class FactorPairSampler(Sampler):
             levels = {name: self.table.codes(name, rows) for name in self._ranked}
             return Draw(rows, pair_labels={name: code[..., 0] >= code[..., 1] for name, code in levels.items()})
         shape = bits.shape[:2]
-        number = below(bits[..., 0], len(self._counts))
+        stretch = self._spans.stretch(steps)[:, None]
+        number = self._first[stretch] + below(bits[..., 0], self._many[stretch])
         which = self._feasible[self._starts[number] + below(bits[..., 1], self._counts[number])].reshape(-1)
         anchor, partner, cell = self._partners.draw(which, bits[..., 2].reshape(-1), bits[..., 3].reshape(-1))
         changed = self._subsets[which]
@@ -298,10 +314,21 @@ class FactorPairSampler(Sampler):
             logs = self._partners.log_pairs[sizes == size]
             able = any(found.values())
             total = float(np.logaddexp.reduce(logs)) / math.log(10) if able else math.nan
-            entries.append(PairEntry(size, 1 / len(self._counts) if able else 0.0, found, groups.rows, total))
+            ways = next(
+                many for many, ends in zip(self._many, self._spans.values, strict=True) if ends[0] <= size <= ends[1]
+            )
+            entries.append(PairEntry(size, 1 / int(ways) if able else 0.0, found, groups.rows, total))
         what = "differ in all of" if self._differ else "may differ in"
         title = f"FactorPairSampler: {self.pairs} pairs per step, which {what} a subset of the factors"
-        return Report(title, [], [*_never(lost), *self._left_open()], entries)
+        return Report(title, [], [*_never(lost), *self._by_step(), *self._left_open()], entries)
+
+    def _by_step(self) -> list[str]:
+        """How k changes with the step."""
+        if not self._spans.changes:
+            return []
+        first, *others = zip(self._spans.starts, self._spans.values, strict=True)
+        words = [span(*first[1]), *(f"from step {start:,} on {span(*ends)}" for start, ends in others)]
+        return [f"k is {', '.join(words)}; probabilities are those at the first steps that have this k"]
 
     def _ties(self) -> list[str]:
         """How often both rows have the same level."""
@@ -327,15 +354,17 @@ def _never(lost: Mapping[str, int]) -> list[str]:
     return [f"rows never drawn: {never or 'none'}"]
 
 
-def _check_k(k: Any, among: int, most: int) -> tuple[int, int]:
+def _check_k(k: Any, among: int, most: int, what: str) -> tuple[int, int]:
     """Least and most factors that differ."""
     if k is None:
         return 1, min(most, among)
     if is_integer(k):
         k = (k, k)
     if not isinstance(k, Sequence) or len(k) != 2 or not all(is_integer(one) for one in k):
-        raise SamplerError(f"k must be a number of factors, or the least and the most, as in (1, 3), not {brief(k)}")
+        raise SamplerError(
+            f"{what} must be a number of factors, or the least and the most, as in (1, 3), not {brief(k)}"
+        )
     low, high = int(k[0]), int(k[1])
     if not 1 <= low <= high <= among:
-        raise SamplerError(f"k must be from 1 to {among}, the number of factors that may differ, not {brief(k)}")
+        raise SamplerError(f"{what} must be from 1 to {among}, the number of factors that may differ, not {brief(k)}")
     return low, high

@@ -94,6 +94,7 @@ class Mixture(Sampler):
         self.arguments |= {"weights": given["weights"], "seed": seed, "stream": stream}
         self.table: FactorTable = base.table
         self.base, self.length, self.unconstrained_sets = base, base.length, base.unconstrained_sets
+        self.first_step = base.first_step
         self._key = stream_key(seed, stream)
         row_weight = row_weights(self.table, weights)
         pool_mask = self._pool_mask(pool, row_weight)
@@ -101,7 +102,7 @@ class Mixture(Sampler):
         self._members = None
         if row_weight is not None:
             self._members = WeightedMembers(group_by(self.table, [], pool_mask), row_weight)
-        first = base.draws(np.zeros(1, dtype=np.int64))
+        first = base.draws(np.array([base.first_step]))
         self._sets = self._check_sets(numbers, first)
         if len(self._pool) < first.indices.shape[-1]:
             raise SamplerError(

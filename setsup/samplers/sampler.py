@@ -49,6 +49,8 @@ class Sampler(ABC):
     table: FactorTable
     arguments: Mapping[str, Any]
     length: int | None = None
+    first_step: int = 0
+    """First step that can be drawn."""
     unconstrained_sets: frozenset[int] = frozenset()
     """Numbers of the sets of a step that fix no factor."""
 
@@ -106,6 +108,10 @@ class Sampler(ABC):
 
         """
         _check(step, self.length)
+        return self._single(int(step))
+
+    def _single(self, step: int) -> Draw:
+        """Draw of one step: that of a block of this step alone."""
         return _draw(self, np.array([step], dtype=np.int64)).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
@@ -207,9 +213,14 @@ class Shard:
 
 
 def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw]:
-    """Single draws, computed a block at a time."""
+    """Single draws, computed a block at a time; a step that cannot be drawn is an error once it is reached."""
     for first in range(start, last, _BLOCK):
-        block = source.block(first, min(first + _BLOCK, last))
+        stop = min(first + _BLOCK, last)
+        try:
+            block = source.block(first, stop)
+        except SamplerError:
+            yield from (source[step] for step in range(first, stop))
+            continue
         for step in range(len(block.indices)):
             yield block.at(step)
 
@@ -289,7 +300,10 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
             "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
         ) from None
     if not isinstance(name, str) or name not in Sampler._kinds:
-        raise SamplerError(f"unknown sampler {name!r}{near(name, Sampler._kinds)}")
+        raise SamplerError(
+            f"unknown sampler {name!r}{near(name, Sampler._kinds)}: import the module of a sampler of your own first "
+            "(on the command line, --sampler FILE.py:CLASS)"
+        )
     if not check_table(table).has_fingerprint(fingerprint):
         raise SamplerError(
             f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from setsup.arrays import Array, Reals, Steps
+from setsup.arrays import Array, Reals, Rows, Steps, Words
 from setsup.checks import check_integer, check_number, check_string
 from setsup.errors import SamplerError
 from setsup.factors.factor import Kind
@@ -24,15 +24,18 @@ from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
     MOST_SETS,
+    Weights,
     Where,
     check_draw_memory,
     check_names,
     check_table,
     copy_arguments,
     row_mask,
+    row_weights,
 )
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.within import GROUP, word
+from setsup.samplers.groups.candidates import both
+from setsup.samplers.groups.within import GROUP, by_weight, word
 from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.sampler import Sampler
 
@@ -61,6 +64,9 @@ class SequencePairSampler(Sampler):
         differ by more by what they lose as float32, a sixteenth of the window at most.
     pairs : int
         Pairs per step.
+    weights : str or (rows,) float, optional
+        Relative probability of each row, or the factor that has it: the first row is drawn by weight among those that
+        have a later one, the second by weight among the rows at its time. Rows of weight 0 are never drawn.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers.
@@ -93,6 +99,7 @@ class SequencePairSampler(Sampler):
         window: float = 1,
         pairs: int = 32,
         *,
+        weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
         stream: str = "SequencePairSampler",
@@ -106,11 +113,13 @@ class SequencePairSampler(Sampler):
             raise SamplerError("window must be more than 0: the second row of a pair is a later one")
         times = _times(table, check_string(time, "time", SamplerError))
         known = ~np.isnan(times)
-        given = row_mask(table, where)
+        weight = row_weights(table, weights)
+        given = both(row_mask(table, where), None if weight is None else weight > 0)
         self._groups = group_by(table, names, known if given is None else given & known)
         timeless = int((~known if given is None else given & ~known).sum())
         self._unknown, self._excluded = self._groups.unknown + timeless, self._groups.excluded - timeless
         self._index(times, table[time].continuous)
+        self._weigh(weight)
         self._time = time
         self._key = stream_key(seed, stream)
         self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(3)))
@@ -145,13 +154,24 @@ class SequencePairSampler(Sampler):
                 f"window={self._window:g}: {found}"
             )
 
+    def _weigh(self, weight: Reals | None) -> None:
+        """Sums of weights over the anchors, and over the rows of each cell."""
+        self._anchor_ends = self._ends = None
+        if weight is not None:
+            weight = weight[self._order]
+            totals = np.add.reduceat(weight, self._start)
+            # those of a cell add up to 1, so that heavy cells cost light ones no digits
+            self._ends = np.cumsum(weight / totals[self._cell])
+            self._anchor_ends = np.cumsum(weight[self._anchors])
+
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, pairs, 2)."""
         bits = mix(fold(self._key, steps)[:, None, None], self._spread)
-        anchor = self._anchors[below(bits[..., 0], len(self._anchors))]
+        first, many = np.zeros(bits.shape[:2], dtype=np.int64), np.full(bits.shape[:2], len(self._anchors))
+        anchor = self._anchors[_pick(bits[..., 0], self._anchor_ends, first, many)]
         cell = self._cell[anchor]
         other = cell + 1 + below(bits[..., 1], self._later[cell])
-        second = self._start[other] + below(bits[..., 2], self._sizes[other])
+        second = self._start[other] + _pick(bits[..., 2], self._ends, self._start[other], self._sizes[other])
         keys = self._groups.keys(self._sequence[cell])
         fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(self._groups.names)}
         return Draw(self._order[np.stack([anchor, second], axis=-1)], fixed)
@@ -178,6 +198,13 @@ class SequencePairSampler(Sampler):
         anchors = f"{len(self._anchors):,} rows have later ones within {self._window:g}{unit} of {self._time}"
         notes = [f"{anchors}, at {span(int(later[later > 0].min()), int(later.max()))} times"]
         return Report(f"SequencePairSampler: {self.pairs} pairs", [entry], notes)
+
+
+def _pick(bits: Words, ends: Reals | None, start: Rows, sizes: Rows) -> Rows:
+    """Positions in groups of rows that begin at ``start``: by weight, given sums of weights, or uniform."""
+    if ends is None:
+        return below(bits, sizes)
+    return by_weight(bits.reshape(-1, 1), ends, start.reshape(-1), sizes.reshape(-1)).reshape(bits.shape)
 
 
 def _times(table: FactorTable, name: str) -> Reals:

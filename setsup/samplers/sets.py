@@ -43,6 +43,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.plan import StepPlan, StepPlans
+from setsup.samplers.groups.single import SingleStep
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler
@@ -188,6 +189,9 @@ class SetSampler(Sampler):
         constrained = {number for lists in alternatives for number, names in enumerate(lists) if names}
         self.unconstrained_sets = frozenset(range(self.sets)) - constrained
         self._shortens = any(one.changes or one.most < self.size for one in self._sizes)
+        self._one = None
+        if len(samplers) == len(self._plans.plans) == 1 and values == "independent" and not self._shortens:
+            self._one = SingleStep.of(next(iter(samplers.values())), self.sets, self.size, self._plans.names)
         for name in self._tolerance:
             if name not in self._plans.names:
                 raise SamplerError(
@@ -228,6 +232,10 @@ class SetSampler(Sampler):
             found += [(names,) * (self.sets - free) + ((),) * free for names in itertools.combinations(fixed, count)]
             self._count.append(len(found) - self._first[-1])
         return found
+
+    def _single(self, step: int) -> Draw:
+        """Draw of one step, in fewer calls where all sets fix the same factors in groups that are not small."""
+        return super()._single(step) if self._one is None else self._one.draw(fold(self._key, step))
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""

@@ -87,7 +87,8 @@ class Zip(Sampler):
         _check_apart(samplers, self.samplers)
         lengths = [one.length for one in samplers if one.length is not None]
         self.length = min(lengths) if lengths else None
-        first = [one.draws(np.zeros(1, dtype=np.int64)) for one in self.samplers]
+        self.first_step = max(one.first_step for one in samplers)
+        first = [one.draws(np.array([self.first_step])) for one in self.samplers]
         ends = np.cumsum([draw.indices.shape[1] for draw in first]).tolist()
         self.sets = tuple(slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False))
         self._width = max(draw.indices.shape[2] for draw in first)

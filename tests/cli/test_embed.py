@@ -301,3 +301,24 @@ def test_an_export_makes_no_folder(setsup: Run, trained: Path) -> None:
     assert (found.code, found.out) == (2, "")
     assert "there is no folder nowhere; make it, or name another FILE" in found.err
     assert not Path("nowhere").exists()
+
+
+@pytest.mark.long("trainings")
+def test_neighbours_of_all_rows_and_of_some(setsup: Run, trained: Path, digits: Path) -> None:
+    folder = trained / "embeddings-mnist-train"
+    found = setsup("embed", trained, *MEAN, "--neighbours", 5)
+    assert (found.code, found.err) == (0, "")
+    points = np.load(folder / "embeddings.npy").astype(np.float64)
+    distances = ((points[:, None] - points) ** 2).sum(-1)
+    np.fill_diagonal(distances, np.inf)
+    assert found.out.splitlines()[-1] == str(folder / "neighbours.npy")
+    assert np.load(folder / "neighbours.npy").tolist() == np.argsort(distances, axis=1, kind="stable")[:, :5].tolist()
+    assert setsup("embed", trained, *MEAN, "--where", "digit < 3", "--neighbours", 5, "--out", "some").code == 0
+    rows, table = np.load("some/rows.npy"), np.load("some/neighbours.npy")
+    assert table.shape == (200, 5)
+    near = rows[np.argsort(distances[np.ix_(rows, rows)], axis=1, kind="stable")[:, :5]]
+    assert table[rows].tolist() == near.tolist()
+    assert (np.delete(table, rows, axis=0) == -1).all()
+    refused = setsup("embed", trained, *MEAN, "--neighbours", 0, "--out", "none")
+    assert refused.code == 2
+    assert "--neighbours must be an integer from 1 on" in refused.err

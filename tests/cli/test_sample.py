@@ -676,3 +676,87 @@ class TestReplay:
         head["sampler"]["sampler"] = "Sampler"
         (tmp_path / "x.jsonl").write_text(json.dumps(head))
         refused(setsup("sample", "--replay", "x.jsonl"), "'Sampler'")
+
+
+def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> None:
+    table = library.load("shapes3d-procedural").factors
+    rows = np.flatnonzero(table.mask("orientation == 0.0 and floor_hue == 0.5 and wall_hue == 0.5"))
+    neighbours = np.full((len(table), 6), -1)
+    neighbours[rows] = rows[(np.arange(len(rows))[:, None] + np.array([1, -1, 2, -2, 3, -3])) % len(rows)]
+    for name, found in (("first", neighbours), ("second", neighbours[:, ::-1])):
+        np.save(tmp_path / f"{name}.npy", found.astype(np.int32))
+    words = ["sample", "--neighbours", "0:first.npy", "1:second.npy", "--positive", "scale == anchor.scale"]
+    words += ["--negative", "shape != anchor.shape", "--ranks", "negative=2-5", "--sets", 5, "--steps", 2, "--seed", 4]
+    found = setsup(*words, "--json")
+    sampler = library.NeighbourSampler(
+        table,
+        {0: neighbours, 1: neighbours[:, ::-1]},
+        "scale == anchor.scale",
+        "shape != anchor.shape",
+        5,
+        ranks={"negative": (2, 5)},
+        seed=4,
+    )
+    assert [step["indices"] for step in found.json["draws"]] == sampler.block(0, 2).indices.tolist()
+    assert found.json["report"]["entries"] == json.loads(json.dumps(sampler.report().to_dict()["entries"]))
+    again = setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "again", "--json")
+    assert again.json["draws"] == found.json["draws"]
+    pairs = setsup("sample", "--neighbours", "first.npy", "--ranks", "1-2", "--sets", 3)
+    assert pairs.code == 0
+    assert "pairs of anchor and neighbour" in pairs.out
+    np.save(tmp_path / "first.npy", neighbours[:, ::-1])
+    refused(setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "b"), "first.npy with the digest")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--neighbours", "none.npy"], "none.npy"),
+        (["--neighbours", "a.npy", "b.npy"], "--neighbours has two tables for step 0"),
+        (["--neighbours", "a.npy", "--ranks", "3"], "--ranks must be the first and the last rank, such as 1-20"),
+        (["--neighbours", "a.npy", "--size", 3], "not with --neighbours"),
+        (["--inactive", "shape", "--ranks", "1-3"], "--ranks goes with --neighbours"),
+    ],
+)
+def test_neighbours_that_cannot_be_drawn_from(setsup: Run, words: list[object], sentence: str) -> None:
+    refused(setsup("sample", *words), sentence)
+
+
+OWN = Path(__file__).parent / "own_sampler.py"
+
+
+@pytest.mark.parametrize("name", [f"{OWN}:Followers", str(OWN), "own_sampler:Followers"])
+def test_a_sampler_of_ones_own(setsup: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.syspath_prepend(OWN.parent)
+    found = setsup("sample", "--sampler", name, "--argument", "apart=3", "--sets", 5, "--seed", 2)
+    assert (found.code, found.err) == (0, "")
+    lines = Path("setsup-samples/draws.jsonl").read_text().splitlines()
+    rows = np.array(json.loads(lines[1])["indices"])
+    assert rows.shape == (5, 2)
+    assert (rows[:, 1] - rows[:, 0] == 3).all()
+    assert json.loads(lines[0])["sampler"]["arguments"] == {"sets": 5, "apart": 3, "seed": 2}
+    again = setsup("sample", "--sampler", name, "--replay", "setsup-samples/draws.jsonl", "--out", "b", "--json")
+    assert again.json["draws"][0]["indices"] == rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--sampler", f"{OWN}:Follower"], "no sampler 'Follower'; did you mean 'Followers'?"),
+        (["--sampler", "none.py:A"], "there is no file"),
+        (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; give FILE.py:CLASS or MODULE:CLASS"),
+        (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
+        (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument takes"),
+        (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "give only one of"),
+    ],
+)
+def test_a_sampler_of_ones_own_that_cannot_be_made(setsup: Run, words: list[object], sentence: str) -> None:
+    refused(setsup("sample", *words), sentence)
+
+
+def test_k_by_step(setsup: Run) -> None:
+    found = setsup("sample", "--pairs", "0:1,1:2-3", "--sets", 6, "--steps", 2, "--json")
+    changed = [np.array(list(step["pair_labels"].values())).sum(0) for step in found.json["draws"]]
+    assert set(changed[0].tolist()) == {1}
+    assert set(changed[1].tolist()) <= {2, 3}
+    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs by step is such as 0:1,100:1-3")

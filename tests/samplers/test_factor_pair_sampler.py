@@ -416,3 +416,40 @@ def test_tables_without_pairs():
         FactorPairSampler([1, 2])
     one = FactorTable([SIZE])
     assert sorted(set(FactorPairSampler(one, 50)[0].indices.ravel().tolist())) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["grid", "few rows"])
+def test_k_changes_with_the_step(name):
+    """Each stretch of steps is that of a sampler of its k alone, whatever the k of the other stretches."""
+    table = TABLES[name]
+    by_step = FactorPairSampler(table, 8, k={0: 2, 40: (1, 3), 90: 1}, seed=3)
+    for start, stop, k in ((0, 40, 2), (40, 90, (1, 3)), (90, 120, 1)):
+        alone = FactorPairSampler(table, 8, k=k, seed=3)
+        mine, other = by_step.block(start, stop), alone.block(start, stop)
+        assert np.array_equal(mine.indices, other.indices)
+        assert all(np.array_equal(mine.pair_labels[name], other.pair_labels[name]) for name in table.names)
+    assert np.array_equal(by_step[93].indices, by_step.block(30, 100).indices[63])
+    again = from_dict(json.loads(json.dumps(by_step.to_dict())), table)
+    assert np.array_equal(again.block(30, 100).indices, by_step.block(30, 100).indices)
+    assert json.dumps(again.to_dict()) == json.dumps(by_step.to_dict())
+    assert "k is 2, from step 40 on 1 to 3, from step 90 on 1" in str(by_step.report())
+    assert [entry.k for entry in by_step.report().pairs] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("k", "sentence"),
+    [
+        ({5: 1}, "k by step needs one value for each step, and one for step 0"),
+        ({0: 1, 10: 5}, "k from step 10 on must be from 1 to 4"),
+        ({0: 1, 10: "two"}, "k from step 10 on must be a number of factors"),
+    ],
+)
+def test_wrong_k_by_step(k, sentence):
+    with pytest.raises(SamplerError, match=sentence):
+        FactorPairSampler(grid(), k=k)
+
+
+def test_a_stretch_without_pairs_is_named():
+    table = FactorTable.from_values({"a": [0, 1, 0], "b": [0, 0, 0], "c": [0, 0, 1]})
+    with pytest.raises(SamplerError, match="no two rows differ in 3 factors, which is k from step 7 on; feasible"):
+        FactorPairSampler(table, k={0: 1, 7: 3})

@@ -22,6 +22,7 @@ from setsup.samplers import (
     FactorPairSampler,
     HierarchicalSampler,
     Mixture,
+    NeighbourSampler,
     OrbitSampler,
     SequencePairSampler,
     SetSampler,
@@ -66,6 +67,11 @@ COLUMNS = columns()
 LARGE = FactorTable([Factor("d", Kind.NOMINAL, tuple(range(40))), Factor("row", Kind.ORDINAL, tuple(range(5000)))])
 MANY = FactorTable([Factor("d", Kind.NOMINAL, tuple(range(5000))), Factor("row", Kind.ORDINAL, tuple(range(40)))])
 BOTH = concat([GRID, COLUMNS])
+
+
+def near(step):
+    """Twelve neighbours of each row of the columns."""
+    return (np.arange(720)[:, None] + step * np.arange(1, 13)) % 720
 
 
 def mixed(p, seed):
@@ -125,6 +131,15 @@ CASES = {
     "EpisodeSampler across": lambda: EpisodeSampler(COLUMNS, "item", 5, 2, 5, across="light", small="drop"),
     "SequencePairSampler": lambda: SequencePairSampler(COLUMNS, "kind", "height", 0.25, 16),
     "SequencePairSampler grid": lambda: SequencePairSampler(GRID, ["a", "b"], "d", 3, 16, seed=5),
+    "NeighbourSampler": lambda: NeighbourSampler(COLUMNS, near(1), negative="kind != anchor.kind"),
+    "NeighbourSampler refreshed": lambda: NeighbourSampler(
+        COLUMNS,
+        {0: near(1), 300: near(7)},
+        positive="kind == anchor.kind",
+        negative="item != anchor.item",
+        ranks={"negative": (3, 9)},
+        seed=5,
+    ),
     "TripletSampler constraints": lambda: TripletSampler(
         COLUMNS, positive="item == anchor.item", negative="kind == anchor.kind and item != anchor.item", choose="groups"
     ),

@@ -1,6 +1,7 @@
 """Pairs near in time against the enumeration of all of them."""
 
 import itertools
+import json
 import math
 from collections import Counter, defaultdict
 
@@ -183,3 +184,28 @@ def test_wrong_arguments(arguments, error, sentence):
         SequencePairSampler(
             FactorTable([*table.factors, angle], columns), **{"sequence": "video", "time": "frame", **arguments}
         )
+
+
+@pytest.mark.parametrize("name", ["several at a time", "unknown times"])
+def test_pairs_by_weight(name):
+    table = table_of(VIDEOS[name])
+    weights = np.random.default_rng(5).choice([0.0, 1.0, 2.5, 4.0], len(table), p=[0.1, 0.4, 0.3, 0.2])
+    neighbours = neighbours_of(table, 3, lambda row: weights[row] > 0)
+    chances = Counter()
+    for row, times in neighbours.items():
+        first = weights[row] / sum(weights[one] for one in neighbours)
+        for rows in times.values():
+            for other in rows:
+                chances[row, other] += first / len(times) * weights[other] / sum(weights[one] for one in rows)
+    sampler = SequencePairSampler(table, "video", "frame", 3, 8, weights=weights * 7)
+    assert_agrees(sampler.block(0, 4000).indices, chances)
+    assert np.array_equal(sampler[3].indices, sampler.block(0, 5).indices[3])
+    again = from_dict(json.loads(json.dumps(sampler.to_dict())), table)
+    assert np.array_equal(again[3].indices, sampler[3].indices)
+    entry = sampler.report().entries[0]
+    assert entry.excluded + entry.unknown == len(table) - ((weights > 0) & (table.codes("frame") >= 0)).sum()
+
+
+def test_weights_must_be_those_of_the_rows():
+    with pytest.raises(SamplerError, match="weights must be one number per row"):
+        SequencePairSampler(table_of([range(3)]), "video", "frame", weights=[1.0])

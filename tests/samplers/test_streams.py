@@ -17,6 +17,7 @@ from setsup.samplers import (
     EpochSampler,
     HierarchicalSampler,
     Mixture,
+    NeighbourSampler,
     OrbitSampler,
     Sampler,
     SequencePairSampler,
@@ -57,6 +58,12 @@ GRID = FactorTable(
 COLUMNS = columns()
 LARGE = FactorTable([Factor("d", Kind.NOMINAL, (0, 1, 2)), Factor("row", Kind.ORDINAL, tuple(range(5000)))])
 BOTH = concat([GRID, COLUMNS])
+
+
+def near(shift=0):
+    """Nine neighbours of each row of the columns, by their distance in a line."""
+    row = np.arange(300)[:, None]
+    return (row + shift + np.array([1, -1, 2, -2, 3, -3, 4, -4, 5])) % 300
 
 
 def mixture(**options):
@@ -101,6 +108,15 @@ SAMPLERS = {
     "episodes across lights": lambda: EpisodeSampler(COLUMNS, "item", 3, 2, 3, across="light", small="drop", seed=3),
     "pairs in time": lambda: SequencePairSampler(COLUMNS, "item", "weight", 2, 9, where="light >= 0.5"),
     "pairs of a grid": lambda: SequencePairSampler(GRID, ["a", "b"], "c", 3, 9),
+    "neighbours": lambda: NeighbourSampler(COLUMNS, near(), sets=9),
+    "hard triplets": lambda: NeighbourSampler(
+        COLUMNS,
+        {0: near(), 3: near(40)},
+        "light != anchor.light",
+        "item != anchor.item",
+        9,
+        ranks={"negative": (2, 7)},
+    ),
     "constrained triplets": lambda: TripletSampler(
         COLUMNS, positive="item == anchor.item and light != anchor.light", negative="item != anchor.item"
     ),

@@ -7,6 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from setsup.checks import check_integer
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files import readable_size
 from setsup.files.disk import need_writable
@@ -44,14 +45,21 @@ HELP = """\
 Embeds by the method of a run, or by any frozen encoder: `setsup embed --encoder ENCODER DATASET`. Writes
 embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions) of maps, and for a method with
 several embeddings embeddings-NAME.npy of each; factors.parquet, the factors of the same rows, which
-setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. The last lines
-printed are the paths."""
+setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. With --neighbours K
+also neighbours.npy, int64 (rows of the dataset, K), a table for setsup.NeighbourSampler. The last lines printed are the
+paths."""
 
 _log = logging.getLogger("setsup")
 
 _LARGE = 1_000_000_000  # bytes
 
 Where = Annotated[str | None, declared("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\".")]
+
+
+Neighbours = Annotated[
+    int | None,
+    declared("K", "Also write neighbours.npy, the K rows nearest to each row, for `setsup sample --neighbours`."),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +91,7 @@ class Options(Common):
             alias="-o",
         ),
     ] = None
+    neighbours: Neighbours = None
     checkpoint: Checkpoint = "last"
     preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
     device: Device = None
@@ -106,6 +115,7 @@ class ByEncoder(EncoderOptions):
             alias="-o",
         ),
     ] = None
+    neighbours: Neighbours = None
 
 
 class _Job(NamedTuple):
@@ -144,6 +154,8 @@ def run(options: "Options | ByEncoder") -> int:
         raise SetsupError(f"{folder} contains embeddings of other rows; use --out FOLDER, or remove it")
     for file in FILES:
         need_writable(folder / file)
+    if options.neighbours is not None:
+        check_integer(options.neighbours, "--neighbours", SetsupError, 1)
     if not options.json:
         for line in job.lines:
             say(line)
@@ -151,7 +163,7 @@ def run(options: "Options | ByEncoder") -> int:
         say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
     try:
         with sigterm_as_interrupt():
-            files, shapes = write_embeddings(folder, trained, dataset, rows, _say_size(options))
+            files, shapes = write_embeddings(folder, trained, dataset, rows, _say_size(options), options.neighbours)
     except (RuntimeError, ValueError, LookupError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"{job.who} cannot embed {_named(dataset, split)}: {reason}") from error

@@ -11,6 +11,7 @@ from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, python_command, sampler_call
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Source, option
+from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.parsing.sampling import build_sampler, check_factor_lists, choose_sampler, fill_defaults
 from setsup_cli.parsing.source import assignments, card_command, find_source, open_call, open_source
 from setsup_cli.places import Force, moved
@@ -71,7 +72,9 @@ class Options(Source):
     pairs: Annotated[
         str | None,
         option(
-            "K", "Draw pairs that differ in K factors, chosen for each pair: a number, a range such as 1-3, or any."
+            "K",
+            "Draw pairs that differ in K factors, chosen for each pair: a number, a range such as 1-3, or any; "
+            "0:1,100:1-3 gives K = 1 to 3 from step 100 on.",
         ),
     ] = None
     change: Annotated[
@@ -109,6 +112,24 @@ class Options(Source):
         float | None, option("NUMBER", "Largest difference in --time of a pair's second row, which is later.", "1")
     ] = None
 
+    neighbours: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "FILE ...",
+            "Draw rows with some of their nearest neighbours, from a table of `setsup embed --neighbours`; "
+            "0:FILE 100:FILE gives one from step 0 and one from step 100 on.",
+        ),
+    ] = None
+    ranks: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "R-R",
+            "First and last rank of --neighbours, such as 1-20; negative=1-20 draws the positive from all rows that "
+            "satisfy --positive.",
+            "all of the table",
+        ),
+    ] = None
+
     positive: Annotated[
         str | None,
         option(
@@ -122,6 +143,15 @@ class Options(Source):
     members: Annotated[
         str | None,
         option("CONSTRAINT", "What the members of an orbit but the first, its anchor, satisfy, as for --positive."),
+    ] = None
+
+    sampler: Annotated[
+        str | None,
+        option("FILE.py:CLASS", "Draw by a sampler of your own, from a Python file or from a module (MODULE:CLASS)."),
+    ] = None
+    argument: Annotated[
+        tuple[str, ...] | None,
+        option("NAME=VALUE ...", "Arguments of your own --sampler, as JSON has them, or strings."),
     ] = None
 
     size: Annotated[
@@ -294,7 +324,7 @@ def _draw(options: Options) -> _Drawn:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
             "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets, "
-            "--positive and --negative, --episode, --hierarchy, --sequence, --pairs); "
+            "--positive and --negative, --neighbours, --episode, --hierarchy, --sequence, --pairs, --sampler); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
@@ -337,8 +367,10 @@ def _replay(options: Options, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
     for name in _given(options):
-        if name not in (*_PLACES, *_OUTPUT):
+        if name not in (*_PLACES, *_OUTPUT, "sampler"):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{name}")
+    if options.sampler is not None:
+        find_class(options.sampler)  # which registers it
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)
@@ -373,14 +405,14 @@ def _replay(options: Options, path: Path) -> _Drawn:
 def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
     """What is fixed and what varies in each set of the first steps."""
     from setsup.reports import describe, describe_pairs, describe_triplets, orbit_names
-    from setsup.samplers import FactorPairSampler, TripletSampler
+    from setsup.samplers import FactorPairSampler
 
     table = drawn.dataset.factors
     found: list[Sequence[SetWords | PairWords]] = []
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
         words: Sequence[SetWords | PairWords]
-        if isinstance(drawn.sampler, TripletSampler):
+        if _are_triplets(drawn):
             words = describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN)
         elif isinstance(drawn.sampler, FactorPairSampler):
             words = describe_pairs(table, draw, _SETS_SHOWN)
@@ -390,9 +422,17 @@ def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
     return found
 
 
+def _are_triplets(drawn: _Drawn) -> bool:
+    """Whether the sets are an anchor, a positive and a negative."""
+    from setsup.samplers import NeighbourSampler, TripletSampler
+
+    width = drawn.draws.indices.shape[-1]
+    return isinstance(drawn.sampler, TripletSampler) or (isinstance(drawn.sampler, NeighbourSampler) and width == 3)
+
+
 def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     from setsup.reports import PairWords
-    from setsup.samplers import FactorPairSampler, TripletSampler
+    from setsup.samplers import FactorPairSampler
 
     table, arguments = drawn.dataset.factors, drawn.sampler.arguments
     steps, sets = drawn.draws.indices.shape[:2]
@@ -412,7 +452,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     if isinstance(drawn.sampler, FactorPairSampler):
         heads = ["step", "pair", "first and second", "both have"]
         show_table(heads, rows, right=heads[:2])
-    elif isinstance(drawn.sampler, TripletSampler):
+    elif _are_triplets(drawn):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
         show_table(heads, rows, right=heads[:3])
     else:

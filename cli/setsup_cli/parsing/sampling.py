@@ -3,9 +3,12 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
+from setsup.files.expand_user import expanded
+from setsup_cli.parsing.own_samplers import build_own
 from setsup_cli.parsing.source import assignments, check_factors, numbers
 
 if TYPE_CHECKING:
@@ -28,7 +31,9 @@ _TAKES = {
     "triplets": ("sets", "positive", "negative", "choose", "small", "weights", "where", "seed"),
     "episode": ("ways", "shots", "queries", "across", "within", "small", "weights", "where", "seed"),
     "hierarchy": ("size", "small", "weights", "where", "seed"),
-    "sequence": ("sets", "time", "window", "where", "seed"),
+    "sequence": ("sets", "time", "window", "weights", "where", "seed"),
+    "sampler": ("argument", "size", "sets", "weights", "where", "seed"),
+    "neighbours": ("sets", "positive", "negative", "ranks", "where", "seed"),
     "pairs": ("sets", "among", "differ", "radius", "where", "seed"),
 }
 """Which options go with which sampler."""
@@ -48,7 +53,7 @@ _LISTS = (
 )
 """Options that name factors, of which each chooses a sampler."""
 
-_CHOOSING = (*_LISTS, "pairs")
+_CHOOSING = (*_LISTS, "pairs", "neighbours", "sampler")
 """Options that choose a sampler."""
 
 _FACTORS = (*_LISTS, "across", "within", "among")
@@ -68,11 +73,16 @@ _SHOWN = {
     "set": "--inactive, --active",
     "triplets": "--triplets, --positive and --negative",
     "pairs": "--pairs, --change, --share, --rank",
+    "neighbours": "--neighbours",
+    "sampler": "--sampler",
     **{kind: f"--{kind}" for kind in ("domain", "orbit", "episode", "hierarchy", "sequence")},
 }
 
 _LEVEL = re.compile(r"[^=!<>]*=(?!=)")
 """A level such as ``camera=051``, and no comparison of an expression."""
+
+_BY_STEP = re.compile(r"(\d+):(.+)")
+"""A file from a step on, such as ``100:second.npy``."""
 
 _SIZE = 32
 _SETS = {"domain": 4, "orbit": 8}
@@ -152,6 +162,10 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
     if kind == "pairs":
         return _pairs(given, arguments, table, card)
+    if kind == "sampler":
+        return build_own(given, arguments, table)
+    if kind == "neighbours":
+        return _neighbours(given, arguments, table)
     arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
     if "weights" in arguments:
         check_factors([arguments["weights"]], table, card)
@@ -228,9 +242,42 @@ def _pairs(given: Given, arguments: dict[str, Any], table: "FactorTable", card: 
     return FactorPairSampler(table, **{"pairs" if key == "sets" else key: arguments[key] for key in arguments})
 
 
-def _span(word: str) -> int | list[int] | None:
-    """Read ``2``, ``1-3`` or ``any``."""
+def _neighbours(given: Given, arguments: dict[str, Any], table: "FactorTable") -> "Sampler":
+    from setsup.samplers import NeighbourSampler
+
+    found: dict[int, str] = {}
+    for word in given["neighbours"]:
+        step, path = match.groups() if (match := _BY_STEP.match(word)) else ("0", word)
+        if int(step) in found:
+            raise SamplerError(f"--neighbours has two tables for step {step}: write 0:FILE 100:FILE, or one FILE")
+        found[int(step)] = str(expanded(Path(path)))
+    if "ranks" in arguments:
+        words = arguments["ranks"]
+        if len(words) == 1 and "=" not in words[0]:
+            arguments["ranks"] = _ranks(words[0])
+        else:
+            spans = assignments(words, "--ranks", "1-20")
+            arguments["ranks"] = {name: _ranks(word) for name, word in spans.items()}
+    return NeighbourSampler(table, found, **arguments)
+
+
+def _ranks(word: str) -> list[int]:
+    """Read ``1-20``."""
     low, _, high = word.partition("-")
+    if not (low.isdecimal() and high.isdecimal()):
+        raise SamplerError(f"--ranks must be the first and the last rank, such as 1-20, not {word!r}")
+    return [int(low), int(high)]
+
+
+def _span(word: str) -> Any:
+    """Read ``2``, ``1-3``, ``any``, or one of these from each of some steps on, ``0:1,100:1-3``."""
+    low, _, high = word.partition("-")
+    if ":" in word:
+        steps = [part.partition(":") for part in word.split(",")]
+        found = {int(step): _span(value) for step, _, value in steps if step.isdecimal() and ":" not in value}
+        if len(found) < len(steps):
+            raise SamplerError(f"--pairs by step is such as 0:1,100:1-3, with each step once, not {word!r}")
+        return found
     if word == "any":
         return None
     if not low.isdecimal() or ("-" in word and not high.isdecimal()):

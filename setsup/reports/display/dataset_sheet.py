@@ -19,6 +19,7 @@ from setsup.reports.triplets import triplet_page
 from setsup.reports.words import PairWords, SetWords, describe, describe_pairs
 from setsup.samplers.arguments import where_words
 from setsup.samplers.draw import Draw
+from setsup.samplers.neighbours import NeighbourSampler
 from setsup.samplers.sampler import Sampler
 from setsup.samplers.triplets import TripletSampler
 
@@ -118,9 +119,11 @@ def orbit_names(sampler: Sampler) -> list[str]:
     ['shape']
 
     """
-    named = sampler.arguments["orbit"]
-    if named is None and isinstance(sampler, TripletSampler):
+    if isinstance(sampler, NeighbourSampler) or (
+        isinstance(sampler, TripletSampler) and sampler.arguments["orbit"] is None
+    ):
         return list(sampler.shared)
+    named = sampler.arguments["orbit"]
     return [named] if isinstance(named, str) else list(named)
 
 
@@ -129,6 +132,8 @@ def _triplets(shown: Shown, sampler: Sampler, title: str | None, tile: int | Non
     explained = f"positive: same {', '.join(orbit_names(sampler))}; negative: another"
     if (positive := shown.argument("positive")) is not None:
         explained = f"positive: {positive}\nnegative: {shown.argument('negative')}"
+    if isinstance(sampler, NeighbourSampler):
+        explained += f"\n{sampler.words}"
     first = rows[:_MEMBERS]
     images = _images(shown.dataset, first, tile)
     more = f"\n… and {len(rows) - len(first):,} more triplets" if len(rows) > len(first) else ""
@@ -212,8 +217,17 @@ def _heading(shown: Shown, steps: int) -> str:
         f"where {where_words(where)}" if where is not None else "",
         "framed: support" if shown.support else "",
         f"each with its anchor first, then {members}" if (members := shown.argument("members")) else "",
+        *_near(shown),
     ]
     return "\n".join(line for line in (f"{name}: {what}", ", ".join(filter(None, parts))) if line)
+
+
+def _near(shown: Shown) -> list[str]:
+    """What pairs of neighbours are."""
+    if shown.noun != "pair" or not isinstance(shown.sampler, NeighbourSampler):
+        return []
+    given = {role: shown.argument(role) for role in ("positive", "negative")}
+    return [shown.sampler.words, *(f"{role}: {text}" for role, text in given.items() if text is not None)]
 
 
 def _images(dataset: Dataset, rows: npt.NDArray[np.int64], tile: int | None) -> Images:

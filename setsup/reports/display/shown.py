@@ -22,6 +22,7 @@ _NOUNS = {
     "DomainSampler": "domain",
     "EpisodeSampler": "class",
     "FactorPairSampler": "pair",
+    "NeighbourSampler": "pair",
     "OrbitSampler": "orbit",
     "SequencePairSampler": "pair",
     "TripletSampler": "triplet",
@@ -48,7 +49,8 @@ class Shown:
         """What the units of the draws are called."""
         if self.sampler is None:
             return "set" if self.draws.canonical is None else "orbit"
-        return _NOUNS.get(type(self.sampler).__name__, "set")
+        noun = _NOUNS.get(type(self.sampler).__name__, "set")
+        return "triplet" if noun == "pair" and self.draws.indices.shape[-1] == 3 else noun
 
     @property
     def nouns(self) -> str:
@@ -63,7 +65,7 @@ class Shown:
     @property
     def counter(self) -> str:
         """What a step is called: the steps of a block that does not start with step 0 have other numbers."""
-        if self.sampler is None:
+        if self.sampler is None or self.sampler.first_step:
             return "draw"
         return "step" if np.array_equal(self.sampler[0].indices, self.draws.indices[0]) else "draw"
 

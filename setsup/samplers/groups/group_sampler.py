@@ -78,12 +78,12 @@ class GroupSampler:
         elif isinstance(self.members, AnchoredMembers):
             sizes = self.members.anchors
         self.drawable, self._all = drawable, len(drawable) == len(self.groups)
-        self._keys = self.groups.keys(drawable)
-        self.chooser = Chooser(self._keys, sizes[drawable], self._choose)
+        self.keys = self.groups.keys(drawable)
+        self.chooser = Chooser(self.keys, sizes[drawable], self._choose)
 
     def codes(self, chosen: Rows) -> dict[str, Array]:
         """Codes that chosen groups share (numbers among the drawable ones), each of the shape of ``chosen``."""
-        keys = self._keys[chosen]
+        keys = self.keys[chosen]
         return {name: keys[..., place] for place, name in enumerate(self.groups.names)}
 
     @property

@@ -1,0 +1,65 @@
+"""Samplers of the user's own: ``--sampler FILE.py:CLASS`` or ``--sampler MODULE:CLASS``."""
+
+import inspect
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import SamplerError, near
+from setsup_cli.parsing.source import assignments
+
+if TYPE_CHECKING:
+    from setsup.factors import FactorTable
+    from setsup.samplers import Sampler
+
+__all__ = ["build_own", "find_class"]
+
+
+def find_class(word: str) -> "type[Sampler]":
+    """The class of a sampler in a Python file, or in a module that can be imported."""
+    from setsup.experiments.registry import import_file, split_file_name
+    from setsup.samplers import Sampler
+
+    if (file := split_file_name(word)) is not None:
+        place, name = str(file[0]), file[1]
+        module = import_file(file[0])
+    else:
+        place, _, name = word.partition(":")
+        try:
+            module = import_module(place)
+        except (ImportError, ValueError) as error:
+            raise SamplerError(f"--sampler {word}: {error}; give FILE.py:CLASS or MODULE:CLASS") from error
+    own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Sampler)]
+    names = [one.__name__ for one in own if one.__module__ == module.__name__]
+    name = names[0] if not name and len(names) == 1 else name
+    found = getattr(module, name, None) if name else None
+    if not isinstance(found, type) or not issubclass(found, Sampler):
+        listed = f"; it has {', '.join(names)}" if names else "; samplers derive from setsup.samplers.Sampler"
+        raise SamplerError(f"--sampler {word}: {place} has no sampler {name!r}{near(name, names)}{listed}")
+    return found
+
+
+def build_own(given: Mapping[str, Any], options: Mapping[str, Any], table: "FactorTable") -> "Sampler":
+    """Build a sampler of the user's own from the options that its constructor has, and from ``--argument``."""
+    kind = find_class(given["sampler"])
+    takes = list(inspect.signature(kind).parameters)[1:]
+    arguments = {name: value for name, value in options.items() if name not in ("argument", "sampler")}
+    arguments |= {
+        name: _value(word) for name, word in assignments(given.get("argument", ()), "--argument", "value").items()
+    }
+    for name in arguments:
+        if name not in takes:
+            raise SamplerError(f"{kind.__name__} has no argument {name!r}{near(name, takes)}: {', '.join(takes)}")
+    try:
+        return kind(table, **arguments)  # type: ignore[call-arg]
+    except TypeError as error:
+        raise SamplerError(f"{kind.__name__} cannot be made of these options: {error}") from error
+
+
+def _value(word: str) -> Any:
+    """Read a number, a list or another value as JSON has it; any other word is a string."""
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word

@@ -1,0 +1,115 @@
+"""Neighbour tables: the rows nearest to each row of a dataset, as arrays or files, known by their digests."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Array
+from setsup.checks import check_array, check_path
+from setsup.errors import DamagedFile, SamplerError, brief
+from setsup.files.disk import read_errors
+
+__all__ = ["NeighbourTable", "read_tables"]
+
+_BLOCK = 1 << 20  # entries looked at together
+_LAST = 2**63 - 1
+_FILE = {"path", "digest"}  # what plain data have of a file
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourTable:
+    """The rows nearest to each row, nearest first; -1 where there are fewer.
+
+    Attributes
+    ----------
+    rows : (rows, k) integers
+        In memory, or mapped from a file.
+    digest : str
+        32 hexadecimal digits, a function of the shape and the numbers, whatever integers they are stored as.
+    plain : array or dict
+        What the table is made of again: itself, or the path of its file with the digest.
+
+    """
+
+    rows: Array
+    digest: str
+    plain: Any
+
+
+def read_tables(given: Any, count: int) -> dict[int, NeighbourTable]:
+    """Neighbour tables of `count` rows by the steps from which they hold, ascending, from one or from a mapping."""
+    if not isinstance(given, Mapping) or set(given) == _FILE:
+        given = {0: given}
+    found = {_step(key): value for key, value in given.items()}
+    if not found or len(found) < len(given):
+        raise SamplerError("neighbours by step needs a table for at least one step, and one for each step")
+    return {step: _read(found[step], f"the neighbour table of step {step}", count) for step in sorted(found)}
+
+
+def _step(key: Any) -> int:
+    if isinstance(key, str) and key.isascii() and key.isdigit():  # as JSON has it
+        key = int(key)
+    if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key <= _LAST:
+        raise SamplerError(
+            f"neighbours must be a table, or tables by step, with integers from 0 and below 2**63 for keys, not "
+            f"{brief(key)}"
+        )
+    return int(key)
+
+
+def _read(given: Any, what: str, count: int) -> NeighbourTable:
+    """Read a table from an array, the path of an .npy file, or its path and digest."""
+    expected = None
+    if isinstance(given, Mapping):
+        if set(given) != _FILE:
+            raise SamplerError(f"{what} must be an array, a path, or a path with its digest, not {brief(given)}")
+        given, expected = given["path"], given["digest"]
+    if not isinstance(given, str | Path):
+        rows = np.array(check_array(given, what, SamplerError))  # no later change reaches it
+        return NeighbourTable(rows, _digest(rows, what, count), rows)
+    path = check_path(given, what, SamplerError)
+    rows = _load(path)
+    digest = _digest(rows, f"{what}, {path},", count)
+    if expected is not None and digest != expected:
+        raise SamplerError(
+            f"{what} was {path} with the digest {expected}, and the file has {digest} now, which would be other draws: "
+            "put the old file back, or give the new one for the step from which it holds"
+        )
+    return NeighbourTable(rows, digest, {"path": str(path), "digest": digest})
+
+
+def _load(path: Path) -> Array:
+    with read_errors(path):
+        try:
+            found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except OSError:
+            raise
+        except Exception as error:  # numpy raises many kinds
+            raise DamagedFile(f"{path} is no neighbour table, an .npy file of integers: {error}") from error
+    return found
+
+
+def _digest(rows: Array, what: str, count: int) -> str:
+    """Digest of a table, whose numbers are looked at on the way."""
+    if getattr(rows, "ndim", 0) != 2 or rows.dtype.kind not in "iu" or rows.shape[0] != count or not rows.shape[1]:
+        kind = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
+        raise SamplerError(
+            f"{what} must be integers, the numbers of the rows nearest to each row, of shape ({count}, k), not {kind}; "
+            "setsup.evaluation.nearest makes one of embeddings"
+        )
+    found = hashlib.blake2b(repr(rows.shape).encode(), digest_size=16)
+    step = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, count, step):
+        block = rows[start : start + step]
+        if block.max() >= count or block.min() < -1:
+            place, rank = np.argwhere((block >= count) | (block < -1))[0]
+            raise SamplerError(
+                f"{what} has {block[place, rank]} for row {start + place}, rank {rank + 1}: expected row numbers below "
+                f"{count}, or -1 where there are fewer neighbours"
+            )
+        found.update(np.ascontiguousarray(block, dtype="<i8").tobytes())
+    return found.hexdigest()
