@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from setsup.arrays import Array, Reals, Steps
+from setsup.arrays import Array, Reals, Rows, Steps
 from setsup.checks import check_integer, check_number, check_string
 from setsup.errors import SamplerError
 from setsup.factors.factor import Kind
@@ -32,9 +32,11 @@ from setsup.samplers.arguments import (
     row_mask,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, word
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report, span
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["SequencePairSampler"]
 
@@ -155,6 +157,44 @@ class SequencePairSampler(Sampler):
         keys = self._groups.keys(self._sequence[cell])
         fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(self._groups.names)}
         return Draw(self._order[np.stack([anchor, second], axis=-1)], fixed)
+
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        check_step(self, step)
+        cells, later = len(self._later), self._later
+        anchor = np.where(later > 0, 1 / len(self._anchors), 0.0)  # of each row of a cell
+        passed = anchor * self._sizes / np.maximum(later, 1)  # to each of the cells within the window
+        edges = np.zeros(cells + 1)
+        np.add.at(edges, np.arange(cells) + 1, passed)
+        np.add.at(edges, np.minimum(np.arange(cells) + 1 + later, cells), -passed)
+        # differences of sums leave rounding where nothing is reached
+        reached = np.zeros(cells + 1, dtype=np.int64)
+        np.add.at(reached, np.arange(cells) + 1, later > 0)
+        np.add.at(reached, np.minimum(np.arange(cells) + 1 + later, cells), -(later > 0).astype(np.int64))
+        second = np.where(np.cumsum(reached)[:-1] > 0, np.cumsum(edges)[:-1], 0.0) / self._sizes
+        of_cells = anchor + second
+        order = np.argsort(self._order)
+
+        def of_rows(rows: Rows) -> Reals:
+            place = np.minimum(np.searchsorted(self._order[order], rows), len(order) - 1)
+            return np.where(self._order[order[place]] == rows, of_cells[self._cell[order[place]]], 0.0)
+
+        first = self._sequence
+        some = np.bincount(first[of_cells > 0], minlength=len(self._groups)) > 0
+        in_pair = np.bincount(first, of_cells * self._sizes / 2, minlength=len(self._groups))
+        reason = Reason("no row of it has a later one within the window", "widen window=")
+        lost = int(self._sizes[of_cells == 0].sum()) - int(self._groups.sizes[~some].sum())
+        groups = ReachedGroups(
+            ", ".join(self._groups.names),
+            (),
+            self._groups,
+            np.where(some, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0),
+            (reason,),
+            np.where(some, -1, 0).astype(np.int8),
+            unreached=lost,
+        )
+        sets = SetReach(tuple(range(self.pairs)), of_rows)
+        return Reach(f"SequencePairSampler: {self.pairs} pairs", self.table, [groups], [[[sets]]])
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
