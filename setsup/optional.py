@@ -62,6 +62,8 @@ LIBRARIES = {
         Library("huggingface_hub", "huggingface_hub", ("shards",), "shards over hf://; weights from the Hub"),
         Library("s3fs", "s3fs", ("shards",), "shards over s3://"),
         Library("ray", "ray", ("ray",), "--on ray"),
+        Library("starlette", "starlette", ("explore",), "explore without --export"),
+        Library("uvicorn", "uvicorn", ("explore",), "explore without --export"),
         Library("pandas", "pandas", ("pandas",), "tables from and to pandas"),
         Library("pillow_heif", "pillow-heif", (), "images that end in .heic, .heif or .hif"),
         Library("pillow_avif", "pillow-avif-plugin", (), "images that end in .avif, with a Pillow before 11.3"),

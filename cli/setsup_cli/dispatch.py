@@ -28,6 +28,7 @@ SUBCOMMANDS = {
     "pose": "find the pose of an object in photographs by the nearest of its renderings",
     "export": "write a trained method to a file that needs no setsup: a program of torch.export, or its weights",
     "report": "compare the results of your runs with the paper's",
+    "explore": "look at datasets and draws on a page in the browser, or export the page as files",
     "bench": "measure throughput on this machine: draws and images per second",
     "doctor": "check what works on this machine: packages, torch, GL, disk",
     "cache": "list the cache and its size, or clear it",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from setsup.experiments.runs.run import Run
     from setsup.experiments.runs.run_folder import open_run
     from setsup.experiments.sets import Sets
+    from setsup.experiments.step_batches import StepBatch, trained_on
     from setsup.experiments.trained import TrainedRun
     from setsup.experiments.training.config import RunConfig
     from setsup.experiments.training.train import train
@@ -50,6 +51,7 @@ __all__ = [
     "RunConfig",
     "SamplerConfig",
     "Sets",
+    "StepBatch",
     "TrainedRun",
     "Validation",
     "draw_report",
@@ -68,6 +70,7 @@ __all__ = [
     "reports",
     "smoke",
     "train",
+    "trained_on",
 ]
 
 if not TYPE_CHECKING:
@@ -88,12 +91,13 @@ if not TYPE_CHECKING:
         "runs.run_folder": ("open_run",),
         "sets": ("Sets",),
         "trained": ("TrainedRun",),
+        "step_batches": ("StepBatch", "trained_on"),
         "training.config": ("RunConfig",),
         "training.train": ("train",),
         "validation": ("Validation",),
         "weights": ("load_trained",),
     }
-    _NETWORKS = ("embedding", "evaluating", "exporting", "training.train", "weights")
+    _NETWORKS = ("embedding", "evaluating", "exporting", "step_batches", "training.train", "weights")
 
     def _check(_: str, home: str) -> None:
         if home in _NETWORKS:

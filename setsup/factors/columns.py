@@ -26,8 +26,6 @@ from setsup.files.mapped import check_mapped
 
 __all__ = ["FactorColumns"]
 
-_MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
-
 _SIGNED = np.append(np.arange(255, dtype=np.int64), -1)
 """Codes of narrow factors as they are returned: the largest number stands for unknown."""
 
@@ -239,50 +237,6 @@ class FactorColumns:
             else:
                 found[factor.name] = None if code < 0 else factor.levels[int(code)]
         return found
-
-    def counts(self, name: str) -> npt.NDArray[np.int64]:
-        """Rows of each level; rows with an unknown value are in none.
-
-        Returns
-        -------
-        (levels,) int64
-
-        """
-        return self.joint_counts([name])
-
-    def joint_counts(self, names: Iterable[str]) -> npt.NDArray[np.int64]:
-        """Rows of each combination of levels.
-
-        Returns
-        -------
-        int64, one axis a factor in the order of ``names``
-
-        Raises
-        ------
-        FactorError
-            When a factor is continuous, or there are more than 2³⁰ combinations.
-
-        """
-        names = check_strings(names, "the factors to count", FactorError)
-        sizes = tuple(len(self[name]) for name in names)
-        for name in names:
-            if self[name].continuous:
-                raise FactorError(f"factor {name!r} is continuous and cannot be counted; use table.binned({name!r}, …)")
-        cells = math.prod(sizes)
-        if cells > _MOST_CELLS:
-            raise FactorError(
-                f"{', '.join(names)} have {cells:,} combinations, too many to count each; group_by({names!r}).sizes "
-                "counts those that occur"
-            )
-        if self.is_grid:
-            return np.full(sizes, self._length // cells, dtype=np.int64)
-        key = np.zeros(self._length, dtype=np.int64)
-        known = np.ones(self._length, dtype=bool)
-        for name, size in zip(names, sizes, strict=True):
-            codes = self.codes(name)
-            known &= codes >= 0
-            key = key * size + codes
-        return np.bincount(key[known], minlength=cells).reshape(sizes)
 
     # -- derived tables ----------------------------------------------------------------------------------------
 

@@ -5,12 +5,13 @@ ordered by row; combinations that no row has are no groups. A grid needs arithme
 index (offsets and an order: 4 bytes per row, 8 beyond 2³² rows). Both give the same groups for the same rows.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Array, Rows
+from setsup.arrays import Array, Bools, Rows
 from setsup.checks import is_integer
 from setsup.errors import RowError, brief
 from setsup.factors.columns import FactorColumns
@@ -116,6 +117,54 @@ class Groups:
         found[self.take(which, np.arange(self.rows) - starts)] = which
         return found
 
+    def find(self, table: FactorColumns, rows: npt.ArrayLike) -> tuple[Rows, Rows]:
+        """Group of some rows, and their position in it; O(log rows) each.
+
+        Parameters
+        ----------
+        table : FactorTable
+            The table whose groups these are.
+        rows : (n,) integer array
+            Row numbers.
+
+        Returns
+        -------
+        groups : (n,) int64
+            -1 where a value is unknown, or no row with these values is in a group.
+        positions : (n,) int64
+            -1 for rows in no group: those, and the ones that ``where`` left out.
+
+        Raises
+        ------
+        RowError
+            When a row number is out of range.
+
+        """
+        rows = np.asarray(rows, dtype=np.int64)
+        known = np.ones(len(rows), dtype=bool)
+        codes = [table.codes(name, rows) for name in self.names]
+        for column in codes:
+            known &= column >= 0
+        group = self.layout.number(codes, len(rows))
+        known &= group < len(self)
+        found, place = np.full(len(rows), -1, dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
+        if not known.any():
+            return found, place
+        which = np.flatnonzero(known)
+        if codes:
+            right = (self.keys(group[which]) == np.stack(codes, axis=-1)[which]).all(axis=-1)
+            which = which[right]
+        inside, wanted = group[which], rows[which]
+        found[which] = inside
+        sizes = self.sizes[inside]
+        position = _bisect(
+            np.zeros(len(inside), np.int64), sizes, lambda middle, some: self.take(inside[some], middle) < wanted[some]
+        )
+        there = position < sizes
+        there[there] = self.take(inside[there], position[there]) == wanted[there]
+        place[which[there]] = position[there]
+        return found, place
+
     def describe(self, table: FactorColumns, group: int) -> str:
         """Values that the members of a group share, as in ``"wall_hue = 0.3 turn, shape = cube"``."""
         parts = []
@@ -142,6 +191,13 @@ class GridLayout:
             groups = groups // self.radix[place]
         return codes
 
+    def number(self, codes: list[Array], count: int) -> Rows:
+        """Numbers of the groups of some codes by factor; of no meaning where a code is negative."""
+        found = np.zeros(count, dtype=np.int64)
+        for column, size in zip(codes, self.radix, strict=True):
+            found = found * size + column
+        return found
+
     def take(self, groups: Array, positions: Array) -> Rows:
         """Rows at positions of groups."""
         return _spread_out(groups, self.group_terms) + _spread_out(positions, self.member_terms)
@@ -160,6 +216,21 @@ class IndexLayout:
         check_mapped(self.codes)
         return self.codes[groups].astype(np.int64)
 
+    def number(self, codes: list[Array], count: int) -> Rows:
+        """First groups whose codes are no less than some, by factor: the numbers of those that are equal."""
+        check_mapped(self.codes)
+        low, high = np.zeros(count, np.int64), np.full(count, len(self.codes), np.int64)
+        for place, column in enumerate(codes):
+
+            def less(middle: Rows, some: Array, own: Array = self.codes[:, place], wanted: Array = column) -> Array:
+                return np.asarray(own[middle].astype(np.int64) < wanted[some])
+
+            def no_more(middle: Rows, some: Array, own: Array = self.codes[:, place], wanted: Array = column) -> Array:
+                return np.asarray(own[middle].astype(np.int64) <= wanted[some])
+
+            low, high = _bisect(low, high, less), _bisect(low, high, no_more)
+        return low
+
     def take(self, groups: Array, positions: Array) -> Rows:
         """Rows at positions of groups."""
         check_mapped(self.offsets)
@@ -167,6 +238,18 @@ class IndexLayout:
             check_mapped(self.order)
         index = self.offsets[groups] + positions
         return index if self.order is None else self.order[index].astype(np.int64, copy=False)
+
+
+def _bisect(low: Rows, high: Rows, before: Callable[[Rows, Bools], Array]) -> Rows:
+    """First places in low … high that are not before what is sought, all at once; ``before`` is given the open ones."""
+    low, high = low.copy(), high.copy()
+    while True:
+        some = low < high
+        if not some.any():
+            return low
+        middle = (low[some] + high[some]) // 2
+        yes = before(middle, some)
+        low[some], high[some] = np.where(yes, middle + 1, low[some]), np.where(yes, high[some], middle)
 
 
 Terms = list[tuple[Array | None, Array | None]]

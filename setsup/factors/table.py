@@ -14,6 +14,7 @@ from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.groups import Groups
+from setsup.factors.histograms import Where, count_joint, count_values
 from setsup.factors.io import arrow, frames, huggingface, infer
 from setsup.factors.join import join
 from setsup.factors.where import evaluate
@@ -107,6 +108,83 @@ class FactorTable(FactorColumns):
     def join(self, other: "FactorTable", on: str) -> Self:
         """Table with the factors of ``other``, whose rows are matched by the levels of the factor ``on``."""
         return join(self, check_instance(other, FactorTable, "what a table is joined with", FactorError), on)
+
+    # -- counting ------------------------------------------------------------------------------------------------------
+
+    def counts(self, name: str, where: Where | None = None) -> npt.NDArray[np.int64]:
+        """Rows of each level; rows with an unknown value are in none.
+
+        ``where``, an expression or (rows,) bool, counts the rows for which it is true.
+
+        Returns
+        -------
+        (levels,) int64
+
+        """
+        return count_joint(self, [name], where)
+
+    def joint_counts(self, names: Iterable[str], where: Where | None = None) -> npt.NDArray[np.int64]:
+        """Rows of each combination of levels, counted block by block: memory does not grow with the rows.
+
+        ``where``, an expression or (rows,) bool, counts the rows for which it is true.
+
+        Returns
+        -------
+        int64, one axis a factor in the order of ``names``
+
+        Raises
+        ------
+        FactorError
+            When a factor is continuous, or there are more than 2³⁰ combinations.
+
+        Examples
+        --------
+        >>> table = FactorTable.from_values({"hue": ["red", "blue", "red"], "size": [1, 2, 2]})
+        >>> table.joint_counts(["hue", "size"]).tolist()
+        [[0, 1], [1, 1]]
+        >>> table.counts("hue", where="size == 2").tolist()
+        [1, 1]
+
+        """
+        return count_joint(self, names, where)
+
+    def histogram(
+        self, name: str, bins: int = 64, within: tuple[float, float] | None = None, where: Where | None = None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Rows of each of some bins of equal width of a continuous factor; unknown values are in none.
+
+        Parameters
+        ----------
+        name : str
+            A continuous factor.
+        bins : int
+            Number of bins.
+        within : (float, float), optional
+            Lower edge of the first bin and upper edge of the last one, which belongs to it; others are not counted.
+            By default the least and the largest value of the whole table, also with ``where``, so that histograms of
+            some rows compare with that of all; of a cyclic factor the period, into which values are wrapped.
+        where : str or (rows,) bool, optional
+            Rows that are counted.
+
+        Returns
+        -------
+        counts : (bins,) int64
+        edges : (bins + 1,) float64
+
+        Raises
+        ------
+        FactorError
+            When the factor has levels, or the bins are none.
+
+        Examples
+        --------
+        >>> table = FactorTable.from_values({"yaw": [0.0, 0.5, 2.5, 4.0]}, kinds={"yaw": "continuous"})
+        >>> counts, edges = table.histogram("yaw", bins=2)
+        >>> counts.tolist(), edges.tolist()
+        ([2, 2], [0.0, 2.0, 4.0])
+
+        """
+        return count_values(self, name, bins, within, where)
 
     # -- other formats ---------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from setsup.samplers.hierarchies import HierarchicalSampler
 from setsup.samplers.mixture import Mixture
 from setsup.samplers.neighbours import NeighbourSampler
 from setsup.samplers.orbits import OrbitSampler
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, RowReach
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Partners, Report
 from setsup.samplers.sampler import Sampler, Shard, from_dict
 from setsup.samplers.schedules import Stepwise
@@ -41,7 +42,11 @@ __all__ = [
     "OrbitSampler",
     "PairEntry",
     "Partners",
+    "Reach",
+    "ReachedGroups",
+    "Reason",
     "Report",
+    "RowReach",
     "Sampler",
     "SequencePairSampler",
     "SetSampler",

@@ -36,12 +36,14 @@ from setsup.samplers.arguments import (
     row_weights,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
+from setsup.samplers.reach import Reach
 from setsup.samplers.report import Report
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 
 __all__ = ["DomainSampler"]
@@ -218,19 +220,33 @@ class DomainSampler(Sampler):
         keys = Keys(fold(key, _VISIT), np.arange(self.sets, dtype=np.uint64))
         return *self._domains.draw(keys, chosen, self.size), chosen
 
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        size = int(self._sizes.at(check_step(self, step))[0])
+        numbers, chance = range(self.sets), np.full(self._count, self.sets / self._count)
+        full = self.size if self._independent else size
+        sets = set_reach(self.table, self._domains, numbers, size, chance, together=True, full=full)
+        groups = reached_groups(self.table, self._domains, (), chance)
+        return Reach(self._title(), self.table, [groups], [[[sets]]], self._notes(), is_estimated(self._domains, size))
+
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
-        title = f"DomainSampler: {self.sets} of {self._count} domains with {self._sizes.words()} rows each"
-        lap = self._count // math.gcd(self._count, self.sets)
-        balanced = f"each domain is drawn equally often in every {f'{lap:,} steps' if lap > 1 else 'step'}"
-        note = "an independent choice each step" if self._independent else balanced
         entry = group_entry(self.table, self._domains, self.size, self.sets, "different")
         if self.sets == 1 and not self._independent:
             entry = replace(entry, shared_rows=math.nan)  # what two steps share depends on how far apart they are
-        notes = [note]
+        notes = self._notes()
         if self._sizes.changes:
             notes.append("figures are for the largest size, for which domains must have rows at every step")
-        return Report(title, [entry], notes)
+        return Report(self._title(), [entry], notes)
+
+    def _title(self) -> str:
+        return f"DomainSampler: {self.sets} of {self._count} domains with {self._sizes.words()} rows each"
+
+    def _notes(self) -> list[str]:
+        """How often domains come."""
+        lap = self._count // math.gcd(self._count, self.sets)
+        balanced = f"each domain is drawn equally often in every {f'{lap:,} steps' if lap > 1 else 'step'}"
+        return ["an independent choice each step" if self._independent else balanced]
 
 
 def _product_modulo(turn: Rows, size: int, sizes: Rows) -> Rows:

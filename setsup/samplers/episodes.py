@@ -37,12 +37,14 @@ from setsup.samplers.arguments import (
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.across import DomainPairs
+from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
+from setsup.samplers.reach import Reach, Reason, SetReach
 from setsup.samplers.report import Report, span
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["EpisodeSampler"]
 
@@ -220,15 +222,38 @@ class EpisodeSampler(Sampler):
         rows, _ = self._classes.members.draw(keys, groups.reshape(-1), size, "error")
         return rows.reshape(*groups.shape, size)
 
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        check_step(self, step)
+        classes, numbers, size = self._classes, range(self.ways), self.shots + self.queries
+        few = np.setdiff1d(np.flatnonzero(classes.groups.sizes >= classes.need), classes.drawable)
+        if self._pairs is None:
+            chance = self._tree.shares() * self.ways
+            sets = [set_reach(self.table, classes, numbers, size, chance, together=True)]
+            option, most = "lower shots or queries", size
+        else:
+            support, query = (one[classes.drawable] for one in self._pairs.chances())
+            parts = zip((self.shots, self.queries), (support, query), strict=True)
+            each = [set_reach(self.table, classes, numbers, rows, one, together=True) for rows, one in parts]
+            # an episode has a class in two domains, and so as support or as query of one of them
+            sets = [SetReach(tuple(numbers), lambda rows: each[0].chance(rows) + each[1].chance(rows), True)]
+            chance, option, most = support + query, "lower shots or queries", max(self.shots, self.queries)
+        text = f"its domain of {', '.join(self._domain)} has too few classes that can be drawn"
+        reason = Reason(text if self._domain else "too few classes can be drawn", "lower ways, shots or queries")
+        groups = reached_groups(self.table, classes, (), chance, others=[(reason, few)], option=option)
+        return Reach(self._title(), self.table, [groups], [[sets]], self._notes(), is_estimated(classes, most))
+
+    def _title(self) -> str:
+        rows = counted(self.queries, "query row")
+        return f"EpisodeSampler: {self.ways}-way {self.shots}-shot, {rows} of each class"
+
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         sampler, size = self._classes, self.shots + self.queries
-        rows = counted(self.queries, "query row")
-        title = f"EpisodeSampler: {self.ways}-way {self.shots}-shot, {rows} of each class"
         if self._pairs is None:
             entry = group_entry(self.table, sampler, size, self.ways, "different", shares=self._tree.shares())
-            return Report(title, [entry], self._notes())
-        return Report(title, [counts_entry(sampler)], self._notes())
+            return Report(self._title(), [entry], self._notes())
+        return Report(self._title(), [counts_entry(sampler)], self._notes())
 
     def _notes(self) -> list[str]:
         """Which domains and classes an episode is of."""

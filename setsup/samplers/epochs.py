@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Bools, Rows, Steps
+from setsup.arrays import Bools, Reals, Rows, Steps
 from setsup.checks import check_boolean, check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.grouping import group_by
@@ -33,10 +33,12 @@ from setsup.samplers.arguments import (
     where_words,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.chances import inclusion
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import Keys
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, length_of
+from setsup.samplers.sampler import Sampler, check_step, length_of
 
 __all__ = ["EpochSampler"]
 
@@ -172,6 +174,33 @@ class EpochSampler(Sampler):
         rows, few = members.draw(keys, np.zeros(len(steps), dtype=np.int64), self._distinct, "short")
         mask = mask if few is None else mask & few
         return np.where(mask, rows, rows[:, :1]), mask
+
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        check_step(self, step)
+        mask = np.zeros(len(self.table), dtype=bool)
+        mask[slice(None) if self._rows is None else self._rows] = True
+        groups, taken = group_by(self.table, [], mask), self._distinct
+        last, left = self.steps_per_epoch * taken, []
+        if self._members is not None:
+            shares = inclusion(self._members.shares(0), min(taken, self._count))
+        else:
+            # in a shuffled epoch some rows may be left out
+            each = min(1 / self.steps_per_epoch, taken / self._count) if self._shuffle else 1 / self.steps_per_epoch
+            shares = np.full(self._count, each)
+            if not self._shuffle and last < self._count:
+                shares[last:] = 0.0
+                left.append(Reason("the last rows fill no batch", "pass partial='pad' or shuffle=True"))
+
+        def of_rows(rows: Rows) -> Reals:
+            place = groups.find(self.table, rows)[1]
+            return np.where(place >= 0, shares[np.maximum(place, 0)], 0.0)
+
+        reached = ReachedGroups("nothing", (), groups, np.ones(1), tuple(left), unreached=int((shares == 0).sum()))
+        notes = [f"chances are over the {self.steps_per_epoch:,} steps of an epoch"] * (self._members is None)
+        estimated = self._members is not None and 2 < taken < self._count
+        sets = SetReach((0,), of_rows)
+        return Reach(f"EpochSampler: batches of {self.size}", self.table, [reached], [[[sets]]], notes, estimated)
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""

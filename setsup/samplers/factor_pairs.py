@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Bools, Steps
+from setsup.arrays import Bools, Reals, Rows, Steps
 from setsup.checks import check_boolean, check_integer, is_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Kind
@@ -37,12 +37,14 @@ from setsup.samplers.arguments import (
     row_mask,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.partners.cells import cells_of
 from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import PairEntry, Report, span
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule
 
 __all__ = ["FactorPairSampler"]
@@ -292,6 +294,44 @@ class FactorPairSampler(Sampler):
         )
 
     # -- report ----------------------------------------------------------------------------------------------------
+
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        check_step(self, step)
+        if self._ranked is None and len(self._spans.values) > 1:
+            k = self._spans.values[int(self._spans.stretch(np.array([step], dtype=np.uint64))[0])]
+            return FactorPairSampler(self.table, **{**self.arguments, "k": k}).reach(step)
+        groups, notes = self._groups, self._left_open()
+        paired: Bools = np.ones(len(groups) if self._ranked is not None else 0, dtype=bool)
+        if self._ranked is not None:
+            chance, notes = 1 - (1 - 1 / groups.rows) ** 2, []
+            of_groups = at_least_one(groups.sizes / groups.rows, 2 * self.pairs)
+        else:
+            paired, chance = self._partners.paired, self._even_chance()
+            of_groups = np.where(paired, np.nan, 0.0)
+            if math.isnan(chance):
+                notes.append("how likely a row is depends on the rows that go with it, and is not counted")
+
+        def of_rows(rows: Rows) -> Reals:
+            group, place = groups.find(self.table, rows)
+            return np.where((place >= 0) & paired[np.maximum(group, 0)], chance, 0.0)
+
+        reason = Reason("no other row differs from it as asked", "name more factors in among=, or raise k=")
+        lonely = np.where(paired, -1, 0).astype(np.int8)
+        reached = ReachedGroups(", ".join(groups.names), (), groups, of_groups, (reason,), lonely)
+        sets = SetReach(tuple(range(self.pairs)), of_rows)
+        title = f"FactorPairSampler: {self.pairs} pairs per step"
+        return Reach(title, self.table, [reached], [[[sets]]], notes)
+
+    def _even_chance(self) -> float:
+        """Chance of a row to be in a pair where all are alike; NaN where they are not."""
+        if not isinstance(self._partners, ProductPartners) or not self._partners.even:
+            return math.nan
+        rows = self._groups.rows
+        share = 1 / np.repeat(self._counts, self._counts) / len(self._counts)
+        # unless the two differ, the anchor may be drawn for its own partner
+        again = 0.0 if self._differ else 1 / self._partners.rows(self._subsets[self._feasible])
+        return float((share * (2 - again)).sum() / rows)
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""

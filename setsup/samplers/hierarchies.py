@@ -31,12 +31,14 @@ from setsup.samplers.arguments import (
     row_weights,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
+from setsup.samplers.reach import Reach, Reason
 from setsup.samplers.report import Report, span
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["HierarchicalSampler"]
 
@@ -159,10 +161,24 @@ class HierarchicalSampler(Sampler):
         names, codes = self._groups.groups.names, self._groups.groups.keys(groups)
         return Draw(rows.reshape(*groups.shape, self.size), {name: codes[..., n] for n, name in enumerate(names)})
 
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        check_step(self, step)
+        numbers = range(self._tree.sets)
+        chance = self._tree.shares() * len(numbers)
+        sets = set_reach(self.table, self._groups, numbers, self.size, chance, together=True)
+        outer = " or ".join(", ".join(names) for names, _ in self._levels[:-1])
+        reason = Reason(f"a group of {outer} that it is in has fewer groups than are drawn of it", "lower sets")
+        few = np.setdiff1d(np.flatnonzero(self._groups.groups.sizes >= self.size), self._groups.drawable)
+        groups = reached_groups(self.table, self._groups, (), chance, others=[(reason, few)], option="lower size")
+        return Reach(self._title(), self.table, [groups], [[[sets]]], [], is_estimated(self._groups, self.size))
+
+    def _title(self) -> str:
+        parts = [f"{count} of {', '.join(names)}" for names, count in self._levels]
+        return f"HierarchicalSampler: {', in each '.join(parts)}, {self.size} rows each"
+
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
-        parts = [f"{count} of {', '.join(names)}" for names, count in self._levels]
-        title = f"HierarchicalSampler: {', in each '.join(parts)}, {self.size} rows each"
         entry = group_entry(
             self.table, self._groups, self.size, self._tree.sets, "different", shares=self._tree.shares()
         )
@@ -170,7 +186,7 @@ class HierarchicalSampler(Sampler):
         for depth, (names, count) in enumerate(self._levels):
             found = span(*self._tree.width(depth))
             notes.append(f"{', '.join(names)}: {count} of {found}{' in each' if depth else ''}")
-        return Report(title, [entry], notes)
+        return Report(self._title(), [entry], notes)
 
 
 def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -> list[tuple[list[str], int]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Bools, Reals, Steps
+from setsup.arrays import Bools, Reals, Rows, Steps
 from setsup.checks import check_number
 from setsup.errors import SamplerError, brief
 from setsup.factors.grouping import group_by
@@ -25,10 +25,12 @@ from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.samplers.arguments import Weights, Where, copy_arguments, row_mask, row_weights, where_words
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.chances import at_least_one, inclusion
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach, mix
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, from_dict, length_of
+from setsup.samplers.sampler import Sampler, check_step, from_dict, length_of
 from setsup.samplers.schedules import Schedule, Stepwise
 
 __all__ = ["Mixture"]
@@ -167,19 +169,61 @@ class Mixture(Sampler):
         """Count the draws; EndlessError, a TypeError, where the base is infinite."""
         return length_of(self)
 
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        steps, found = check_step(self, step), self.base.reach(step)
+        p = float(self._schedule.at(steps)[0])
+        mixed = frozenset(self._sets.tolist())
+        draw = self.base.draws(steps)
+        size = int(draw.indices.shape[-1] if draw.mask is None else draw.mask[0, self._sets].sum(axis=-1).max())
+        of_pool = np.full(len(self._pool), size / len(self._pool))
+        if self._members is not None:
+            of_pool = inclusion(self._members.shares(0), size)
+
+        def of_rows(rows: Rows) -> Reals:
+            place = np.minimum(np.searchsorted(self._pool, rows), len(self._pool) - 1)
+            return np.where(self._pool[place] == rows, p * of_pool[place], 0.0)
+
+        pool = np.zeros(len(self.table), dtype=bool)
+        pool[self._pool] = True
+        some = at_least_one(np.array([p]), size * len(mixed))
+        reason = Reason(f"no row is replaced at step {step}", "raise p=, or look at a later step")
+        reached = ReachedGroups(
+            "the pool",
+            tuple(sorted(mixed)),
+            group_by(self.table, [], pool),
+            some,
+            (reason,),
+            np.array([-1 if p else 0], dtype=np.int8),
+        )
+        blocks = [[mix(sets, mixed, p) for sets in alternatives] for alternatives in found.blocks or ()]
+        blocks.append([[SetReach(tuple(sorted(mixed)), of_rows)]])
+        estimated = found.estimated or (self._members is not None and 2 < size < len(self._pool))
+        return Reach(
+            f"Mixture over {found.title}",
+            self.table,
+            [*found.groups, reached],
+            None if found.blocks is None else blocks,
+            [*found.notes, self._note()],
+            estimated,
+        )
+
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         found = self.base.report()
         p = self._schedule
-        share = f"0 to {p.end:g} in steps of {p.every}" if isinstance(p, Stepwise) else p.words()
         never = isinstance(p, Schedule) and not any(p.values)
-        sets = ", ".join(str(number) for number in self._sets)
-        note = f"rows of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
         entries = [
             self._mix(entry) if isinstance(entry, Entry) and entry.inactive == "nothing" and not never else entry
             for entry in found.entries
         ]
-        return Report(f"Mixture over {found.title}", entries, [*found.notes, note])
+        return Report(f"Mixture over {found.title}", entries, [*found.notes, self._note()])
+
+    def _note(self) -> str:
+        p = self._schedule
+        share = f"0 to {p.end:g} in steps of {p.every}" if isinstance(p, Stepwise) else p.words()
+        sets = ", ".join(str(number) for number in self._sets)
+        return f"rows of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
 
     def _mix(self, entry: Entry) -> Entry:
         """Entry of sets whose rows are also those of the pool, which the base leaves out."""

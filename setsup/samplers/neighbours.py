@@ -19,21 +19,24 @@ from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Array, Rows, Steps
+from setsup.arrays import Array, Bools, Reals, Rows, Steps
 from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.counting import with_outer
+from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below_few, fold, mix, spread, stream_key
 from setsup.samplers.arguments import MOST_SETS, Where, check_draw_memory, check_table, copy_arguments, row_mask
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.candidates import both
+from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.partners.companions import AllRows, Nearest
 from setsup.samplers.partners.neighbour_tables import read_tables
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, span
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["NeighbourSampler"]
 
@@ -207,6 +210,53 @@ class NeighbourSampler(Sampler):
             which = "any rank" if last is None and first == 1 else f"rank {span(first, last or first)}"
             found.append(f"{role} of {which}" if role != "neighbour" else f"neighbours of {which}")
         return f"nearest rows: {', '.join(found)}"
+
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        check_step(self, step)
+        steps = np.array([step], dtype=np.int64)
+        held = np.searchsorted(self._steps, steps, side="right") - 1
+        self._check(steps, held)
+        companions, anchors = self._companions[int(held[0])], self._anchors[int(held[0])]
+        able = np.zeros(len(self.table), dtype=bool)
+        able[anchors] = True
+        chance, notes = self._chance(list(companions.values()), able)
+        groups = group_by(self.table, self.shared, self._mask)
+        of_rows = groups.of_rows()
+        known = of_rows >= 0
+        drawn = np.bincount(of_rows[known & (chance != 0)], minlength=len(groups)) > 0
+        share = np.bincount(of_rows[anchors], minlength=len(groups)) / len(anchors)
+        of_step = at_least_one(share, self.sets) if len(companions) == 1 else np.where(drawn, np.nan, 0.0)
+        reason = Reason(f"no row of it has a valid {' and '.join(companions)}, or is one", "widen ranks=")
+        found = ReachedGroups(
+            ", ".join(self.shared) or "nothing",
+            (),
+            groups,
+            of_step,
+            (reason,),
+            np.where(drawn, -1, 0).astype(np.int8),
+            unreached=int((known & (chance == 0) & drawn[of_rows]).sum()),
+        )
+        sets = SetReach(tuple(range(self.sets)), lambda rows: chance[rows])
+        return Reach(f"NeighbourSampler: {self.sets} sets", self.table, [found], [[[sets]]], notes)
+
+    def _chance(self, companions: Sequence[Nearest | AllRows], able: Bools) -> tuple[Reals, list[str]]:
+        """Chance of each row to be in a set, NaN where it is not known, and notes."""
+        count = int(able.sum())
+        chance = able / count
+        listed = [one.pairs(able) for one in companions if isinstance(one, Nearest)]
+        if len(listed) < len(companions):
+            reached = np.any([able, *(one.drawn(able) for one in companions)], axis=0)
+            return np.where(reached, np.nan, 0.0), [
+                "how likely a row is depends on the rows that go with it, and is not counted"
+            ]
+        for _, rows, share in listed:
+            chance += np.bincount(rows, share / count, minlength=len(able))
+        if len(listed) == 2:  # one row may be both
+            (one, rows, share), (other, others, part) = listed
+            _, left, right = np.intersect1d(one * len(able) + rows, other * len(able) + others, return_indices=True)
+            chance -= np.bincount(rows[left], share[left] * part[right] / count, minlength=len(able))
+        return chance, []
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training: an entry for each table."""

@@ -39,12 +39,14 @@ from setsup.samplers.arguments import (
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
+from setsup.samplers.groups.chances import at_least_one, is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
+from setsup.samplers.reach import Reach, Reason
 from setsup.samplers.report import Report
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 
 __all__ = ["OrbitSampler"]
@@ -148,7 +150,7 @@ class OrbitSampler(Sampler):
             where=where,
             members=constraint,
         )
-        self._left_out = 0
+        self._left_out = np.zeros(0, dtype=np.int64)
         self._canonical = None if canonical is None else self._with_canonical(canonical)
         drawable, chooser = self._orbits.drawable, self._orbits.chooser
         self._whole = size is None
@@ -190,8 +192,8 @@ class OrbitSampler(Sampler):
                 f"{len(lost):,} of {len(drawable):,} orbits have no row with canonical={canonical!r} "
                 f"(first: {named}); {fix}"
             )
-        self._left_out = len(lost)
-        if self._left_out:
+        self._left_out = lost
+        if len(lost):
             self._orbits.restrict(drawable[found])
         return rows
 
@@ -214,16 +216,40 @@ class OrbitSampler(Sampler):
         mask = position < self._orbits.groups.sizes[groups][..., None]
         return self._orbits.groups.take(groups[..., None], np.where(mask, position, 0)), mask
 
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        steps = check_step(self, step)
+        size = self.size if self._sizes is None else int(self._sizes.at(steps)[0])
+        orbits, numbers, exact = self._orbits, range(self.sets), True
+        if self._different is None:
+            chance = orbits.chooser.probabilities()
+            sets = set_reach(self.table, orbits, numbers, size, chance, full=self.size)
+            of_step = at_least_one(chance, self.sets)
+        else:
+            shares, exact = orbits.chooser.shares(self.sets)
+            of_step = shares * self.sets
+            sets = set_reach(self.table, orbits, numbers, size, of_step, together=True, full=self.size)
+        lost = Reason("no row of it is canonical", "name another canonical=")
+        groups = reached_groups(self.table, orbits, (), of_step, estimated=not exact, others=[(lost, self._left_out)])
+        estimated = not exact or is_estimated(orbits, size)
+        notes = ["canonical rows come with their orbits; chances are those of members"] * (self._canonical is not None)
+        if isinstance(orbits.members, AnchoredMembers):
+            notes.append("how likely a row is depends on the rows that go with it, and is not counted")
+        return Reach(self._title(), self.table, [groups], [[[sets]]], notes, estimated)
+
+    def _title(self) -> str:
+        taken = "whole" if self._sizes is None else f"{self._sizes.words()} members each"
+        return f"OrbitSampler: {self.sets} orbits per step, {taken}"
+
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         values = "independent" if self._different is None else "different"
         entry = group_entry(self.table, self._orbits, self.size, self.sets, values)
-        taken = "whole" if self._sizes is None else f"{self._sizes.words()} members each"
-        notes = [f"{self._left_out:,} orbits without a canonical row are left out"] if self._left_out else []
+        notes = [f"{len(self._left_out):,} orbits without a canonical row are left out"] if len(self._left_out) else []
         if self._sizes is not None and self._sizes.changes:
             notes.append("figures are for the largest size, for which orbits must have members at every step")
         more = [self._orbits.members.entry()] if isinstance(self._orbits.members, AnchoredMembers) else []
-        return Report(f"OrbitSampler: {self.sets} orbits per step, {taken}", [entry, *more], notes)
+        return Report(self._title(), [entry, *more], notes)
 
 
 def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:

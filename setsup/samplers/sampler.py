@@ -14,22 +14,24 @@ from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.samplers.arguments import check_draw_memory, check_table, is_per_set, row_mask
 from setsup.samplers.draw import Draw
+from setsup.samplers.reach import Reach
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
 
-__all__ = ["Sampler", "Shard", "from_dict", "length_of"]
+__all__ = ["Sampler", "Shard", "check_step", "from_dict", "length_of"]
 
 _SHOWN = 24  # items of an argument in a notebook
 _BLOCK = 64  # steps drawn at a time while iterating
 _LAST = 2**63  # steps are below
+_SEARCHED = 1 << 18  # rows drawn at a time while one is sought
 _MANY = 1 << 12  # steps of a block from which its memory is looked at
 
 
 class Sampler(ABC):
     """A pure function from a step number to a draw; what all samplers share.
 
-    A subclass keeps its constructor's ``arguments`` (plain data) and implements :meth:`draws`; :meth:`report`, where it
-    has something to tell. :func:`from_dict` finds it by the name of its class.
+    A subclass keeps its constructor's ``arguments`` (plain data) and implements :meth:`draws`; :meth:`report`
+    and :meth:`reach`, where it has something to tell. :func:`from_dict` finds it by the name of its class.
 
     A sampler, or a :meth:`shard` of one, is a ``batch_sampler`` of torch's ``DataLoader``: a batch has the rows of a
     draw, set after set, without padding. Each pass over the DataLoader begins at the first step again; passes of
@@ -78,6 +80,65 @@ class Sampler(ABC):
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training; nothing unless a sampler says it."""
         return Report(type(self).__name__, [], ["this sampler has no report of its own"])
+
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, over all seeds: the chance of each, or why it is never drawn.
+
+        Parameters
+        ----------
+        step : int
+            Where an option changes with the step, the one whose options count.
+
+        Returns
+        -------
+        Reach
+            Of a sampler that does not say, one without groups, and whose chances are NaN.
+
+        """
+        _check(step, self.length)
+        return Reach(type(self).__name__, self.table, [], None, ["this sampler does not say what it can draw"])
+
+    def when(self, row: int, start: int, stop: int) -> Steps:
+        """Steps in start … stop − 1 that draw a row, ascending; O(stop − start), a block at a time.
+
+        Parameters
+        ----------
+        row : int
+            A row of the table.
+        start, stop : int
+            0 ≤ start < stop ≤ 2⁶³ − 1, and not beyond the end of a finite sampler.
+
+        Returns
+        -------
+        (n,) int64
+
+        Raises
+        ------
+        RowError
+            When there is no such row, or no such steps.
+
+        Examples
+        --------
+        >>> import setsup
+        >>> table = setsup.load("shapes3d-procedural").factors
+        >>> sets = setsup.SetSampler(table, inactive=["shape"], size=8, seed=5)
+        >>> sets.when(int(sets[3].indices[0, 0]), 0, 10).tolist()
+        [3]
+
+        """
+        row = check_integer(row, "the number of a row", RowError, 0, len(self.table) - 1)
+        _check_block(start, stop, self.length)
+        rows = max(_draw(self, np.array([start], dtype=np.int64)).indices.size, 1)
+        block = min(max(_SEARCHED // rows, 1), int(stop) - int(start))
+        found = []
+        for first in range(int(start), int(stop), block):
+            steps = np.arange(first, min(first + block, int(stop)), dtype=np.int64)
+            draw = _draw(self, steps)
+            here = draw.indices == row
+            if draw.mask is not None:
+                here &= draw.mask
+            found.append(steps[here.any(axis=(1, 2))])
+        return np.concatenate(found)
 
     def __repr__(self) -> str:
         """Show the arguments that were given."""
@@ -231,6 +292,12 @@ def _check(step: Any, length: int | None) -> None:
     if not 0 <= step < (_LAST if length is None else length):
         end = "2**63" if length is None else f"{length}, the number of draws"
         raise RowError(f"step {step} is out of range: steps are from 0 and below {end}")
+
+
+def check_step(sampler: Sampler, step: int) -> Steps:
+    """A step of a sampler, as (1,) int64; RowError where there is none."""
+    _check(step, sampler.length)
+    return np.array([step], dtype=np.int64)
 
 
 def _check_block(start: Any, stop: Any, length: int | None) -> None:

@@ -35,9 +35,11 @@ from setsup.samplers.arguments import (
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.candidates import both
+from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, by_weight, word
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report, span
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["SequencePairSampler"]
 
@@ -155,14 +157,15 @@ class SequencePairSampler(Sampler):
             )
 
     def _weigh(self, weight: Reals | None) -> None:
-        """Sums of weights over the anchors, and over the rows of each cell."""
+        """Sums of weights over the anchors, and over the rows of each cell; each row's share of its cell."""
         self._anchor_ends = self._ends = None
+        given = np.ones(len(self._order)) if weight is None else weight[self._order]
+        self._totals = np.add.reduceat(given, self._start)
+        self._shares = given / self._totals[self._cell]
         if weight is not None:
-            weight = weight[self._order]
-            totals = np.add.reduceat(weight, self._start)
             # those of a cell add up to 1, so that heavy cells cost light ones no digits
-            self._ends = np.cumsum(weight / totals[self._cell])
-            self._anchor_ends = np.cumsum(weight[self._anchors])
+            self._ends = np.cumsum(self._shares)
+            self._anchor_ends = np.cumsum(given[self._anchors])
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, pairs, 2)."""
@@ -175,6 +178,44 @@ class SequencePairSampler(Sampler):
         keys = self._groups.keys(self._sequence[cell])
         fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(self._groups.names)}
         return Draw(self._order[np.stack([anchor, second], axis=-1)], fixed)
+
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        check_step(self, step)
+        cells, later = len(self._later), self._later
+        anchor = np.where(later > 0, self._totals, 0.0)  # of the rows of a cell together
+        anchor /= anchor.sum()
+        passed = anchor / np.maximum(later, 1)  # to each of the cells within the window
+        edges, reached = np.zeros(cells + 1), np.zeros(cells + 1, dtype=np.int64)
+        begin, end = np.arange(cells) + 1, np.minimum(np.arange(cells) + 1 + later, cells)
+        for sums, values in ((edges, passed), (reached, (later > 0).astype(np.int64))):
+            np.add.at(sums, begin, values)
+            np.add.at(sums, end, -values)
+        # differences of sums leave rounding where nothing is reached
+        second = np.where(np.cumsum(reached)[:-1] > 0, np.maximum(np.cumsum(edges)[:-1], 0.0), 0.0)
+        of_cells = anchor + second
+        order = np.argsort(self._order)
+
+        def of_rows(rows: Rows) -> Reals:
+            place = order[np.minimum(np.searchsorted(self._order[order], rows), len(order) - 1)]
+            return np.where(self._order[place] == rows, of_cells[self._cell[place]] * self._shares[place], 0.0)
+
+        first = self._sequence
+        some = np.bincount(first[of_cells > 0], minlength=len(self._groups)) > 0
+        in_pair = np.bincount(first, of_cells / 2, minlength=len(self._groups))
+        reason = Reason("no row of it has a later one within the window", "widen window=")
+        lost = int(self._sizes[of_cells == 0].sum()) - int(self._groups.sizes[~some].sum())
+        groups = ReachedGroups(
+            ", ".join(self._groups.names),
+            (),
+            self._groups,
+            np.where(some, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0),
+            (reason,),
+            np.where(some, -1, 0).astype(np.int8),
+            unreached=lost,
+        )
+        sets = SetReach(tuple(range(self.pairs)), of_rows)
+        return Reach(f"SequencePairSampler: {self.pairs} pairs", self.table, [groups], [[[sets]]])
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""

@@ -40,13 +40,16 @@ from setsup.samplers.arguments import (
     row_weights,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.chances import reached_groups
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.plan import StepPlan, StepPlans
+from setsup.samplers.groups.plan_reach import plan_reach
 from setsup.samplers.groups.single import SingleStep
 from setsup.samplers.groups.statistics import group_entry
+from setsup.samplers.reach import Reach
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
 
 __all__ = ["SetSampler"]
@@ -262,8 +265,33 @@ class SetSampler(Sampler):
                     numbers = [number for number in places if self._sizes[number].most == size]
                     entry = replace(entry, sets=numbers)
                 entries.append(entry)
+        return Report(self._title(), entries, self._notes())
+
+    def _title(self) -> str:
         sizes = " and ".join(dict.fromkeys(one.words() for one in self._sizes))
-        return Report(f"SetSampler: {self.sets} sets of {sizes}, {self._values} values", entries, self._notes())
+        return f"SetSampler: {self.sets} sets of {sizes}, {self._values} values"
+
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        steps = check_step(self, step)
+        first, count = 0, len(self._plans.plans)
+        if self._random is not None:
+            stretch = int(self._random.stretch(steps)[0])
+            first, count = self._first[stretch], self._count[stretch]
+        sizes = [int(one.at(steps)[0]) for one in self._sizes]
+        plans = [plan_reach(self.table, plan, sizes, self._values) for plan in self._plans.plans[first : first + count]]
+        samplers = list(dict.fromkeys(one for plan in plans for one in plan.chances))
+        groups = []
+        for sampler in samplers:
+            found = [plan.chances[sampler] for plan in plans if sampler in plan.chances]
+            places = sorted({number for plan in plans for number in plan.places.get(sampler, ())})
+            chance = np.asarray(sum(one for one, _ in found)) / len(plans)
+            named = places if len(places) < self.sets else ()
+            estimated = any(trials for _, trials in found)
+            groups.append(reached_groups(self.table, sampler, named, chance, estimated=estimated))
+        estimated = any(plan.estimated for plan in plans)
+        notes = [note for note in self._notes() if not note.startswith("figures are")]
+        return Reach(self._title(), self.table, groups, [[plan.sets for plan in plans]], notes, estimated)
 
     @property
     def _differ(self) -> bool:

@@ -9,17 +9,18 @@ References
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Rows, Steps, Words
+from setsup.arrays import Reals, Rows, Steps, Words
 from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.constraint import read_constraint
 from setsup.factors.counting import with_outer
+from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
@@ -35,13 +36,15 @@ from setsup.samplers.arguments import (
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchors import Anchors
+from setsup.samplers.groups.chances import at_least_one, set_reach
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Entry, Report
-from setsup.samplers.sampler import Sampler
+from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["TripletSampler"]
 
@@ -167,6 +170,14 @@ class TripletSampler(Sampler):
         key = fold(self._key, steps)
         return Draw(self._triplets.draw(mix(key[:, None, None], self._spread), Keys(key, self._numbers)))
 
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        check_step(self, step)
+        groups, chance, notes, estimated = self._triplets.reach(self.triplets)
+        sets = SetReach(tuple(range(self.triplets)), chance)
+        title = f"TripletSampler: {self.triplets} of anchor, positive, negative"
+        return Reach(title, self.table, [groups], [[[sets]]], notes, estimated)
+
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         entry, notes = self._triplets.entry()
@@ -234,6 +245,34 @@ class _OfOrbits:
         negative = groups.take(stranger, other - (self._ends[stranger] - groups.sizes[stranger]))
         return np.stack([groups.take(orbit, anchor), groups.take(orbit, positive_), negative], axis=-1)
 
+    def reach(self, triplets: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str], bool]:
+        """Groups, the chance of rows in a triplet, notes, and whether that is an approximation."""
+        orbits, groups = self._orbits, self._orbits.groups
+        weights = orbits.members.totals if isinstance(orbits.members, WeightedMembers) else groups.sizes
+        chance = np.zeros(len(groups))
+        chance[orbits.drawable] = orbits.chooser.probabilities()
+        # a unit of weight of an orbit is the negative of the others' anchors
+        each = chance / (weights.sum() - weights)
+        negative = each.sum() - each
+        pair = set_reach(self._table, orbits, (), 2, chance[orbits.drawable])
+
+        def of_rows(rows: Rows) -> Reals:
+            group, place = groups.find(self._table, rows)
+            there = np.flatnonzero(place >= 0)
+            found = pair.chance(rows)
+            own = np.ones(len(there))
+            if isinstance(orbits.members, WeightedMembers):
+                own = orbits.members.weight(group[there], place[there])
+            found[there] += own * negative[group[there]]
+            return found
+
+        of_step = at_least_one(chance + weights * negative, triplets)
+        return ReachedGroups(orbits.describe(), (), groups, of_step), of_rows, self._notes(), False
+
+    def _notes(self) -> list[str]:
+        lonely = len(self._orbits.groups) - len(self._orbits.drawable)
+        return [f"{lonely:,} orbits of one row are drawn as negatives only"] if lonely else []
+
     def entry(self) -> tuple[Entry, list[str]]:
         """Entry of a report, and notes."""
         groups, drawable = self._orbits.groups, self._orbits.drawable
@@ -246,8 +285,7 @@ class _OfOrbits:
             distinct={},  # anchor and positive are a pair, and the negative has what it has
             estimated=False,
         )
-        lonely = len(groups) - len(drawable)
-        return entry, [f"{lonely:,} orbits of one row are drawn as negatives only"] if lonely else []
+        return entry, self._notes()
 
 
 class _OfConstraints:
@@ -258,6 +296,7 @@ class _OfConstraints:
         constraints = {role: read_constraint(text, table, role) for role, text in given.items()}
         self.shared = with_outer(table, constraints["positive"].equal)
         mask = row_mask(table, where)
+        self._table, self._mask = table, mask
         self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), mask)
         if not len(self._anchors):
             raise SamplerError(f"no row has both a positive and a negative: {self._anchors.lost()}")
@@ -272,6 +311,33 @@ class _OfConstraints:
             rows.append(self._anchors.take(role, cells, anchors, ranks))
         return np.stack(rows, axis=-1)
 
+    def reach(self, triplets: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str], bool]:
+        """Groups, whether rows are in a triplet at all, notes, and that nothing is approximated."""
+        groups, reached = group_by(self._table, self.shared, self._mask), self._anchors.reached()
+        notes = ["how likely a row is depends on the rows that go with it, and is not counted"]
+        if reached is None:
+            whole = np.full(len(groups), np.nan)
+            return ReachedGroups(", ".join(self.shared) or "nothing", (), groups, whole), _unknown, notes, False
+        of_rows = groups.of_rows()[reached]
+        drawn = np.bincount(of_rows[of_rows >= 0], minlength=len(groups)) > 0
+        text = "no row of it has a positive and a negative, or is one"
+        reason = Reason(text, "ask for less of positive= and negative=")
+        found = ReachedGroups(
+            ", ".join(self.shared) or "nothing",
+            (),
+            groups,
+            np.where(drawn, np.nan, 0.0),
+            (reason,),
+            np.where(drawn, -1, 0).astype(np.int8),
+            unreached=groups.rows - int(groups.sizes[~drawn].sum()) - int((of_rows >= 0).sum()),
+        )
+        return found, lambda rows: np.where(reached[rows], np.nan, 0.0), notes, False
+
     def entry(self) -> tuple[AnchorEntry, list[str]]:
         """Entry of a report, and no notes."""
         return replace(self._anchors.entry(), unreachable=self._anchors.never()), []
+
+
+def _unknown(rows: Rows) -> Reals:
+    """Chance of rows where there are too many to look at each."""
+    return np.full(len(rows), np.nan)

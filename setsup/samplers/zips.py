@@ -21,6 +21,7 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_draw_memory
 from setsup.samplers.draw import Draw
+from setsup.samplers.reach import Reach, join
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, from_dict, length_of
 
@@ -126,6 +127,16 @@ class Zip(Sampler):
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
         return _side_by_side([one.draws(steps) for one in self.samplers], self._width, self.table)
+
+    def reach(self, step: int = 0) -> Reach:
+        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        each = [one.reach(step) for one in self.samplers]
+        offsets = [place.start for place in self.sets]
+        notes = [
+            f"sets from {place} on: {line}" for one, place in zip(each, offsets, strict=True) for line in one.notes
+        ]
+        counts = [place.stop - place.start for place in self.sets]
+        return join(each, self.table, f"Zip of {len(each)} samplers", offsets, counts, notes)
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""

@@ -19,6 +19,7 @@ from setsup.checks import check_mapping
 from setsup.errors import FactorError, imported
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, check_factors
+from setsup.factors.histograms import count_joint
 from setsup.factors.io.arrow import to_arrow
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.frames import ROWS
@@ -244,7 +245,9 @@ def _describe(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> 
 def _implied(factor: Factor, table: FactorColumns) -> bool:
     """Whether the levels would be found as they are: sorted, all there, and none empty."""
     levels = list(factor.levels or ())
-    return "" not in levels and levels == sorted(map(str, levels)) and bool(table.counts(factor.name).all())
+    return (
+        "" not in levels and levels == sorted(map(str, levels)) and bool(count_joint(table, [factor.name], None).all())
+    )
 
 
 def _decode_labels(column: Any, feature: Any) -> Any:

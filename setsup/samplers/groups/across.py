@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from setsup.arrays import Array, Bools, Rows, Words
+from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.random import below, fold
@@ -40,6 +40,7 @@ class DomainPairs:
         self.domains, labels = int(domain.max()) + 1, int(label.max()) + 1
         cells = self.domains * max(self.domains, labels)
         check_memory(16 * cells, f"episodes across {self.domains:,} domains", "the number of domains", SamplerError)
+        self._place = domain, label
         self._groups = np.full((self.domains, labels), -1, dtype=np.int64)
         self._groups[domain, label] = np.arange(len(domain))
         self._support, self._query = (np.zeros(self._groups.shape, dtype=bool) for _ in range(2))
@@ -55,6 +56,15 @@ class DomainPairs:
         self.reached = (self._support & _any_of(able, self._query) | self._query & _any_of(able.T, self._support))[
             domain, label
         ]
+
+    def chances(self) -> tuple[Reals, Reals]:
+        """Chance of each group to be in an episode, as support and as query: (groups,) float64 each."""
+        support, query = self._support.astype(np.float64), self._query.astype(np.float64)
+        shared = support @ query.T
+        chance = np.zeros(self.domains**2)
+        chance[self._able] = self._ways / (self.pairs * shared.reshape(-1)[self._able])
+        pair = chance.reshape(shared.shape)
+        return (support * (pair @ query))[self._place], (query * (pair.T @ support))[self._place]
 
     def draw(self, key: Words) -> tuple[Array, Array]:
         """Groups of support and of query, (steps, ways) each, of keys (steps,); their classes are the same."""

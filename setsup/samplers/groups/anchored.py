@@ -77,6 +77,10 @@ class AnchoredMembers:
         never = self._anchors.never()
         return 0 if never is None else never - groups.unknown - groups.excluded
 
+    def reached(self) -> Bools | None:
+        """Rows that are an anchor or go with one, (rows of the table,) bool; None for too many to look at."""
+        return self._anchors.reached()
+
     def entry(self) -> AnchorEntry:
         """Entry of a report."""
         return self._anchors.entry()

@@ -144,6 +144,11 @@ class Anchors:
 
     def never(self) -> int | None:
         """Rows of the table that are neither an anchor nor go with any; None where there are too many to look at."""
+        reached = self.reached()
+        return None if reached is None else len(self._table) - int(reached.sum())
+
+    def reached(self) -> Bools | None:
+        """Rows that are an anchor or go with one, (rows of the table,) bool; None where there are too many."""
         if len(self._table) > _LOOKED_AT:
             return None
         feasible = np.zeros(len(self._groups), dtype=bool)
@@ -157,7 +162,7 @@ class Anchors:
             counts = Candidates(self._table, one.constraint, anchors).find(groups.names, groups.keys()).counts
             of_rows = groups.of_rows()
             drawn |= (of_rows >= 0) & (counts > 0)[of_rows]
-        return len(self._table) - int(drawn.sum())
+        return np.asarray(drawn)
 
 
 def _enough(candidates: Candidates, groups: Groups, counts: Rows, need: int) -> tuple[Bools, Bools | None]:

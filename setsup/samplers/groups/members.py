@@ -106,6 +106,15 @@ class WeightedMembers:
         )
         return self._groups.take(groups[:, None], positions), mask
 
+    def shares(self, group: int) -> Reals:
+        """Weights of the rows of a group, in their order, as shares of its total."""
+        start = int(self._start[group])
+        return np.asarray(self._weights[start : start + int(self.sizes[group])] / self.totals[group])
+
+    def weight(self, groups: Rows, positions: Rows) -> Reals:
+        """Weights of rows at positions of groups."""
+        return np.asarray(self._weights[self._start[groups] + positions])
+
     def other_group(self, bits: Words, groups: Rows) -> Rows:
         """Another group than the given one, by total weight; of the shape of the bits."""
         last = len(self.totals) - 1

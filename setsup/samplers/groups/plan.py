@@ -95,6 +95,10 @@ class StepPlan:
             places = [place for place, other in enumerate(lists) if other is sampler]
             self._parts.append(Part(sampler, places, [sizes[place] for place in places], values))
 
+    def slots(self, sampler: GroupSampler) -> int:
+        """Rows drawn at once from one group of a sampler."""
+        return next(part.slots for part in self._parts if part.sampler is sampler)
+
     def draw(self, key: Words, names: tuple[str, ...], table: FactorTable) -> Draw:
         """Draws of steps, given their keys (steps,); ``names`` are the factors to report."""
         drawn = [part.draw(key) for part in self._parts]

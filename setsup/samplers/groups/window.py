@@ -143,20 +143,46 @@ class WindowMembers:
 
     def unreachable(self, groups: Rows) -> int:
         """Rows that no anchor of the given groups has near."""
+        anchors, _ = self._anchors_of(groups)
+        return int((self._covered(anchors, np.ones(len(anchors), dtype=np.int64)) == 0).sum())
+
+    def chances(self, size: int, full: int, small: str, groups: Rows) -> tuple[Rows, Reals]:
+        """Rows, ascending, and the chance of each to be in a set of ``size`` rows of its group, if that is given.
+
+        `full`: rows that a draw has at other steps, where those beyond ``size`` are masked.
+        """
+        anchors, which = self._anchors_of(groups)
+        others = np.maximum(self.widths[anchors] - 1, 1)
+        chance = np.where(self.widths[anchors] > 1, np.minimum((size - 1) / others, 1.0), 0.0)
+        if small == "replace":
+            few = self.widths[anchors] < full
+            chance = np.where(few, 1 - (1 - 1 / self.widths[anchors]) ** (size - 1), chance)
+        share = 1 / self._anchor_count[which]
+        found = self._covered(anchors, chance * share)
+        found[anchors] += share * (1 - chance)  # an anchor is always in its set
+        order = np.argsort(self._rows)
+        return self._rows[order], found[order]
+
+    def _anchors_of(self, groups: Rows) -> tuple[Rows, Rows]:
+        """Anchors of given groups, as positions among all sorted rows, and the group of each."""
         drawn = np.zeros(len(self._begin), dtype=bool)
         drawn[groups] = True
-        which = np.repeat(np.arange(len(self._begin)), self._count)
-        anchors = self._anchors[drawn[which[self._anchors]]]
+        which = np.repeat(np.arange(len(self._begin)), self._count)[self._anchors]
+        return self._anchors[drawn[which]], which[drawn[which]]
+
+    def _covered(self, anchors: Rows, amounts: Array) -> Array:
+        """Sum of the amounts of the anchors that each sorted row is near, (rows,) of the type of ``amounts``."""
+        which = np.repeat(np.arange(len(self._begin)), self._count)[anchors]
         # a run of positions covers: +1 where it starts, -1 behind its end, wrapped runs as two
-        edges = np.zeros(len(self._rows) + 1, dtype=np.int64)
-        begin, count = self._begin[which[anchors]], self._count[which[anchors]]
+        edges = np.zeros(len(self._rows) + 1, dtype=amounts.dtype)
+        begin, count = self._begin[which], self._count[which]
         first, width = self._first[anchors], self.widths[anchors]
         over = np.maximum(first + width - count, 0)
-        np.add.at(edges, begin + first, 1)
-        np.add.at(edges, begin + first + width - over, -1)
-        np.add.at(edges, begin, over > 0)
-        np.add.at(edges, begin + over, -(over > 0).astype(np.int64))
-        return int((np.cumsum(edges[:-1]) == 0).sum())
+        np.add.at(edges, begin + first, amounts)
+        np.add.at(edges, begin + first + width - over, -amounts)
+        np.add.at(edges, begin, np.where(over > 0, amounts, 0))
+        np.add.at(edges, begin + over, np.where(over > 0, -amounts, 0))
+        return np.cumsum(edges[:-1])
 
 
 def _half_place(values: Reals) -> Reals:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from setsup.arrays import Array, Bools, Rows, Words
+from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -47,6 +47,12 @@ class Nearest:
         """One for each anchor, uniform over those it has."""
         found = self._rows[self._starts[anchors] + below_few(bits, self.counts[anchors])]
         return np.asarray(found, dtype=np.int64)
+
+    def pairs(self, anchors: Bools) -> tuple[Rows, Rows, Reals]:
+        """Each of some anchors with each row that goes with it, and the chance of that row given the anchor."""
+        some = np.where(anchors, self.counts, 0)
+        anchor = np.repeat(np.arange(len(some)), some)
+        return anchor, self._rows[np.repeat(anchors, self.counts)].astype(np.int64), 1 / self.counts[anchor]
 
     def drawn(self, anchors: Bools) -> Bools:
         """Rows of the table that go with any of some anchors."""

@@ -144,6 +144,7 @@ class IndexPartners:
                 found[number].append(cells[able].astype(kind))
                 seen[cells[able]] = True
         self.log_pairs: Reals = np.log(pairs, out=np.full(len(pairs), -np.inf), where=pairs > 0)
+        self.paired = seen
         self.lonely = int(sizes[~seen].sum())
         of_subset = [np.concatenate(parts) if parts else np.zeros(0, kind) for parts in found]
         self.anchors: Rows = np.array([int(sizes[those].sum()) for those in of_subset], dtype=np.int64)

@@ -50,6 +50,8 @@ class ProductPartners:
         Natural logarithm of the number of ordered pairs, −∞ where there are none.
     lonely : int
         Rows that have no partner for any subset.
+    paired : (cells,) bool
+        Whether the rows of a cell have a partner for some subset.
 
     """
 
@@ -63,10 +65,21 @@ class ProductPartners:
         logs = [(math.log(max(axis.size, 1)), math.log(max(int(c.counts.sum()), 1))) for axis, c in self._paired()]
         changed = np.where(subsets, [log for _, log in logs], [log for log, _ in logs]).sum(axis=1)
         self.log_pairs: Reals = np.where(able, changed + 2 * math.log(self._each), -np.inf)
+        self.paired: Bools = np.broadcast_to(np.bool_(able.any()), len(cells))
         self.lonely = 0 if able.any() else cells.groups.rows
 
     def _paired(self) -> list[tuple[Axis, _Choices]]:
         return list(zip(self._cells.axes, self._choices, strict=True))
+
+    @property
+    def even(self) -> bool:
+        """Whether all rows have equally many partners: levels are not limited to a radius."""
+        return all(choices.listed is None for choices in self._choices)
+
+    def rows(self, subsets: Bools) -> Reals:
+        """Rows that are equal to a row outside each of some subsets (subsets, factors), itself included."""
+        sizes = np.array([axis.size for axis in self._cells.axes], dtype=np.float64)
+        return np.asarray(np.prod(np.where(subsets, sizes, 1.0), axis=1) * self._each)
 
     def draw(self, which: Rows, first: Words, second: Words) -> tuple[Rows, Rows, Rows]:
         """Anchors and partners (pairs,) by the numbers of their subsets and a word each; and cells of the anchors."""

@@ -1,0 +1,130 @@
+"""``setsup explore``: a page on which datasets and draws are looked at, live or exported."""
+
+import json
+import webbrowser
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from setsup.errors import DataError, need
+from setsup_cli.advice import is_watched
+from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Split, flag
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.source import open_source
+from setsup_cli.runs import opened
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.samplers import Sampler
+
+__all__ = ["HELP", "Options", "run"]
+
+_LARGE = 25_000_000
+
+HELP = """\
+Examples: `setsup explore`, which needs no download; `setsup explore photos.csv mnist`; `setsup explore photos.csv
+--export photos.html` for a file that opens with a double click. The page is for this machine alone; to look from
+another one, forward its port: `ssh -L 8000:127.0.0.1:PORT`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Common):
+    """Options of the subcommand."""
+
+    sources: Annotated[
+        tuple[str, ...] | None,
+        declared(
+            "[SOURCE|RUN ...]",
+            "What `setsup sample` draws from: names of `setsup datasets`, files, folders; or runs of `setsup train`.",
+            DEFAULT,
+        ),
+    ] = field(default=None, kw_only=False)
+    root: Root = None
+    split: Split = None
+    option: DatasetOptions = None
+    sampler: Annotated[
+        Path | None,
+        declared("FILE", "JSON of the sampler that the page begins with, as `sampler.to_dict()` gives it."),
+    ] = None
+    preset: Annotated[str | None, declared("FILE.py", "File of the runs' preset, if it is in a file of your own.")] = (
+        None
+    )
+    port: Annotated[int, declared("N", "Port of the page on 127.0.0.1.", "a free one")] = 0
+    no_browser: Annotated[bool, flag("Only print the address.", negative=())] = False
+    export: Annotated[
+        Path | None,
+        declared("FOLDER|FILE.html", "Write the page as files that need no server: into a new folder, or as one file."),
+    ] = None
+    rows: Annotated[int, declared("N", "Rows with images in an exported page, in table order and in random order.")] = (
+        4096
+    )
+    steps: Annotated[int, declared("N", "Steps of the sampler in an exported page.")] = 64
+
+
+def run(options: Options) -> int:
+    """Open the sources, and serve or export the page."""
+    from setsup.pages import export, page_of
+    from setsup.pages.licences import withheld
+
+    given = list(dict.fromkeys(options.sources or (DEFAULT,)))
+    runs = [opened(Path(one), options.preset) for one in given if (Path(one) / "run.json").is_file()]
+    sources = [one for one in given if not (Path(one) / "run.json").is_file()]
+    if options.export is None:
+        need("a live page needs", "starlette", "uvicorn")
+    if len(sources) > 1 and (options.root or options.split or options.option or options.sampler):
+        raise DataError("--root, --split, --option and --sampler go with one source; explore the others by themselves")
+    datasets = {source: _opened(options, source) for source in sources}
+    samplers = {}
+    if options.sampler is not None:
+        if not sources:
+            raise DataError("--sampler goes with a dataset, and only runs are given")
+        samplers = {sources[0]: _sampler(options.sampler, datasets[sources[0]])}
+    page = page_of(datasets, samplers, runs)
+    if options.export is not None:
+        found = export(page, options.export, rows=options.rows, steps=options.steps)
+        size = found.stat().st_size if found == options.export else _size(found.parent)
+        if options.json:
+            show_json({"page": str(found), "bytes": size})
+            return 0
+        say(f"{found}: {size / 1e6:,.1f} MB")
+        for source, dataset in datasets.items():
+            if (licence := withheld(source, dataset)) is not None:
+                say(f"images of {source} are left out: its licence ({licence}) does not let them be passed on")
+        if size > _LARGE:
+            say(f"more than {_LARGE / 1e6:,.0f} MB open slowly: --rows and --steps make it smaller")
+        return 0
+
+    def ready(address: str) -> None:
+        if options.json:
+            show_json({"address": address})
+        else:
+            say(address)
+        if not options.no_browser and is_watched():
+            webbrowser.open(address)
+
+    from setsup.pages import serve
+
+    serve(page, port=options.port, ready=ready)
+    return 0
+
+
+def _opened(options: Options, source: str) -> "Dataset":
+    from setsup_cli.parsing.arguments import Source
+
+    return open_source(Source(source, root=options.root, split=options.split, option=options.option))
+
+
+def _sampler(path: Path, dataset: "Dataset") -> "Sampler":
+    from setsup.samplers import from_dict
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({error}); write json.dumps(sampler.to_dict()) there") from None
+    return from_dict(found, dataset.factors)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

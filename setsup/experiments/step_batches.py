@@ -1,0 +1,134 @@
+"""The batches that a run was trained on: draws and augmentations are functions of the step, so nothing was logged."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from setsup.checks import check_integer
+from setsup.errors import DataError, SetsupError
+from setsup.experiments.configs import build_transform
+from setsup.experiments.runs.run import Run
+from setsup.experiments.runs.run_folder import open_run
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.loading.batch import Batch
+    from setsup.samplers import Draw
+
+__all__ = ["StepBatch", "trained_on"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepBatch:
+    """What one device got in a step of a training.
+
+    Attributes
+    ----------
+    step : int
+        The step, from 1 on as in ``metrics.jsonl``.
+    rank, world : int
+        The device, and how many trained together in that step.
+    number : int
+        Step of the sampler that was drawn.
+    draw : Draw
+        Its draw: rows of `dataset`.
+    batch : dict
+        The batch after the augmentation, tensors on the CPU.
+    dataset : Dataset
+        What was trained on.
+
+    """
+
+    step: int
+    rank: int
+    world: int
+    number: int
+    draw: "Draw"
+    batch: "Batch"
+    dataset: "Dataset"
+
+
+def trained_on(
+    run: Run | Path | str, step: int, *, rank: int = 0, part: int = 0, root: Path | str | None = None
+) -> StepBatch:
+    """The very batch of a step of a run: its rows, and its images with the augmentation that they had.
+
+    It is bit for bit what the method got, if that ran on a CPU with the same versions of the libraries; on a GPU,
+    images that an augmentation changed there differ by rounding. Steps that a killed run lost are those that were
+    trained in their place.
+
+    Parameters
+    ----------
+    run : Run, Path or str
+        A run, or its folder.
+    step : int
+        From 1 to the steps of the preset: as in ``metrics.jsonl``, whose line `step` is measured on this batch. A step
+        that is not trained yet is what the last session would be trained on.
+    rank : int
+        The device, of those that trained together in that step.
+    part : int
+        Where a step accumulates the gradients of several draws, which of them.
+    root : Path or str, optional
+        Folder of the data; the one of the training by default.
+
+    Raises
+    ------
+    SetsupError
+        When there is no such step, device or part, or the run trains nothing.
+    DataError
+        When the data are not here, or are not those that were trained on.
+
+    Examples
+    --------
+    >>> trained_on("runs/abc/shapes3d/seed-0", 120).draw.indices.shape  # doctest: +SKIP
+    (2, 32)
+
+    """
+    run = run if isinstance(run, Run) else open_run(run)
+    preset = run.preset
+    if preset.sampler is None or preset.method is None:
+        raise SetsupError(f"{preset.name} trains nothing, so no step has a batch")
+    step = check_integer(step, f"the step of {run.folder}", SetsupError, 1, preset.steps)
+    before, world = _draws_before(run, step)
+    rank = check_integer(rank, f"the rank, of {world} in step {step},", SetsupError, 0, world - 1)
+    part = check_integer(
+        part, f"the part, of {preset.accumulate} draws per step,", SetsupError, 0, preset.accumulate - 1
+    )
+    dataset = preset.open_data(root or run.description.get("root"), substitute=run.substitute)
+    _check_same(run, dataset)
+    sampler = preset.sampler.build(dataset, run.seed)
+    number = before + part * world
+    from setsup.loading import loader
+
+    options: dict[str, Any] = {
+        "modalities": None if preset.data is None else preset.data.modalities,
+        "transform": build_transform(preset.augmentation, dataset, run.seed),
+    }
+    batches = loader(dataset, sampler, rank=rank, world=world, start=number, workers=0, **options)
+    batch = next(iter(batches), None)
+    if batch is None:
+        raise SetsupError(f"the sampler of {run.folder} ends at draw {sampler.length}, before step {step}")
+    share = sampler.shard(rank, world, number)
+    return StepBatch(step, rank, world, number + rank, share[0], batch, dataset)
+
+
+def _draws_before(run: Run, step: int) -> tuple[int, int]:
+    """Draws of all devices before a step, and how many devices there were in it."""
+    worlds = run.draws_per_step
+    starts = [0, *(int(one["from_step"]) for one in run.description.get("later", ())), step - 1]
+    draws, world = 0, worlds[0]
+    for (start, stop), devices in zip(pairwise(starts), worlds, strict=True):
+        draws += max(min(stop, step - 1) - start, 0) * devices
+        world = devices if start <= step - 1 else world
+    return draws * run.preset.accumulate, world
+
+
+def _check_same(run: Run, dataset: "Dataset") -> None:
+    """DataError where the run keeps another factor table than that of the data."""
+    kept = run.folder / "factors.parquet"
+    if kept.exists() and not dataset.factors.has_fingerprint(run.factors().fingerprint):
+        raise DataError(
+            f"{dataset.name} is not what {run.folder} was trained on: its factors are other ones than those of "
+            f"{kept.name}; open the data as they were then, or pass root="
+        )

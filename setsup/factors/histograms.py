@@ -1,0 +1,144 @@
+"""Rows counted by the values of their factors, block by block: memory does not grow with the table."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Array, Bools, Counts, Reals
+from setsup.checks import check_integer, check_strings
+from setsup.errors import FactorError
+from setsup.factors.columns import FactorColumns
+from setsup.factors.where import evaluate
+
+__all__ = ["count_joint", "count_values"]
+
+Where = str | npt.NDArray[np.bool_]
+
+_MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
+_MOST_BINS = 1 << 20
+_BLOCK = 1 << 16  # rows at a time: what that takes stays in the processor's cache
+_LONGEST = 1 << 27  # rows of a grid's column that is made
+_DENSE = 1 << 13  # cells up to which a block is counted into an array of all cells
+
+
+def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None) -> Counts:
+    """Rows of each combination of levels, one axis per factor in the order of ``names``."""
+    names = check_strings(names, "the factors to count", FactorError)
+    sizes = tuple(len(table[name]) for name in names)
+    for name in names:
+        if table[name].continuous:
+            raise FactorError(
+                f"factor {name!r} is continuous and cannot be counted; use table.binned({name!r}, …), or "
+                f"table.histogram({name!r})"
+            )
+    cells = math.prod(sizes)
+    if cells > _MOST_CELLS:
+        raise FactorError(
+            f"{', '.join(names)} have {cells:,} combinations, too many to count each; group_by({names!r}).sizes "
+            "counts those that occur"
+        )
+    mask = rows_kept(table, where)
+    if table.is_grid and mask is None:
+        return np.full(sizes, len(table) // cells, dtype=np.int64)
+    counts = np.zeros(cells, dtype=np.int64)
+    # an array of all cells costs as much as they are many, so that blocks grow with them
+    block = _BLOCK if cells <= _DENSE else min(max(cells, _BLOCK), 1 << 22)
+    for columns, kept in _blocks(table, names, mask, block):
+        key = _number(columns, sizes, kept)
+        if cells <= 4 * block:
+            counts += np.bincount(key, minlength=cells + 1)[:cells]
+        else:
+            found, rows = np.unique(key, return_counts=True)
+            there = found < cells
+            counts[found[there]] += rows[there]
+    return counts.reshape(sizes)
+
+
+def count_values(
+    table: FactorColumns, name: str, bins: int, within: tuple[float, float] | None, where: Where | None
+) -> tuple[Counts, Reals]:
+    """Rows of each of some bins of equal width of a continuous factor, (bins,), and their edges, (bins + 1,)."""
+    factor = table[name]
+    if not factor.continuous:
+        raise FactorError(f"factor {name!r} has levels; counts({name!r}) has the rows of each")
+    bins = check_integer(bins, "bins", FactorError, 1, _MOST_BINS)
+    mask = rows_kept(table, where)
+    column = table.column(name)
+    low, high = _range(column, factor.period) if within is None else within
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise FactorError(f"within must be two finite numbers, the lower first, not {within!r}")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, bins + 1)
+    counts = np.zeros(bins, dtype=np.int64)
+    for start in range(0, len(column), _BLOCK):
+        values = column[start : start + _BLOCK].astype(np.float64)
+        kept = ~np.isnan(values)
+        if mask is not None:
+            kept &= mask[start : start + _BLOCK]
+        values = values[kept]
+        if factor.period is not None and within is None:
+            values = np.mod(values, factor.period)
+        counts += np.histogram(values, bins, (low, high))[0]
+    return counts, edges
+
+
+def rows_kept(table: FactorColumns, where: Where | None) -> Bools | None:
+    """Rows that are counted, (rows,) bool; None for all."""
+    if where is None:
+        return None
+    if isinstance(where, str):
+        return evaluate(where, table)
+    if not isinstance(where, np.ndarray) or where.dtype != np.bool_ or where.shape != (len(table),):
+        raise FactorError(f"where must be an expression or ({len(table)},) bool, not {type(where).__name__}")
+    return where
+
+
+def _blocks(
+    table: FactorColumns, names: list[str], mask: Bools | None, block: int
+) -> Iterator[tuple[list[Array], Bools | None]]:
+    """Stored codes of blocks of rows, and which of them are counted (None: all)."""
+    # columns of a grid are made, which is faster than dividing each row's number; arithmetic where they are too long
+    whole = None if table.is_grid and len(table) > _LONGEST else [table.column(name) for name in names]
+    for start in range(0, len(table), block):
+        some = slice(start, min(start + block, len(table)))
+        kept = None if mask is None else mask[some]
+        if kept is None or kept.any():
+            rows = np.arange(some.start, some.stop) if whole is None else None
+            yield [column[some] for column in whole] if whole else [table.codes(name, rows) for name in names], kept
+
+
+def _number(columns: list[Array], sizes: tuple[int, ...], kept: Bools | None) -> Array:
+    """Number of each row's combination; one beyond all for rows with an unknown level, or not to be counted.
+
+    Such rows are not taken out, which would cost several times what counting does.
+    """
+    key = columns[0].astype(np.intp)
+    unknown: Bools | None = None
+    for place, (column, size) in enumerate(zip(columns, sizes, strict=True)):
+        if place:
+            key *= size
+            np.add(key, column, out=key, casting="unsafe")
+        if column.max() >= size:
+            unknown = column >= size if unknown is None else unknown | (column >= size)
+    cells = math.prod(sizes)
+    if unknown is not None:
+        np.putmask(key, unknown, cells)
+    if kept is not None:  # rows that a filter leaves out are many and scattered: a sum does not branch
+        key += np.multiply(~kept, cells, dtype=np.intp)
+    return key
+
+
+def _range(column: Array, period: float | None) -> tuple[float, float]:
+    """Least and largest of the known numbers; a whole period where they are cyclic, and 0 to 1 where there is none."""
+    if period is not None:
+        return 0.0, float(period)
+    low, high = math.inf, -math.inf
+    for start in range(0, len(column), _BLOCK):
+        values = column[start : start + _BLOCK]
+        values = values[~np.isnan(values)]
+        if len(values):
+            low, high = min(low, float(values.min())), max(high, float(values.max()))
+    return (low, high) if low <= high else (0.0, 1.0)

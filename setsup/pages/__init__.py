@@ -1,0 +1,36 @@
+"""Pages on which datasets, draws and runs are looked at: live, or as files that open with a double click.
+
+A *source* answers questions, an *answer* is JSON or an image, a *page* says what is shown. One client asks one
+function, ``get(key)``; its answers come from :func:`serve`, on this machine alone, or from files that :func:`export`
+wrote.
+"""
+
+from typing import TYPE_CHECKING
+
+from setsup.errors import need
+from setsup.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from setsup.pages.answers import Answer, Query, Source
+    from setsup.pages.exporting import export
+    from setsup.pages.page import Page, page_of
+    from setsup.pages.server import serve
+
+__all__ = ["Answer", "Page", "Query", "Source", "export", "page_of", "serve"]
+
+if not TYPE_CHECKING:
+    _HOMES = {
+        "answers": ("Answer", "Query", "Source"),
+        "exporting": ("export",),
+        "page": ("Page", "page_of"),
+        "server": ("serve",),
+    }
+
+    def _check(_: str, home: str) -> None:
+        if home == "server":
+            need("a live page needs", "starlette", "uvicorn")
+
+    __getattr__ = lazy_names(__name__, _HOMES, _check)
+
+    def __dir__() -> list[str]:
+        return sorted(__all__)

@@ -1,0 +1,137 @@
+"""Questions that a page asks, and the answers: JSON, or the bytes of an image."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlencode
+
+import numpy as np
+
+from setsup.errors import DataError, SetsupError
+
+__all__ = ["Answer", "Query", "Source", "digest", "error_answer", "image", "json_answer", "key_of"]
+
+_LONGEST = 1 << 14  # letters of a question
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer: JSON, or an image."""
+
+    content: bytes
+    media: str
+
+
+class Source(Protocol):
+    """What answers questions: a dataset, a sampler of it, or a run."""
+
+    def answer(self, query: "Query") -> Answer:
+        """Answer a question; SetsupError where there is none."""
+
+    def about(self) -> Mapping[str, Any]:
+        """What the page shows before it asks anything."""
+
+
+def json_answer(value: Any) -> Answer:
+    """Answer of plain data; numbers that are not finite are null."""
+    return Answer(json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":")).encode(), "application/json")
+
+
+def image(content: bytes, media: str) -> Answer:
+    """Answer of an image."""
+    return Answer(content, media)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def key_of(question: Mapping[str, str]) -> str:
+    """The one key of a question: its words in the order of their names, as in an address."""
+    return urlencode(sorted(question.items()))
+
+
+def digest(key: str) -> str:
+    """Short name of a key, for files: FNV-1a [1]_ of 64 bits, which the page computes too.
+
+    References
+    ----------
+    .. [1] D. Eastlake and others, "The FNV non-cryptographic hash algorithm", Internet-Draft (2012).
+
+    """
+    found = 0xCBF29CE484222325
+    for byte in key.encode():
+        found = (found ^ byte) * 0x100000001B3 % 2**64
+    return f"{found:016x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question, word by word, with checks of what it may hold; DataError where it does not."""
+
+    words: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, key: str) -> "Query":
+        """Read a key."""
+        if len(key) > _LONGEST:
+            raise DataError(f"a question has at most {_LONGEST:,} letters")
+        try:
+            pairs = parse_qsl(key, keep_blank_values=True, strict_parsing=bool(key), max_num_fields=16)
+        except ValueError:
+            raise DataError("a question is made of name=value, joined by &") from None
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise DataError("a question names each word once")
+        return cls(dict(pairs))
+
+    def text(self, name: str, longest: int = 2000, default: str | None = None) -> str:
+        """A word."""
+        found = self.words.get(name, default)
+        if found is None:
+            raise DataError(f"the question lacks {name}")
+        if len(found) > longest:
+            raise DataError(f"{name} has more than {longest:,} letters")
+        return found
+
+    def choice(self, name: str, known: Sequence[str], default: str | None = None) -> str:
+        """One of some words."""
+        found = self.text(name, 200, default)
+        if found not in known:
+            raise DataError(f"{name} must be one of {', '.join(known)}")
+        return found
+
+    def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
+        """An integer in a range, written in decimals, so that no browser rounds it."""
+        given = self.text(name, 20, None if default is None else str(default))
+        if not (given.isascii() and given.isdigit()) or not low <= int(given) <= high:
+            raise DataError(f"{name} must be an integer from {low:,} to {high:,}, not {given[:20]!r}")
+        return int(given)
+
+    def integers(self, name: str, most: int, high: int) -> list[int]:
+        """Integers from 0 to a highest one, separated by commas."""
+        given = self.text(name, 24 * most).split(",")
+        if len(given) > most or not all(one.isascii() and one.isdigit() and int(one) <= high for one in given):
+            raise DataError(f"{name} must be up to {most} integers from 0 to {high:,}, separated by commas")
+        return [int(one) for one in given]
+
+    def data(self, name: str, longest: int = 8000) -> Any:
+        """JSON."""
+        try:
+            return json.loads(self.text(name, longest))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{name} is no JSON: {str(error)[:200]}") from None
+
+
+def error_answer(error: SetsupError) -> Answer:
+    """An error as the page shows it."""
+    return json_answer({"error": str(error)})

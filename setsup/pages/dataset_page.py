@@ -1,0 +1,223 @@
+"""A dataset as a page asks for it: its card, counts under a filter, rows, images."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Bools, Rows
+from setsup.datasets.dataset import Dataset
+from setsup.errors import DataError
+from setsup.factors.factor import Factor, Level
+from setsup.files.manifests.manifest import Manifest
+from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.licences import manifest_of
+from setsup.pages.pictures import COLUMNS, image_modality, sprite, whole
+from setsup.random import fold, permute, stream_key
+
+__all__ = ["PAGE_ROWS", "DatasetSource", "literal"]
+
+PAGE_ROWS = 48
+"""Rows of a page of them."""
+
+_KEPT = 4  # filters whose rows are kept
+_LEVELS = 2000  # levels of a factor that are listed
+_BINS = 40
+_CELLS = 1 << 16  # of a heat map
+_ORDERS = ("table", "random")
+
+
+@dataclass
+class DatasetSource:
+    """A dataset that answers.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        What is shown.
+    source : str
+        What opens it, as a command and :func:`setsup.open` take it; empty where that would name a place on this disk.
+    images : bool
+        Whether images may be shown.
+    withheld : str
+        The licence for which they are not.
+
+    """
+
+    dataset: Dataset
+    source: str = ""
+    images: bool = True
+    withheld: str = ""
+    _masks: OrderedDict[str, Bools] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def about(self) -> Mapping[str, Any]:
+        """Name, factors and modalities, and what a benchmark's manifest says."""
+        table = self.dataset.factors
+        modality = image_modality(self.dataset) if self.images else None
+        return {
+            "kind": "dataset",
+            "name": self.dataset.name,
+            "source": self.source,
+            "rows": len(table),
+            "grid": table.is_grid,
+            "fingerprint": table.fingerprint,
+            "factors": [_describe(factor) for factor in table.factors],
+            "modalities": [
+                {"name": name, "shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "color": one.color}
+                for name, one in self.dataset.modalities.items()
+            ],
+            "withheld": self.withheld,
+            "thumbs": modality,
+            "columns": COLUMNS,
+            "page": PAGE_ROWS,
+            **_described_by(manifest_of(self.source, self.dataset)),
+        }
+
+    def answer(self, query: Query) -> Answer:
+        """Answer a question about the dataset."""
+        answers = {
+            "counts": self._counts,
+            "joint": self._joint,
+            "rows": self._rows,
+            "row": self._row,
+            "thumbs": self._thumbs,
+            "image": self._image,
+        }
+        return answers[query.choice("q", tuple(answers))](query)
+
+    def mask(self, where: str) -> Bools | None:
+        """Rows that a filter lets through, (rows,) bool; None without one."""
+        if not where.strip():
+            return None
+        with self._lock:
+            if where in self._masks:
+                self._masks.move_to_end(where)
+                return self._masks[where]
+        found = self.dataset.factors.mask(where)
+        with self._lock:
+            self._masks[where] = found
+            while len(self._masks) > _KEPT:
+                self._masks.popitem(last=False)
+        return found
+
+    def _counts(self, query: Query) -> Answer:
+        table, mask = self.dataset.factors, self.mask(query.text("where", default=""))
+        rows = len(table) if mask is None else int(np.count_nonzero(mask))
+        found = {}
+        for factor in table.factors:
+            if factor.continuous:
+                counts, edges = table.histogram(factor.name, _BINS, where=mask)
+                found[factor.name] = {"counts": counts, "edges": edges, "unknown": rows - int(counts.sum())}
+            else:
+                counts = table.counts(factor.name, mask)
+                listed = np.arange(len(counts))
+                if len(counts) > _LEVELS:  # the largest, in the order of levels
+                    listed = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
+                unknown = rows - int(counts.sum())
+                found[factor.name] = {"counts": counts[listed], "unknown": unknown}
+                if len(counts) > _LEVELS:
+                    names = [_words(factor, int(code)) for code in listed]
+                    literals = [literal((factor.levels or ())[int(code)]) for code in listed]
+                    found[factor.name] |= {"levels": names, "literals": literals}
+        return json_answer({"rows": rows, "factors": found})
+
+    def _joint(self, query: Query) -> Answer:
+        names = [query.text("x", 500), query.text("y", 500)]
+        table = self.dataset.factors
+        cells = len(table[names[0]]) * len(table[names[1]])
+        if cells > _CELLS:
+            raise DataError(f"{' and '.join(names)} have {cells:,} combinations; a heat map shows up to {_CELLS:,}")
+        return json_answer({"counts": table.joint_counts(names, self.mask(query.text("where", default="")))})
+
+    def rows(self, where: str, order: str, page: int) -> tuple[Rows, int]:
+        """Rows of a page, and how many there are in all; in random order by a key, the same each time."""
+        mask, total = self.mask(where), len(self.dataset.factors)
+        kept = None if mask is None else np.flatnonzero(mask)
+        count = total if kept is None else len(kept)
+        places = np.arange(page * PAGE_ROWS, min((page + 1) * PAGE_ROWS, count), dtype=np.int64)
+        if order == "random" and len(places):
+            places = permute(fold(stream_key(0, "explore"), 0), count, places)
+        return places if kept is None else kept[places], count
+
+    def _rows(self, query: Query) -> Answer:
+        page = query.integer("page", 0, 2**53)
+        rows, count = self.rows(query.text("where", default=""), query.choice("order", _ORDERS), page)
+        return json_answer({"rows": rows, "count": count, "values": self.values(rows)})
+
+    def values(self, rows: Rows) -> dict[str, list[str]]:
+        """Values of the factors of rows, in words; empty where unknown."""
+        table = self.dataset.factors
+        return {
+            factor.name: [_words(factor, code) for code in table.codes(factor.name, rows).tolist()]
+            for factor in table.factors
+        }
+
+    def _row(self, query: Query) -> Answer:
+        row = query.integer("row", 0, len(self.dataset.factors) - 1)
+        found = []
+        for name, kind in self.dataset.modalities.items():
+            if self.images or not kind.color:
+                picture, words = whole(self.dataset, row, name)
+                found.append({"name": name, "words": words, "image": picture is not None})
+        values = {name: one[0] for name, one in self.values(np.array([row])).items()}
+        return json_answer({"row": row, "values": values, "modalities": found})
+
+    def _thumbs(self, query: Query) -> Answer:
+        rows = query.integers("rows", 64, len(self.dataset.factors) - 1)
+        return sprite(self.dataset, rows, self._modality(query), query.integer("tile", 16, 160))
+
+    def _image(self, query: Query) -> Answer:
+        row = query.integer("row", 0, len(self.dataset.factors) - 1)
+        picture, words = whole(self.dataset, row, self._modality(query))
+        if picture is None:
+            raise DataError(f"this is no image: {words}")
+        return picture
+
+    def _modality(self, query: Query) -> str:
+        if not self.images:
+            raise DataError(f"images of {self.dataset.name} are left out")
+        return query.choice("modality", tuple(self.dataset.modalities))
+
+
+def _describe(factor: Factor) -> dict[str, Any]:
+    levels = None if factor.levels is None else [_words(factor, code) for code in range(min(len(factor), _LEVELS))]
+    return {
+        "name": factor.name,
+        "kind": str(factor.kind),
+        "levels": levels,
+        "literals": None if factor.levels is None else [literal(one) for one in factor.levels[:_LEVELS]],
+        "size": len(factor),
+        "unit": factor.unit,
+        "period": factor.period,
+        "within": factor.within,
+        "role": factor.role,
+    }
+
+
+def literal(value: Level) -> str:
+    """A level as an expression has it."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def _words(factor: Factor, code: float) -> str:
+    """A value in words; empty where it is unknown."""
+    if factor.levels is None:
+        return "" if code != code else f"{code:.6g}"
+    return "" if code < 0 else str(factor.levels[int(code)])
+
+
+def _described_by(found: Manifest | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {
+        "title": found.title,
+        "description": found.description,
+        "homepage": found.homepage,
+        "licence": found.licence.name,
+        "citation": found.citation,
+    }

@@ -1,0 +1,231 @@
+"""A page without a server: the answers to finitely many questions, as scripts next to the document or in it."""
+
+import base64
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setsup.checks import check_integer, check_path
+from setsup.errors import DataError, SetsupError
+from setsup.files.atomic import written, written_folder
+from setsup.opening import find_kind
+from setsup.pages.answers import Answer, Source, digest, key_of
+from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
+from setsup.pages.licences import withheld
+from setsup.pages.page import Page
+from setsup.pages.pictures import image_modality
+from setsup.pages.run_page import RunSource, read_metrics
+from setsup.pages.sampler_page import SamplerSource, first_sampler, sampler_text
+from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
+
+__all__ = ["export", "questions"]
+
+_TILE = 64  # pixels of a thumbnail, as the page asks for it
+_CHUNK = 64  # thumbnails of one question
+_FILTERS = 64  # levels of a factor by which the page can be filtered
+_PAIRS = 15  # pairs of factors
+_FULL = 48  # rows that are shown in full
+
+Question = dict[str, str]
+
+
+def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) -> Path:
+    """Write a page that opens with a double click, and asks nothing of any server.
+
+    Parameters
+    ----------
+    page : Page
+        What is shown.
+    out : Path or str
+        A folder, which must be new or empty, or a file whose name ends in ``.html``.
+    rows : int
+        Rows of each dataset that have thumbnails, in table order and in random order.
+    steps : int
+        Steps of each sampler that can be looked at.
+
+    Returns
+    -------
+    Path
+        The document.
+
+    Raises
+    ------
+    DataError
+        When it cannot be written, or images cannot be read.
+
+    """
+    out = check_path(out, "where the page is written", DataError)
+    rows, steps = check_integer(rows, "rows", DataError, 1), check_integer(steps, "steps", DataError, 1)
+    page = _to_pass_on(page, steps)
+    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
+    for question in questions(page, rows, steps):
+        key = key_of(question)
+        name = digest(key)
+        if keys.setdefault(name, key) != key:
+            raise DataError(f"two questions of the page have the digest {name}: export fewer rows or steps")
+        if name not in found:
+            try:
+                found[name] = script_text(_content(page.get(key)))
+            except SetsupError as error:
+                if question.get("q") in ("thumbs", "image", "row"):  # images are what a user came for
+                    raise
+                found[name] = script_text({"error": str(error)})
+    if out.suffix.lower() in (".html", ".htm"):
+        with written(out) as part:
+            part.write_bytes(single_document(page.title, [_put(found)]))
+        return out
+    if out.exists() and any(out.iterdir()):
+        raise DataError(f"{out} is not empty; give a new folder, or a file that ends in .html")
+    with written_folder(out) as folder:
+        for place, name in ((folder / "static", one) for one in FILES):
+            place.mkdir(exist_ok=True)
+            (place / name).write_bytes(static(name))
+        (folder / "data").mkdir()
+        for name, text in found.items():
+            (folder / "data" / f"{name}.js").write_text(_put({name: text}), encoding="utf-8")
+        index = f"setsup.index({script_text(sorted(found))});"
+        (folder / "data" / "index.js").write_text(index, encoding="utf-8")
+        policy = POLICY.format(scripts="'self'", styles="'self'", images="'self' data:", connect="'none'")
+        page_text = document(page.title, "files", "static/", policy, ["data/index.js"])
+        (folder / "index.html").write_bytes(page_text)
+    return out / "index.html"
+
+
+def _to_pass_on(page: Page, steps: int) -> Page:
+    """The page without images that may not be passed on, and without places of this machine."""
+    sources: dict[str, Source] = {}
+    names = []
+    for name, source in page.sources.items():
+        if isinstance(source, DatasetSource):
+            licence = withheld(source.source, source.dataset)
+            named = _without_place(source.source)
+            names.append(named)
+            source = replace(source, source=named, images=source.images and licence is None, withheld=licence or "")
+        elif isinstance(source, SamplerSource):
+            source = replace(source, source=_without_place(source.source))
+        elif isinstance(source, RunSource):
+            names.append(source.run.folder.name)
+            source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
+        sources[name] = source
+    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *names]))
+
+
+def _may_be_shown(source: RunSource) -> bool:
+    """Whether images of what a run was trained on may be passed on."""
+    data = source.run.preset.data
+    if data is None:
+        return False
+    name = data.substitute if source.run.substitute and data.substitute is not None else data.name
+    return withheld(str(name), source.batch(1).dataset) is None
+
+
+def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:
+    """Steps of a run that an exported page has the batches of: evenly spaced ones, and the peak of each metric."""
+    steps, metrics = read_metrics(source.run)
+    if not len(steps):
+        return (1,)
+    even = steps[np.unique(np.linspace(0, len(steps) - 1, count).astype(np.int64))].tolist()
+    peaks = [int(steps[np.nanargmax(values)]) for values in metrics.values() if not np.isnan(values).all()]
+    return tuple(sorted({*even, *peaks}))
+
+
+def _without_place(source: str) -> str:
+    """A source as others know it: of a path its last part."""
+    with suppress(DataError):
+        if "://" in source or find_kind(source) in ("benchmark", "hub"):
+            return source
+    return Path(source).name
+
+
+def _content(answer: Answer) -> Any:
+    """JSON as it is, an image as the address that holds it."""
+    if answer.media == "application/json":
+        return json.loads(answer.content)
+    return f"data:{answer.media};base64,{base64.b64encode(answer.content).decode()}"
+
+
+def _put(found: Mapping[str, str]) -> str:
+    return "\n".join(f'setsup.put("{name}",{text});' for name, text in found.items())
+
+
+def questions(page: Page, rows: int, steps: int) -> Iterator[Question]:
+    """The questions that an exported page can answer."""
+    yield {}
+    for name, source in page.sources.items():
+        if isinstance(source, DatasetSource):
+            yield from _of_dataset(name, source, rows)
+        elif isinstance(source, SamplerSource):
+            yield from _of_sampler(name, source, page.sources[f"d{name[1:]}"], steps)
+        elif isinstance(source, RunSource):
+            yield from _of_run(name, source)
+
+
+def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Question]:
+    about = source.about()
+    yield {"s": name, "q": "counts", "where": ""}
+    for factor in about["factors"]:
+        if factor["literals"] is not None and factor["size"] <= _FILTERS:
+            for value in factor["literals"]:
+                yield {"s": name, "q": "counts", "where": f"{quoted(factor['name'])} == {value}"}
+    discrete = [one["name"] for one in about["factors"] if one["literals"] is not None and one["size"] <= _FILTERS]
+    pairs = [(x, y) for place, x in enumerate(discrete) for y in discrete[place + 1 :]]
+    for x, y in pairs[:_PAIRS]:
+        yield {"s": name, "q": "joint", "x": x, "y": y, "where": ""}
+    for order in ("table", "random"):
+        for number in range(-(-min(rows, max(len(source.dataset), 1)) // PAGE_ROWS)):
+            yield {"s": name, "q": "rows", "order": order, "page": str(number), "where": ""}
+            shown, _ = source.rows("", order, number)
+            yield from _thumbs(name, about["thumbs"], shown)
+    for row in range(min(_FULL, len(source.dataset))):
+        yield {"s": name, "q": "row", "row": str(row)}
+        if source.images:
+            for modality in about["modalities"]:
+                if modality["color"]:
+                    yield {"s": name, "q": "image", "row": str(row), "modality": modality["name"]}
+
+
+def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> Iterator[Question]:
+    sampler = source.first or first_sampler(source.dataset.factors)
+    if sampler is None:
+        return
+    asked = {"s": name, "sampler": sampler_text(sampler)}
+    yield {**asked, "q": "reach"}
+    yield {**asked, "q": "coverage"}
+    last = steps if sampler.length is None else min(steps, sampler.length)
+    for step in range(last):
+        yield {**asked, "q": "draw", "step": str(step)}
+        for rows in sampler[step].indices:
+            yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], rows)
+
+
+def _of_run(name: str, source: RunSource) -> Iterator[Question]:
+    for metric in source.about()["metrics"]:
+        yield {"s": name, "q": "curve", "metric": metric}
+    for step in source.shown:
+        asked = {"s": name, "step": str(step)}
+        yield {**asked, "q": "batch"}
+        found = source.batch(step)
+        modality = image_modality(found.dataset) if source.images else None
+        if source.images:
+            yield {**asked, "q": "sheet"}
+        for rows in found.draw.indices:
+            yield from ({**one, **asked} for one in _thumbs(name, modality, rows))
+
+
+def _thumbs(name: str, modality: str | None, rows: Any) -> Iterator[Question]:
+    if modality is not None:
+        for start in range(0, len(rows), _CHUNK):
+            some = ",".join(map(str, np.asarray(rows)[start : start + _CHUNK].tolist()))
+            yield {"s": name, "q": "thumbs", "rows": some, "modality": modality, "tile": str(_TILE)}
+
+
+def quoted(name: str) -> str:
+    """A factor's name as an expression has it: in backticks, whatever it is."""
+    return f"`{name.replace('`', '``')}`"

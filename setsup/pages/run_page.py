@@ -1,0 +1,158 @@
+"""A run as a page asks for it: curves of its metrics, and the batch of any step, which nobody had to log."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from setsup.errors import DataError
+from setsup.experiments.runs.run import Run
+from setsup.experiments.step_batches import StepBatch, trained_on
+from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.pictures import COLUMNS, encoded, image_modality, sprite
+from setsup.pages.sampler_page import describe_draw
+
+__all__ = ["RunSource", "read_metrics", "thin"]
+
+_POINTS = 2000  # of a curve; of more steps, the least and the largest of each stretch are kept
+_KEPT = 4
+
+
+@dataclass
+class RunSource:
+    """A run that answers.
+
+    Attributes
+    ----------
+    run : Run
+        What is shown.
+    images : bool
+        Whether images may be shown.
+    shown : tuple of int
+        Steps whose batches can be asked for; empty for all.
+
+    """
+
+    run: Run
+    images: bool = True
+    shown: tuple[int, ...] = ()
+    _batches: OrderedDict[tuple[int, int, int], StepBatch] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def about(self) -> Mapping[str, Any]:
+        """What was trained, how far it is, and the names of its metrics."""
+        run, (steps, metrics) = self.run, read_metrics(self.run)
+        preset = run.preset
+        return {
+            "kind": "run",
+            "name": f"{preset.name}, seed {run.seed}",
+            "shows": preset.shows,
+            "folder": run.folder.name,
+            "data": None if preset.data is None else preset.data.name,
+            "substitute": run.substitute,
+            "changed": bool(run.file_changed),
+            "steps": preset.steps,
+            "trained": int(steps[-1]) if len(steps) else 0,
+            "devices": max(run.draws_per_step),
+            "parts": preset.accumulate,
+            "metrics": list(metrics),
+            "columns": COLUMNS,
+            "images": self.images,
+            "shown": list(self.shown),
+        }
+
+    def answer(self, query: Query) -> Answer:
+        """Answer a question about the run."""
+        answers = {"curve": self._curve, "batch": self._batch, "sheet": self._sheet, "thumbs": self._thumbs}
+        return answers[query.choice("q", tuple(answers))](query)
+
+    def _curve(self, query: Query) -> Answer:
+        steps, metrics = read_metrics(self.run)
+        values = metrics[query.choice("metric", tuple(metrics))]
+        known = np.isfinite(values)
+        return json_answer(thin(steps[known], values[known]))
+
+    def batch(self, step: int, rank: int = 0, part: int = 0) -> StepBatch:
+        """The batch of a step."""
+        key = step, rank, part
+        with self._lock:
+            if key in self._batches:
+                self._batches.move_to_end(key)
+                return self._batches[key]
+        found = trained_on(self.run, step, rank=rank, part=part)
+        with self._lock:
+            self._batches[key] = found
+            while len(self._batches) > _KEPT:
+                self._batches.popitem(last=False)
+        return found
+
+    def _asked(self, query: Query) -> StepBatch:
+        step = query.integer("step", 1, self.run.preset.steps)
+        return self.batch(step, query.integer("rank", 0, 4095, 0), query.integer("part", 0, 4095, 0))
+
+    def _batch(self, query: Query) -> Answer:
+        found = self._asked(query)
+        told = describe_draw(found.dataset.factors, found.draw)
+        steps, metrics = read_metrics(self.run)
+        here = np.flatnonzero(steps == found.step)
+        logged = {name: float(values[here[0]]) for name, values in metrics.items()} if len(here) else {}
+        thumbs = image_modality(found.dataset) if self.images else None
+        about = {"step": found.step, "rank": found.rank, "world": found.world, "draw": str(found.number)}
+        return json_answer({**told, **about, "metrics": logged, "thumbs": thumbs})
+
+    def _sheet(self, query: Query) -> Answer:
+        from setsup.experiments.training.watching.first_batch import batch_sheet
+
+        if not self.images:
+            raise DataError("images of this run are left out")
+        found = self._asked(query)
+        views = getattr(self.run.preset.method, "views", ())
+        known = bool(views) and all(view in found.batch for view in views)
+        sheet = batch_sheet({name: found.batch[name] for name in (*views, "mask")} if known else found.batch)
+        if sheet is None:
+            raise DataError("this batch has no images")
+        return encoded(sheet, exact=True)
+
+    def _thumbs(self, query: Query) -> Answer:
+        if not self.images:
+            raise DataError("images of this run are left out")
+        dataset = self._asked(query).dataset
+        rows = query.integers("rows", 64, len(dataset) - 1)
+        modality = query.choice("modality", tuple(dataset.modalities))
+        return sprite(dataset, rows, modality, query.integer("tile", 16, 160))
+
+
+def read_metrics(run: Run) -> tuple[Any, dict[str, Any]]:
+    """Steps (n,) int64 of a run, ascending, and its metrics (n,) float64 by name; NaN where there is none."""
+    path = run.folder / "metrics.jsonl"
+    lines: list[dict[str, Any]] = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
+        try:
+            found = json.loads(line)
+            lines.append({**found, "step": int(found["step"])})
+        except (ValueError, KeyError, TypeError):
+            break  # cut off when the machine went down
+    names = list(dict.fromkeys(name for line in lines for name in line if name != "step"))
+    numbers = {name: np.array([_number(line.get(name)) for line in lines], dtype=np.float64) for name in names}
+    return np.array([line["step"] for line in lines], dtype=np.int64), numbers
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
+
+
+def thin(steps: Any, values: Any) -> dict[str, Any]:
+    """A curve of at most so many points, in which every spike of the whole one is."""
+    count = len(steps)
+    if count > _POINTS:
+        starts = np.linspace(0, count, _POINTS // 2 + 1).astype(np.int64)[:-1]
+        ends = np.append(starts[1:], count)
+        kept = {first + int(np.argmin(values[first:last])) for first, last in zip(starts, ends, strict=True)}
+        kept |= {first + int(np.argmax(values[first:last])) for first, last in zip(starts, ends, strict=True)}
+        chosen = np.array(sorted(kept))
+        steps, values = steps[chosen], values[chosen]
+    return {"steps": steps, "values": values, "of": count}

@@ -1,0 +1,35 @@
+// The page: which source, which view.
+"use strict";
+
+function App({about}) {
+  const sources = Object.fromEntries(Object.entries(about.sources).map(([id, one]) => [id, {id, about: one}]));
+  const datasets = Object.values(sources).filter(one => one.about.kind === "dataset");
+  const link = new URLSearchParams(location.hash.slice(1));
+  const runs = Object.values(sources).filter(one => one.about.kind === "run");
+  const linked = datasets.length && link.get("view") === "sampler" && link.get("sampler") && /^\d{1,19}$/.test(link.get("step") || "");
+  const [view, setView] = useState(linked ? "sampler" : datasets.length ? "dataset" : "runs");
+  const [chosen, setChosen] = useState(datasets.some(one => one.id === link.get("d")) ? link.get("d") : datasets.length ? datasets[0].id : null);
+  const [start] = useState(linked ? {sampler: link.get("sampler"), step: BigInt(link.get("step")).toString()} : null);
+  const data = sources[chosen], sampler = chosen && sources["s" + chosen.slice(1)];
+  const views = [...(datasets.length ? [["dataset", "Dataset"], ["sampler", "Sampler"]] : []), ...(runs.length ? [["runs", "Runs"]] : [])];
+  useEffect(() => { if (view !== "sampler") history.replaceState(null, "", location.pathname); }, [view]);
+  const turn = event => {
+    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!by) return;
+    const at = (views.findIndex(([id]) => id === view) + by + views.length) % views.length;
+    setView(views[at][0]);
+    document.getElementById("tab-" + views[at][0]).focus();
+  };
+  return html`<header><h1>${about.title}</h1>
+    ${datasets.length > 1 && html`<label>Dataset <select value=${chosen} onChange=${event => setChosen(event.target.value)}>${datasets.map(one => html`<option key=${one.id} value=${one.id}>${one.about.name}</option>`)}</select></label>`}
+    <div role="tablist" aria-label="Views" onKeyDown=${turn}>${views.map(([id, name]) => html`<button type="button" role="tab" id=${"tab-" + id} key=${id} aria-selected=${view === id}
+      aria-controls="view" tabindex=${view === id ? 0 : -1} onClick=${() => setView(id)}>${name}</button>`)}</div>
+    ${!setsup.isLive && html`<p class="note">An exported page: what it cannot answer is asked live, by <code>${about.command}</code>.</p>`}</header>
+  <main id="view" role="tabpanel" aria-labelledby=${"tab-" + view}>${view === "runs" ? html`<${RunsView} runs=${runs} />` : view === "dataset" ? html`<${DatasetView} key=${chosen} source=${data} />`
+    : html`<${SamplerView} key=${chosen} source=${sampler} data=${data} start=${start} />`}</main>`;
+}
+
+setsup.get({}).then(
+  about => { setsup.command = about.command; render(html`<${App} about=${about} />`, document.getElementById("page")); },
+  error => render(html`<p class="problem" role="alert">${error.message}</p>`, document.getElementById("page")),
+);

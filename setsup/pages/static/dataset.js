@@ -1,0 +1,170 @@
+// A dataset: its card, counts under a filter, pairs of factors, rows.
+"use strict";
+
+function DatasetView({source}) {
+  const [draft, setDraft] = useState("");
+  const [where, setWhere] = useState("");
+  const [row, setRow] = useState(null);
+  const [pending, setPending] = useState({busy: false, error: null});
+  const asked = useRef(0);
+  // a filter holds once its rows are counted: what is no expression changes nothing
+  const filter = text => {
+    const number = asked.current += 1;
+    const mine = then => value => number === asked.current && then(value);
+    setDraft(text);
+    setPending({busy: true, error: null});
+    setsup.get({s: source.id, q: "counts", where: text}).then(
+      mine(() => { setWhere(text); setPending({busy: false, error: null}); }),
+      mine(error => setPending({busy: false, error})),
+    );
+  };
+  const total = useAnswer({s: source.id, q: "counts", where: ""});
+  const found = useAnswer({s: source.id, q: "counts", where}, true);
+  const shown = found.answer;
+  const message = found.error ? "" : shown
+    ? `${count(shown.rows)} of ${plural(source.about.rows, "row")}${where ? " satisfy the filter" : ""}` : "counting …";
+  return html`<div class="view">
+    <${Card} about=${source.about} />
+    <section aria-labelledby="filter-heading"><h2 id="filter-heading">Filter</h2>
+      <form class="filter" onSubmit=${event => { event.preventDefault(); filter(draft); }}>
+        <label class="grow">Rows where <input type="text" value=${draft} maxlength="2000" spellcheck="false" autocomplete="off" disabled=${!setsup.isLive}
+          placeholder="shape == 'cube' and scale >= 1" onInput=${event => setDraft(event.target.value)} /></label>
+        <button type="submit" disabled=${!setsup.isLive}>Apply</button>
+        <button type="button" onClick=${() => filter("")} disabled=${!where && !draft}>Clear</button>
+      </form>
+      <p aria-live="polite" class=${found.busy || pending.busy ? "busy" : ""}>${message}</p>
+      <${Problem} error=${pending.error || found.error} />
+    </section>
+    <section aria-labelledby="histogram-heading"><h2 id="histogram-heading">Values</h2>
+      <div class="histograms">${source.about.factors.map(factor => html`<${Histogram} key=${factor.name} factor=${factor}
+        all=${total.answer && total.answer.factors[factor.name]} some=${where && shown ? shown.factors[factor.name] : null}
+        onPick=${expression => filter(setsup.isLive && where && !where.includes(expression) ? `(${where}) and ${expression}` : expression)} />`)}</div>
+    </section>
+    <${Joint} source=${source} where=${where} />
+    <${Rows} source=${source} where=${where} onPick=${setRow} />
+    ${row !== null && html`<${RowDetail} source=${source} row=${row} onClose=${() => setRow(null)} />`}
+  </div>`;
+}
+
+function Card({about}) {
+  const modalities = about.modalities.map(one => `${one.name}: ${one.shape.map(side => side ?? "any").join(" × ")} ${one.dtype}${one.unit ? " " + one.unit : ""}`);
+  return html`<section aria-labelledby="card-heading"><h2 id="card-heading">${about.title || about.name}</h2>
+    ${about.description && html`<p class="prose">${about.description}</p>`}
+    <${Facts} facts=${[["name", about.name], ["rows", count(about.rows) + (about.grid ? ", all combinations of levels" : "")],
+      ["factors", about.factors.length], ["arrays", modalities.join("; ")], ["licence", about.licence], ["images", about.withheld ? "left out: the licence does not say that they may be passed on" : ""], ["homepage", about.homepage],
+      ["fingerprint", html`<code>${about.fingerprint}</code>`]]} />
+    ${about.citation && html`<details><summary>Citation</summary><pre>${about.citation}</pre></details>`}
+  </section>`;
+}
+
+const BARS = 60;
+
+function Histogram({factor, all, some, onPick}) {
+  const unit = factor.unit ? ` (${factor.unit})` : "";
+  const kind = factor.kind + (factor.within ? `, within ${factor.within}` : "") + (factor.role !== "variation" ? `, ${factor.role}` : "");
+  if (!all) return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}</small></figcaption><p class="busy">counting …</p></figure>`;
+  const items = all.edges ? bins(factor, all) : levels(factor, all);
+  const counts = (some || all).counts;
+  // where a filter lists other levels of a factor with very many, its own are shown
+  const listed = some && some.levels ? levels(factor, some) : items;
+  const top = Math.max(1, ...(some && some.levels ? counts : all.counts));
+  const bars = listed.slice(0, BARS);
+  const unknown = (some || all).unknown;
+  return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}, ${factor.literals ? plural(factor.size, "level") : "numbers"}${unknown ? `, ${count(unknown)} unknown` : ""}</small></figcaption>
+    <div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`}>${bars.map((item, place) => html`<button key=${place} type="button"
+      class="bar" aria-label=${`${factor.name} ${item.label}: ${plural(counts[place], "row")}`} title=${`${item.label}: ${count(counts[place])}`}
+      disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
+        <span class="whole" style=${{height: `${100 * (some && some.levels ? 0 : all.counts[place]) / top}%`}}></span>
+        <span class="part" style=${{height: `${100 * counts[place] / top}%`}}></span></button>`)}</div>
+    <div class="ends"><span>${bars.length ? bars[0].short : ""}</span><span>${bars.length > 1 ? bars[bars.length - 1].short : ""}</span></div>
+    <details><summary>as a table</summary><div class="scroll"><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !some.levels && html`<th scope="col">of</th>`}</tr></thead>
+      <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${count(counts[place])}</td>${some && !some.levels && html`<td>${count(all.counts[place])}</td>`}</tr>`)}
+      ${unknown > 0 && html`<tr><th scope="row">unknown</th><td>${count(unknown)}</td></tr>`}</tbody></table></div></details></figure>`;
+}
+
+function levels(factor, found) {
+  const names = found.levels || factor.levels;
+  return names.map((label, code) => {
+    const literal = found.literals ? found.literals[code] : factor.literals[code];
+    return {label, short: label, expression: `${nameOf(factor.name)} == ${literal}`, exported: factor.size <= 64};
+  });
+}
+
+function bins(factor, found) {
+  const edges = found.edges, last = edges.length - 2, name = nameOf(factor.name);
+  return found.counts.map((_, place) => ({
+    label: `${edges[place].toPrecision(4)} to ${edges[place + 1].toPrecision(4)}`,
+    short: (place === last ? edges[last + 1] : edges[place]).toPrecision(3),
+    expression: `${name} >= ${edges[place]} and ${name} ${place === last ? "<=" : "<"} ${edges[place + 1]}`,
+    exported: false,
+  }));
+}
+
+function Joint({source, where}) {
+  const names = source.about.factors.filter(one => one.literals).map(one => one.name);
+  const [pair, setPair] = useState([names[0], names[1]]);
+  const canvas = useRef(null);
+  const {answer, error} = useAnswer(names.length > 1 && pair[0] !== pair[1] ? {s: source.id, q: "joint", x: pair[0], y: pair[1], where} : null);
+  const [x, y] = pair.map(name => source.about.factors.find(one => one.name === name));
+  useEffect(() => {
+    if (!answer || !canvas.current) return;
+    const rows = answer.counts, top = Math.max(1, ...rows.map(row => Math.max(...row)));
+    const context = canvas.current.getContext("2d");
+    canvas.current.width = rows[0].length; canvas.current.height = rows.length;
+    const pixels = context.createImageData(rows[0].length, rows.length);
+    rows.flat().forEach((number, place) => {
+      const share = number ? 0.12 + 0.88 * number / top : 0;
+      pixels.data.set([Math.round(247 - 214 * share), Math.round(250 - 147 * share), Math.round(252 - 80 * share), 255], 4 * place);
+    });
+    context.putImageData(pixels, 0, 0);
+  }, [answer]);
+  if (names.length < 2) return null;
+  const choose = place => html`<select value=${pair[place]} aria-label=${place ? "Columns" : "Lines"} onChange=${event => setPair(pair.map((old, at) => (at === place ? event.target.value : old)))}>
+    ${names.map(name => html`<option key=${name} value=${name}>${name}</option>`)}</select>`;
+  const cells = answer ? answer.counts.length * answer.counts[0].length : 0;
+  return html`<section aria-labelledby="joint-heading"><h2 id="joint-heading">Two factors</h2>
+    <p class="choice">${choose(0)} by ${choose(1)}</p><${Problem} error=${error} />
+    ${answer && html`<canvas ref=${canvas} class="heat" role="img" aria-label=${`Rows by ${pair[0]} (lines) and ${pair[1]} (columns), as in the table below`}></canvas>
+      ${cells <= 2500 ? html`<details><summary>as a table</summary><div class="scroll"><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
+      <tbody>${answer.counts.map((line, at) => html`<tr key=${at}><th scope="row">${x.levels[at]}</th>${line.map((number, place) => html`<td key=${place}>${count(number)}</td>`)}</tr>`)}</tbody></table></div></details>`
+    : html`<p>${count(cells)} combinations: too many for a table here; <code>table.joint_counts</code> gives them.</p>`}`}
+  </section>`;
+}
+
+function Rows({source, where, onPick}) {
+  const [order, setOrder] = useState("table");
+  const [page, setPage] = useState(0);
+  useEffect(() => setPage(0), [where, order]);
+  const {answer, error, busy} = useAnswer({s: source.id, q: "rows", order, page, where}, true);
+  const pages = answer ? Math.max(1, Math.ceil(answer.count / source.about.page)) : 1;
+  const label = row => {
+    const place = answer.rows.indexOf(row);
+    return `row ${count(row)}: ` + Object.entries(answer.values).map(([name, values]) => `${name} ${values[place] || "unknown"}`).join(", ");
+  };
+  return html`<section aria-labelledby="rows-heading"><h2 id="rows-heading">Rows</h2>
+    <p class="choice"><label>Order <select value=${order} onChange=${event => setOrder(event.target.value)}><option value="table">of the table</option><option value="random">random, the same each time</option></select></label>
+      <button type="button" disabled=${page === 0} onClick=${() => setPage(page - 1)}>Previous</button>
+      <span aria-live="polite" class=${busy ? "busy" : ""}>page ${count(page + 1)} of ${count(pages)}</span>
+      <button type="button" disabled=${page + 1 >= pages} onClick=${() => setPage(page + 1)}>Next</button></p>
+    <${Problem} error=${error} />
+    ${answer && (answer.rows.length ? html`<${Thumbs} source=${source} rows=${answer.rows} labels=${label} onPick=${onPick} />` : html`<p>No row satisfies the filter.</p>`)}
+  </section>`;
+}
+
+function RowDetail({source, row, onClose}) {
+  const {answer, error} = useAnswer({s: source.id, q: "row", row});
+  const heading = useRef(null);
+  useEffect(() => heading.current && heading.current.focus(), [row]);
+  const close = event => event.key === "Escape" && onClose();
+  return html`<section class="detail" aria-labelledby="row-heading" onKeyDown=${close}><h2 id="row-heading" tabindex="-1" ref=${heading}>Row ${count(row)}</h2>
+    <button type="button" onClick=${onClose}>Close</button><${Problem} error=${error} />
+    ${answer && answer.row === row && html`<${Facts} facts=${Object.entries(answer.values).map(([name, value]) => [name, value || "unknown"])} />
+      <div class="modalities">${answer.modalities.map(one => html`<figure key=${one.name}>${one.image && html`<${Whole} source=${source} row=${row} modality=${one.name} />`}
+        <figcaption><strong>${one.name}</strong> ${one.words}</figcaption></figure>`)}</div>`}
+  </section>`;
+}
+
+function Whole({source, row, modality}) {
+  const {answer, error} = useAnswer({s: source.id, q: "image", row, modality});
+  return error ? html`<${Problem} error=${error} />` : answer && html`<img class="whole-image" src=${answer} alt=${`${modality} of row ${row}`} />`;
+}

@@ -1,0 +1,82 @@
+// Parts that all views share.
+"use strict";
+const {html, render, useState, useEffect, useRef} = htmPreact;
+
+const count = number => Number(number).toLocaleString("en-US");
+const plural = (number, noun) => `${count(number)} ${noun}${Number(number) === 1 ? "" : "s"}`;
+
+// a factor's name as an expression has it, whatever it is
+const nameOf = name => "`" + name.replaceAll("`", "``") + "`";
+
+// the answer to a question: {answer, error, busy}; null asks nothing. With keep, the one before stays while it is busy
+function useAnswer(question, keep = false) {
+  const [state, setState] = useState({answer: null, error: null, busy: question !== null});
+  const key = JSON.stringify(question);
+  useEffect(() => {
+    let current = true;
+    if (question === null) { setState({answer: null, error: null, busy: false, key}); return undefined; }
+    setState(before => ({answer: keep ? before.answer : null, error: null, busy: true, key}));
+    setsup.get(question).then(
+      answer => current && setState({answer, error: null, busy: false, key}),
+      error => current && setState({answer: null, error, busy: false, key}),
+    );
+    return () => { current = false; };
+  }, [key]);
+  return keep || state.key === key ? state : {answer: null, error: null, busy: question !== null};
+}
+
+function Problem({error}) {
+  if (!error) return null;
+  return html`<p class="problem" role="alert">${error.message}${error.missing && html` ${" "}Ask it live: <code>${setsup.command}</code>`}</p>`;
+}
+
+// thumbnails of rows, many in one image; onPick makes each a button
+function Thumbs({source, rows, tile = 64, mask = null, labels = null, onPick = null}) {
+  const modality = source.about.thumbs;
+  const pieces = [];
+  for (let start = 0; start < rows.length; start += 64) pieces.push([start, rows.slice(start, start + 64)]);
+  return html`<div class="thumbs">${pieces.map(([start, some]) => html`<${ThumbPiece} key=${start} source=${source}
+    modality=${modality} rows=${some} tile=${tile} mask=${mask && mask.slice(start, start + 64)} labels=${labels} onPick=${onPick} />`)}</div>`;
+}
+
+function ThumbPiece({source, modality, rows, tile, mask, labels, onPick}) {
+  const asked = modality ? {s: source.id, q: "thumbs", rows: rows.join(","), modality, tile, ...source.about.more} : null;
+  const {answer, error} = useAnswer(asked);
+  const columns = source.about.columns;
+  return rows.map((row, place) => {
+    const hidden = mask && !mask[place];
+    const label = (labels ? labels(row) : `row ${count(row)}`) + (hidden ? ", padding" : "");
+    const style = {width: tile + "px", height: tile + "px",
+      objectPosition: `-${(place % columns) * tile}px -${Math.floor(place / columns) * tile}px`};
+    const inside = answer && !error
+      ? html`<img src=${answer} alt="" style=${style} class=${hidden ? "padding" : ""} />`
+      : html`<span class="no-image" style=${{minWidth: tile + "px", minHeight: "1.6em"}}>${count(row)}</span>`;
+    return onPick
+      ? html`<button type="button" key=${place} class="thumb" title=${label} aria-label=${label} onClick=${() => onPick(row)}>${inside}</button>`
+      : html`<span key=${place} class="thumb" title=${label} role="img" aria-label=${label}>${inside}</span>`;
+  });
+}
+
+function Facts({facts}) {
+  return html`<dl class="facts">${facts.filter(([, value]) => value !== null && value !== undefined && value !== "")
+    .map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+function Copy({text, label}) {
+  const [done, setDone] = useState(false);
+  const area = useRef(null);
+  const copy = () => {
+    area.current.select();
+    const said = () => { setDone(true); setTimeout(() => setDone(false), 1500); };
+    if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, () => document.execCommand("copy") && said());
+    else if (document.execCommand("copy")) said();
+  };
+  return html`<div class="copy"><label>${label}<textarea ref=${area} readonly rows=${text.split("\n").length} spellcheck="false" value=${text}></textarea></label>
+    <button type="button" onClick=${copy}>${done ? "Copied" : "Copy"}</button></div>`;
+}
+
+const percent = chance => {
+  if (chance === null || chance === undefined) return "not known";
+  if (chance === 0) return "never";
+  return chance >= 0.001 ? `${(100 * chance).toPrecision(3)} %` : chance.toExponential(2);
+};

@@ -1,0 +1,86 @@
+// Runs: curves of a metric, and the batch that was trained on in any step.
+"use strict";
+const COLOURS = ["var(--bar)", "var(--mark)", "#2f855a", "#805ad5", "#b7791f", "#718096"];
+const DASHES = ["", "7 4", "2 3", "9 3 2 3", "5 2", "1 4"];
+
+function RunsView({runs}) {
+  const metrics = [...new Set(runs.flatMap(one => one.about.metrics))];
+  const [metric, setMetric] = useState(metrics.find(name => /loss/.test(name)) || metrics[0]);
+  const [chosen, setChosen] = useState({run: runs[0], step: null});
+  const pick = (run, step) => {
+    const shown = run.about.shown;
+    const nearest = shown.length ? shown.reduce((best, one) => (Math.abs(one - step) < Math.abs(best - step) ? one : best)) : step;
+    setChosen({run, step: Math.min(Math.max(1, nearest), run.about.steps)});
+  };
+  return html`<div class="view">
+    <section aria-label="Runs"><h2>Runs</h2>${runs.map((run, place) => html`<p key=${run.id}><svg width="34" height="8" aria-hidden="true"><path d="M0 4H34" stroke=${COLOURS[place % 6]} stroke-dasharray=${DASHES[place % 6]} stroke-width="3" /></svg>
+      <strong> ${run.about.name}</strong> (${run.about.folder}): ${count(run.about.trained)} of ${plural(run.about.steps, "step")}${run.about.data ? `, on ${run.about.data}` : ""}${run.about.substitute ? ", its SUBSTITUTE" : ""}${run.about.changed ? "; the file of its preset has changed since" : ""}</p>`)}</section>
+    <section aria-label="Curves"><h2>Curves</h2>${metrics.length ? html`<p class="choice"><label>Metric <select value=${metric} onChange=${event => setMetric(event.target.value)}>${metrics.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
+      <span>Click a point to see the batch of that step.</span></p><${Curves} runs=${runs} metric=${metric} chosen=${chosen} onPick=${pick} />` : html`<p>No step is logged yet.</p>`}</section>
+    <${Batch} runs=${runs} chosen=${chosen} onPick=${pick} />
+  </div>`;
+}
+
+function Curves({runs, metric, chosen, onPick}) {
+  const [found, setFound] = useState({metric: null, curves: []});
+  useEffect(() => {
+    let current = true;
+    const curveOf = async run => {
+      const nothing = {steps: [], values: []};
+      if (!run.about.metrics.includes(metric)) return nothing;
+      try { return await setsup.get({s: run.id, q: "curve", metric}); } catch (error) { return {...nothing, error}; }
+    };
+    Promise.all(runs.map(curveOf)).then(curves => current && setFound({metric, curves}));
+    return () => { current = false; };
+  }, [metric, runs]);
+  if (found.metric !== metric) return html`<p class="busy">reading …</p>`;
+  const problem = found.curves.find(one => one.error);
+  const steps = found.curves.flatMap(one => one.steps), values = found.curves.flatMap(one => one.values);
+  if (!steps.length) return html`<p>No finite value of it is logged.</p><${Problem} error=${problem && problem.error} />`;
+  const left = Math.min(...steps), right = Math.max(...steps, left + 1), low = Math.min(...values), high = Math.max(...values, low + 1e-12);
+  const WIDTH = 1000, HEIGHT = 300, x = step => (step - left) / (right - left) * WIDTH, y = value => HEIGHT - (value - low) / (high - low) * HEIGHT;
+  const click = event => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const at = [(event.clientX - box.left) / box.width * WIDTH, (event.clientY - box.top) / box.height * HEIGHT];
+    let best = [Infinity, null, null];
+    found.curves.forEach((curve, place) => curve.steps.forEach((step, index) => {
+      const away = Math.hypot(x(step) - at[0], y(curve.values[index]) - at[1]);
+      if (away < best[0]) best = [away, runs[place], step];
+    }));
+    onPick(best[1], best[2]);
+  };
+  const mark = chosen.step === null ? null : found.curves[runs.indexOf(chosen.run)];
+  const index = mark ? mark.steps.indexOf(chosen.step) : -1;
+  const top = runs.map((run, place) => ({run, curve: found.curves[place]})).filter(one => one.curve.steps.length)
+    .map(({run, curve}) => { const at = curve.values.indexOf(Math.max(...curve.values)); return {run, step: curve.steps[at], value: curve.values[at]}; });
+  return html`<div class="plot"><div class="scale"><span>largest ${high.toPrecision(4)}</span><span>least ${low.toPrecision(4)}</span></div>
+    <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${metric} over steps ${count(left)} to ${count(right)}, from ${low.toPrecision(4)} to ${high.toPrecision(4)}`} onClick=${click}>
+      ${found.curves.map((curve, place) => html`<polyline key=${place} fill="none" stroke=${COLOURS[place % 6]} stroke-dasharray=${DASHES[place % 6]} stroke-width="2" vector-effect="non-scaling-stroke" points=${curve.steps.map((step, at) => `${x(step).toFixed(1)},${y(curve.values[at]).toFixed(1)}`).join(" ")} />`)}
+      ${chosen.step !== null && html`<path d=${`M${x(chosen.step)} 0V${HEIGHT}`} stroke="var(--soft)" vector-effect="non-scaling-stroke" />`}
+      ${index >= 0 && html`<ellipse cx=${x(chosen.step)} cy=${y(mark.values[index])} rx="5" ry="5" fill="var(--mark)" />`}</svg>
+    <div class="ends"><span>step ${count(left)}</span><span>step ${count(right)}</span></div></div>
+  <ul>${top.map(one => html`<li key=${one.run.id}>${one.run.about.name}: largest at <button type="button" class="link" onClick=${() => onPick(one.run, one.step)}>step ${count(one.step)}</button>, ${one.value.toPrecision(4)}</li>`)}</ul><${Problem} error=${problem && problem.error} />`;
+}
+
+function Batch({runs, chosen, onPick}) {
+  const {run, step} = chosen;
+  const [share, setShare] = useState({rank: 0, part: 0});
+  const more = {...(share.rank ? {rank: share.rank} : {}), ...(share.part ? {part: share.part} : {})};
+  const asked = step === null ? null : {s: run.id, step, ...more};
+  const batch = useAnswer(asked && {...asked, q: "batch"});
+  const sheet = useAnswer(asked && run.about.images ? {...asked, q: "sheet"} : null);
+  const found = batch.answer;
+  const data = found && {id: run.id, about: {thumbs: found.thumbs, columns: run.about.columns, more: {step, ...more}}};
+  return html`<section aria-label="Batch"><h2>Batch of a step</h2><p class="choice">
+      ${runs.length > 1 && html`<label>Run <select value=${run.id} onChange=${event => onPick(runs.find(one => one.id === event.target.value), step || 1)}>${runs.map(one => html`<option key=${one.id} value=${one.id}>${one.about.name} (${one.about.folder})</option>`)}</select></label>`}
+      <button type="button" aria-label="Previous step" disabled=${!step || step <= 1} onClick=${() => onPick(run, step - 1)}>◀</button>
+      <label>Step <input class="step" type="number" min="1" max=${run.about.steps} value=${step ?? ""} onChange=${event => event.target.value && onPick(run, Number(event.target.value))} /></label>
+      <button type="button" aria-label="Next step" disabled=${!step || step >= run.about.steps} onClick=${() => onPick(run, step + 1)}>▶</button>
+      ${run.about.devices > 1 && html`<label>Rank <input class="small" type="number" min="0" max=${run.about.devices - 1} value=${share.rank} disabled=${!setsup.isLive} onChange=${event => setShare({...share, rank: Number(event.target.value)})} /></label>`}
+      ${run.about.parts > 1 && html`<label>Part <input class="small" type="number" min="0" max=${run.about.parts - 1} value=${share.part} disabled=${!setsup.isLive} onChange=${event => setShare({...share, part: Number(event.target.value)})} /></label>`}</p>
+    <p aria-live="polite" class=${batch.busy ? "busy" : ""}>${found ? `step ${count(found.step)}, draw ${count(found.draw)} of the sampler, rank ${found.rank} of ${found.world}: ${Object.entries(found.metrics).map(([name, value]) => `${name} ${value === null ? "not finite" : value.toPrecision(4)}`).join(", ")}` : step === null ? "Click a curve, or type a step." : batch.busy ? "drawing it again …" : ""}</p>
+    <${Problem} error=${batch.error} />
+    ${found && html`${run.about.images && html`<h3>As the method got it, with its augmentation</h3><${Problem} error=${sheet.error} />${sheet.answer && html`<div class="scroll tall"><img class="sheet" src=${sheet.answer} alt=${`Images of step ${found.step} after the augmentation`} /></div>`}`}
+      <h3>Its rows</h3>${found.sets.map((one, place) => html`<${SetBlock} key=${place} number=${place} set=${one} data=${data} onPick=${null} />`)}`}
+  </section>`;
+}

@@ -1,0 +1,158 @@
+// A sampler: the draw of any step, what is reached, when a row is drawn.
+"use strict";
+const LAST = 9223372036854775807n;
+
+const assemble = (kind, fingerprint, fields) => {
+  const given = Object.entries(fields).filter(([, text]) => text.trim() !== "").map(([name, text]) => `${JSON.stringify(name)}:${asJson(text)}`);
+  return `{"sampler":${JSON.stringify(kind)},${fingerprint ? `"fingerprint":${JSON.stringify(fingerprint)},` : ""}"arguments":{${given.join(",")}}}`;
+};
+
+// what a user typed, as JSON: as it is where it is JSON, else a list where there are commas, else a string
+function asJson(text) {
+  const given = text.trim();
+  try { JSON.parse(given); return given; } catch { /* bare words */ }
+  if (given === "True" || given === "False" || given === "None") return {True: "true", False: "false", None: "null"}[given];
+  return given.includes(",") && !/[=<>"']/.test(given) ? JSON.stringify(given.split(",").map(one => one.trim()).filter(Boolean)) : JSON.stringify(given);
+}
+
+function SamplerView({source, data, start}) {
+  const [compared, setCompared] = useState(false);
+  if (!source.about.first && !start) return html`<div class="view"><p>No factor of this table has two rows of one level, so there is no sampler to begin with.</p></div>`;
+  return html`<div class="view"><div class=${compared ? "beside" : ""}>
+    <${SamplerPanel} key="one" source=${source} data=${data} start=${start} linked=${true} name="" />
+    ${compared && html`<${SamplerPanel} key="two" source=${source} data=${data} start=${start} linked=${false} name="Second " />`}
+  </div><p><button type="button" onClick=${() => setCompared(!compared)} aria-pressed=${compared}>${compared ? "Show one sampler" : "Compare with a second sampler"}</button></p></div>`;
+}
+
+function SamplerPanel({source, data, start, linked, name}) {
+  const first = source.about.first;
+  const [text, setText] = useState(start ? start.sampler : assemble(first.sampler, first.fingerprint, first.arguments));
+  const [step, setStep] = useState(start ? start.step : "0");
+  const [share, setShare] = useState({rank: "0", world: "1"});
+  const [row, setRow] = useState(null);
+  const [shown, setShown] = useState(null);
+  const split = share.world !== "1" ? share : {};
+  const found = useAnswer({s: source.id, q: "draw", sampler: text, step, ...split}, true);
+  const current = !found.error && found.answer ? found.answer : null;
+  useEffect(() => { if (current) setShown(current.described); }, [current]);
+  useEffect(() => {
+    if (linked) history.replaceState(null, "", "#" + new URLSearchParams({view: "sampler", d: data.id, sampler: text, step}));
+  }, [linked, text, step]);
+  const last = current ? BigInt(current.last) : LAST;
+  const move = by => {
+    const to = BigInt(step) + by;
+    setStep(String(to < 0n ? 0n : to > last ? last : to));
+  };
+  const keys = event => {
+    const by = {ArrowLeft: -1n, ArrowRight: 1n, PageUp: 100n, PageDown: -100n}[event.key];
+    if (by !== undefined) { event.preventDefault(); move(by); }
+  };
+  const described = shown || (first ? first : {sampler: "SetSampler", arguments: {}});
+  const said = current ? `step ${count(current.step)}: ${plural(current.sets.length, "set")} of ${plural(current.sets[0].rows.length, "row")}` : "";
+  return html`<div class="panel">
+    <${SamplerForm} source=${source} described=${described} text=${text} onChange=${setText} name=${name} />
+    <section aria-label=${`${name}Draw`}><h2>${name}Draw</h2>
+      <p class="choice"><button type="button" onClick=${() => move(-1n)} aria-label="Previous step">◀</button>
+        <label>Step <input class="step" type="text" inputmode="numeric" value=${step} onKeyDown=${keys}
+          onInput=${event => /^\d{1,19}$/.test(event.target.value) && BigInt(event.target.value) <= LAST && setStep(BigInt(event.target.value).toString())} /></label>
+        <button type="button" onClick=${() => move(1n)} aria-label="Next step">▶</button>
+        <input type="range" min="0" max="1023" value=${BigInt(step) > 1023n ? 1023 : Number(step)} aria-label="Step, up to 1,023" onInput=${event => setStep(event.target.value)} />
+        <label>Rank <input class="small" type="text" inputmode="numeric" value=${share.rank} disabled=${!setsup.isLive} onInput=${event => /^\d{1,4}$/.test(event.target.value) && setShare({...share, rank: event.target.value})} /></label>
+        <label>of <input class="small" type="text" inputmode="numeric" value=${share.world} disabled=${!setsup.isLive} onInput=${event => /^[1-9]\d{0,3}$/.test(event.target.value) && setShare({...share, world: event.target.value})} /></label></p>
+      <p aria-live="polite" class=${found.busy ? "busy" : ""}>${said}</p><${Problem} error=${found.error} />
+      ${current && current.sets.map((one, place) => html`<${SetBlock} key=${place} number=${place} set=${one} data=${data} onPick=${setRow} />`)}
+      ${row !== null && html`<${DrawnRow} source=${source} data=${data} text=${text} row=${row} step=${step} onStep=${setStep} onClose=${() => setRow(null)} />`}
+    </section>
+    ${current && html`<${ReachSection} source=${source} text=${text} step=${step} />`}
+    ${current && html`<${Coverage} source=${source} text=${text} />`}
+    ${current && html`<section aria-label=${`${name}Code`}><h2>The same elsewhere</h2><${Copy} label="Python" text=${current.python} />
+      ${current.command ? html`<${Copy} label="Command line" text=${current.command} />` : html`<p>No command line says the same: it draws steps from 0 on, with fewer options.</p>`}</section>`}
+  </div>`;
+}
+
+function SamplerForm({source, described, text, onChange, name}) {
+  const kinds = source.about.kinds, options = kinds[described.sampler] || [];
+  const [draft, setDraft] = useState(null);
+  const [kind, setKind] = useState(null);
+  const chosen = kind || described.sampler;
+  const fields = draft || described.arguments;
+  const listed = kinds[chosen] || Object.keys(described.arguments).map(one => ({name: one, default: "", choices: [], needed: false}));
+  useEffect(() => { setDraft(null); setKind(null); }, [described]);
+  const apply = event => { event.preventDefault(); onChange(assemble(chosen, described.fingerprint, fields)); };
+  const change = (option, value) => setDraft({...fields, [option]: value});
+  const paste = event => event.target.value.trim() && onChange(event.target.value.trim());
+  return html`<section aria-label=${`${name}Sampler`}><h2>${name}Sampler</h2>
+    <form onSubmit=${apply} class="options"><fieldset disabled=${!setsup.isLive}>
+      <label>Kind <select value=${chosen} onChange=${event => { setKind(event.target.value); setDraft({}); }}>
+        ${[...new Set([...Object.keys(kinds), described.sampler])].map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
+      ${listed.map(option => html`<label key=${option.name}>${option.name}${option.needed ? " (needed)" : ""}
+        ${option.choices.length ? html`<select value=${plain(fields[option.name] ?? option.default)} onChange=${event => change(option.name, JSON.stringify(event.target.value))}>${option.choices.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select>`
+    : html`<input type="text" spellcheck="false" autocomplete="off" value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
+      <button type="submit">Draw</button></fieldset></form>
+    <details><summary>Paste or copy a sampler as data</summary><label>what <code>sampler.to_dict()</code> gives, as JSON<textarea rows="4" spellcheck="false" readonly=${!setsup.isLive} value=${text} onChange=${paste}></textarea></label></details>
+  </section>`;
+}
+
+// JSON of an argument as a user writes it: strings without quotes, lists of strings with commas, null as nothing
+function plain(text) {
+  if (text === undefined || text === "null") return "";
+  try {
+    const value = JSON.parse(text);
+    if (typeof value === "string") return value;
+    if (Array.isArray(value) && value.length > 1 && value.every(one => typeof one === "string" && /^\w+$/.test(one))) return value.join(", ");
+  } catch { /* as it is */ }
+  return text;
+}
+
+function SetBlock({number, set, data, onPick}) {
+  const words = pairs => Object.entries(pairs).map(([name, value]) => `${name} = ${value}`).join(", ");
+  const varying = Object.entries(set.varying).map(([name, values]) => `${name} ${values}`).join(", ");
+  const changed = set.labels && Object.entries(set.labels).filter(([, yes]) => yes).map(([name]) => name).join(", ");
+  return html`<div class="set"><p><strong>set ${number}</strong> fixed: ${words(set.fixed) || "nothing"}${set.labels && html`; labels: ${changed || "none"}`}
+    ${varying && html`<br /><small>distinct values: ${varying}</small>`}${set.canonical !== undefined && html`<br /><small>canonical row ${count(set.canonical)}</small>`}</p>
+    <${Thumbs} source=${data} rows=${set.rows} mask=${set.mask || null} onPick=${onPick} /></div>`;
+}
+
+function DrawnRow({source, data, text, row, step, onStep, onClose}) {
+  const {answer, error} = useAnswer({s: source.id, q: "row", sampler: text, row, step});
+  const [from, setFrom] = useState(null);
+  useEffect(() => setFrom(null), [row, text]);
+  const when = useAnswer(from === null ? null : {s: source.id, q: "when", sampler: text, row, step: from});
+  const next = BigInt(step) < LAST - 1n ? String(BigInt(step) + 1n) : step;
+  return html`<div class="detail"><h3>Row ${count(row)} <button type="button" onClick=${onClose}>Close</button></h3><${Problem} error=${error} />
+    ${answer && html`<p>Chance in a step: <strong>${answer.estimated && answer.chance ? "about " : ""}${percent(answer.chance)}</strong>${answer.wait !== null && answer.chance ? `; on average it is drawn every ${count(Math.round(answer.wait))} steps` : ""}.</p>
+      ${answer.reasons.map(one => html`<p key=${one.reason}>Never drawn: ${one.reason}. ${one.option && html`To reach it: ${one.option}.`}</p>`)}`}
+    <p><button type="button" disabled=${!setsup.isLive} onClick=${() => setFrom(next)}>When is it drawn next?</button>
+    ${from !== null && when.busy && html` <span class="busy">searching …</span>`}
+    ${from !== null && !when.busy && when.answer && html`<span aria-live="polite"> ${when.answer.steps.length ? html`At ${when.answer.steps.map((one, at) => html`${at ? ", " : ""}<button type="button" class="link" key=${one} onClick=${() => onStep(one)}>step ${count(one)}</button>`)}` : `Not before step ${count(when.answer.until)}.`}</span>`}</p>
+    <${Problem} error=${when.error} /></div>`;
+}
+
+function ReachSection({source, text, step}) {
+  // the options of a schedule are those of its step; others do not change
+  const scheduled = /"(size|random|p)":\{/.test(text);
+  const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, ...(scheduled && step !== "0" ? {step} : {})});
+  return html`<section aria-label="Reach"><h2>What is drawn, and what never is</h2><${Problem} error=${error} />${busy && !answer && html`<p class="busy">counting …</p>`}
+    ${answer && answer.groups.map((one, place) => html`<div key=${place}>
+      <p>Groups of equal <strong>${one.what}</strong>${one.sets.length ? ` (sets ${one.sets.join(", ")})` : ""}: ${count(one.drawable)} of ${count(one.groups)} are drawn${one.least_chance === null ? "" : `, each with a chance of ${one.estimated ? "about " : ""}${percent(one.least_chance)}${one.largest_chance > one.least_chance * 1.001 ? ` to ${percent(one.largest_chance)}` : ""} in a step`}.</p>
+      ${one.never.map(never => html`<div class="never" key=${never.reason}><p><strong>Never drawn: ${plural(never.groups, "group")}, ${plural(never.rows, "row")}.</strong> Why: ${never.reason}.${never.option && html` To reach ${never.groups === 1 ? "it" : "them"}: <em>${never.option}</em>.`}</p>
+        <ul>${never.first.map(group => html`<li key=${group}>${group}</li>`)}${never.groups > never.first.length && html`<li>and ${count(never.groups - never.first.length)} more</li>`}</ul></div>`)}
+      ${one.never.length === 0 && html`<p>Every group is drawn.</p>`}
+      ${one.unknown_rows > 0 && html`<p>${plural(one.unknown_rows, "row")} in no group: a fixed value is unknown there.</p>`}
+      ${one.excluded_rows > 0 && html`<p>${plural(one.excluded_rows, "row")} left out by where or weights.</p>`}
+      ${one.unreached_rows > 0 && html`<p>${plural(one.unreached_rows, "row")} of drawn groups never drawn: ${one.unreached}.</p>`}
+      <details><summary>Chance of each group</summary><div class="scroll"><table><thead><tr><th scope="col">group</th><th scope="col">rows</th><th scope="col">chance in a step</th></tr></thead>
+        <tbody>${one.first.map(group => html`<tr key=${group.group}><th scope="row">${group.group}</th><td>${count(group.rows)}</td><td>${percent(group.chance)}</td></tr>`)}</tbody></table></div>
+        ${one.drawable > one.first.length && html`<p>${count(one.first.length)} of ${count(one.drawable)} groups, the most likely ones.</p>`}</details></div>`)}
+    ${answer && answer.notes.map(note => html`<p key=${note}>${note}</p>`)}
+    ${answer && html`<details><summary>Report</summary><pre>${answer.report}</pre></details>`}</section>`;
+}
+
+function Coverage({source, text}) {
+  const [asked, setAsked] = useState(!setsup.isLive);
+  const {answer, error, busy} = useAnswer(asked ? {s: source.id, q: "coverage", sampler: text} : null);
+  return html`<section aria-label="Coverage"><h2>Coverage</h2><p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p><${Problem} error=${error} />
+    ${asked && busy && html`<p class="busy">counting …</p>`}
+    ${answer && html`<div class="scroll"><table><thead><tr><th scope="col">steps</th><th scope="col">distinct rows</th><th scope="col">of ${count(answer.of)}</th></tr></thead>
+      <tbody>${answer.steps.map((stop, place) => html`<tr key=${stop}><th scope="row">${count(stop)}</th><td>${count(answer.rows[place])}</td><td>${(100 * answer.rows[place] / answer.of).toPrecision(3)} %</td></tr>`)}</tbody></table></div>`}</section>`;
+}

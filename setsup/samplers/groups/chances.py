@@ -1,0 +1,180 @@
+"""Chances of groups and rows to be drawn, over all seeds."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from setsup.arrays import Reals, Rows
+from setsup.factors.table import FactorTable
+from setsup.samplers.groups.anchored import AnchoredMembers
+from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.members import WeightedMembers
+from setsup.samplers.groups.window import WindowMembers
+from setsup.samplers.reach import ReachedGroups, Reason, SetReach
+
+__all__ = ["at_least_one", "inclusion", "is_estimated", "reached_groups", "set_reach"]
+
+_EXACT = 2  # rows of a set up to which successive sampling by weight is counted exactly
+
+
+def at_least_one(chance: Reals, times: int) -> Reals:
+    """Chance of at least one success in so many independent trials."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.expm1(times * np.log1p(-np.minimum(chance, 1.0))))
+
+
+def is_estimated(sampler: GroupSampler, size: int) -> bool:
+    """Whether chances of rows in sets of so many are an approximation."""
+    weighted = isinstance(sampler.members, WeightedMembers) and size > _EXACT
+    return weighted and bool((sampler.members.sizes[sampler.drawable] > size).any())
+
+
+def reached_groups(
+    table: FactorTable,
+    sampler: GroupSampler,
+    sets: Sequence[int],
+    chance: Reals,
+    *,
+    estimated: bool = False,
+    others: Sequence[tuple[Reason, Rows]] = (),
+    option: str | None = None,
+) -> ReachedGroups:
+    """Groups of a sampler with the chance of each drawable one, and the reason why others are never drawn.
+
+    `chance` (drawable,); `others`: reasons other than their size, with the groups that each is about; `option`: what
+    reaches groups that are too small, where that is not one of the policies for them.
+    """
+    groups, members = sampler.groups, sampler.members
+    whole = np.zeros(len(groups))
+    whole[sampler.drawable] = chance
+    reasons: list[Reason] = []
+    if isinstance(members, AnchoredMembers):
+        reasons.append(Reason("no row of it has as many others that go with it by the constraint", "lower size"))
+    elif isinstance(members, WindowMembers):
+        text = f"no row has the {sampler.need} rows of a set within the tolerance of {members.name}"
+        reasons.append(Reason(text, "widen tolerance=, lower size, or pass small='short' or small='replace'"))
+    else:
+        option = option or "lower size, or pass small='short' or small='replace'"
+        reasons.append(Reason(f"it has fewer than the {sampler.need} rows that are drawn from it", option))
+    which = np.zeros(len(groups), dtype=np.int8)
+    for number, (reason, numbers) in enumerate(others, 1):
+        reasons.append(reason)
+        which[numbers] = number
+    which[sampler.drawable] = -1
+    unreached = 0
+    if isinstance(members, WindowMembers):
+        unreached = members.unreachable(sampler.drawable) - int(groups.sizes[which >= 0].sum())
+        reasons.append(Reason("no anchor of its group is within the tolerance", "widen tolerance=, or lower size"))
+    elif isinstance(members, AnchoredMembers):
+        unreached = max(members.unreachable(groups) - int(groups.sizes[which >= 0].sum()), 0)
+        reasons.append(Reason("it is no anchor and goes with none", "lower size, or ask for less of members="))
+    return ReachedGroups(
+        sampler.describe(),
+        tuple(sets),
+        groups,
+        whole,
+        tuple(reasons),
+        which,
+        estimated,
+        max(unreached, 0),
+        sampler.names,
+    )
+
+
+def set_reach(
+    table: FactorTable,
+    sampler: GroupSampler,
+    sets: Sequence[int],
+    size: int,
+    chance: Reals,
+    *,
+    together: bool = False,
+    full: int | None = None,
+) -> SetReach:
+    """Chance of rows in sets of so many rows, given that of each drawable group.
+
+    `full`: rows that a draw has at other steps, where those beyond ``size`` are masked.
+    """
+    whole = np.zeros(len(sampler.groups))
+    whole[sampler.drawable] = chance
+    inside = _inside(sampler, size, size if full is None else full)
+
+    def of_rows(rows: Rows) -> Reals:
+        groups, places = sampler.groups.find(table, rows)
+        there = places >= 0
+        found = np.zeros(len(rows))
+        found[there] = whole[groups[there]] * inside(groups[there], places[there], rows[there])
+        return found
+
+    return SetReach(tuple(sets), of_rows, together)
+
+
+def _inside(sampler: GroupSampler, size: int, full: int) -> Callable[[Rows, Rows, Rows], Reals]:
+    """Chance of rows in a set of their group, by groups, positions in them, and row numbers."""
+    members = sampler.members
+    if isinstance(members, AnchoredMembers):
+        reached = members.reached()
+        if reached is None:
+            return lambda groups, places, rows: np.full(len(rows), np.nan)
+        return lambda groups, places, rows: np.where(reached[rows], np.nan, 0.0)
+    if isinstance(members, WindowMembers):
+        known_rows, shares = members.chances(size, full, sampler.small, sampler.drawable)
+        return lambda groups, places, rows: shares[np.searchsorted(known_rows, rows)]
+    if isinstance(members, WeightedMembers):
+        known: dict[int, Reals] = {}
+
+        def by_weight(groups: Rows, places: Rows, rows: Rows) -> Reals:
+            found = np.empty(len(groups))
+            for group in np.unique(groups).tolist():
+                if group not in known:
+                    shares = members.shares(group)
+                    repeats = sampler.small == "replace" and len(shares) < full
+                    known[group] = at_least_one(shares, size) if repeats else inclusion(shares, size)
+                here = groups == group
+                found[here] = known[group][places[here]]
+            return found
+
+        return by_weight
+
+    def evenly(groups: Rows, places: Rows, rows: Rows) -> Reals:
+        sizes = sampler.groups.sizes[groups].astype(np.float64)
+        even = np.minimum(size / sizes, 1.0)
+        if sampler.small != "replace":
+            return even
+        repeated = 1 - (1 - 1 / sizes) ** size
+        return np.asarray(np.where(sizes < full, repeated, even))
+
+    return evenly
+
+
+def inclusion(shares: Reals, size: int) -> Reals:
+    """Chance of each row to be among so many drawn by weight without repeats, (rows,) float64.
+
+    Exact for one and two rows, and for all; else Rosén's approximation [1]_ of successive sampling, 1 − exp(−λ·share)
+    with the λ for which the chances add up to ``size``.
+
+    `shares` (rows,) float64, positive, with sum 1.
+
+    References
+    ----------
+    .. [1] B. Rosén, "Asymptotic theory for successive sampling with varying probabilities without replacement, I",
+       Annals of Mathematical Statistics 43 (1972).
+
+    """
+    if size >= len(shares):
+        return np.ones(len(shares))
+    if size == 1:
+        return shares
+    if size == _EXACT:
+        first = shares / (1 - shares)
+        return np.asarray(shares + shares * (first.sum() - first))
+    low, high = 0.0, 1.0
+    while -np.expm1(-high * shares).sum() < size:
+        high *= 2
+        if not math.isfinite(high):
+            return np.ones(len(shares))
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if -np.expm1(-middle * shares).sum() < size else (low, middle)
+    return np.asarray(-np.expm1(-high * shares))

@@ -1,0 +1,71 @@
+"""Chances of the groups and rows of a step whose sets are drawn by one plan."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from setsup.arrays import Reals, Rows
+from setsup.factors.table import FactorTable
+from setsup.samplers.groups.chances import at_least_one, is_estimated, set_reach
+from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.plan import StepPlan
+from setsup.samplers.reach import SetReach
+
+__all__ = ["PlanReach", "plan_reach"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReach:
+    """Sets of a plan; by sampler, the chance of each drawable group to be in a step, and whether trials gave it."""
+
+    sets: list[SetReach]
+    chances: dict[GroupSampler, tuple[Reals, bool]]
+    places: dict[GroupSampler, list[int]]
+    estimated: bool
+
+
+def plan_reach(table: FactorTable, plan: StepPlan, sizes: Sequence[int], values: str) -> PlanReach:
+    """Reach of a plan whose sets have so many rows at a step."""
+    sets: list[SetReach] = []
+    chances: dict[GroupSampler, tuple[Reals, bool]] = {}
+    places: dict[GroupSampler, list[int]] = {}
+    estimated = False
+    for sampler in plan.samplers:
+        numbers = places[sampler] = [number for number, one in enumerate(plan.lists) if one is sampler]
+        full = plan.slots(sampler)
+        if values == "different":
+            shares, exact = sampler.chooser.shares(len(numbers))
+            chance = shares * len(numbers)
+            chances[sampler] = chance, not exact
+            by_size = _by_size(numbers, sizes)
+            estimated |= not exact or len(by_size) > 1  # only sets of one size draw alike
+            each = [
+                set_reach(table, sampler, some, size, shares * len(some), together=True, full=full)
+                for size, some in by_size.items()
+            ]
+            sets.append(each[0] if len(each) == 1 else SetReach(tuple(numbers), _sum(each), True))
+        elif values == "equal":
+            total = sum(sizes[number] for number in numbers)
+            chance = sampler.chooser.probabilities()
+            chances[sampler] = chance, False
+            sets.append(set_reach(table, sampler, numbers, total, chance, together=True, full=full))
+            # what a group that is too small loses where sizes change with the step depends on how it was dealt out
+            estimated |= total < full and bool((sampler.members.sizes[sampler.drawable] < full).any())
+        else:
+            chance = sampler.chooser.probabilities()
+            chances[sampler] = at_least_one(chance, len(numbers)), False
+            for size, some in _by_size(numbers, sizes).items():
+                sets.append(set_reach(table, sampler, some, size, chance, full=full))
+        estimated |= is_estimated(sampler, max(sizes[number] for number in numbers))
+    return PlanReach(sets, chances, places, estimated)
+
+
+def _by_size(numbers: Sequence[int], sizes: Sequence[int]) -> dict[int, list[int]]:
+    """Sets of each size."""
+    return {size: [one for one in numbers if sizes[one] == size] for size in sorted({sizes[one] for one in numbers})}
+
+
+def _sum(each: Sequence[SetReach]) -> Callable[[Rows], Reals]:
+    """Chance of rows in any of some sets of which no two have the same group."""
+    return lambda rows: np.asarray(np.sum([one.chance(rows) for one in each], axis=0))

@@ -1,0 +1,127 @@
+"""Pages as files: what they hold, and what they do not."""
+
+import json
+import re
+from importlib.resources import files
+
+import pytest
+
+import setsup
+from setsup.errors import DataError
+from setsup.pages import export, page_of
+from setsup.pages.answers import digest, key_of
+from setsup.pages.exporting import questions
+from setsup.pages.licences import withheld
+from setsup.pages.shell import FILES, SCRIPTS, script_text, static
+from tests.pages.sources import HOSTILE, awkward, uneven
+
+_PUT = re.compile(r'setsup\.put\("([0-9a-f]{16})",(.*)\);')
+
+
+def read(text):
+    return {name: json.loads(value) for name, value in _PUT.findall(text)}
+
+
+@pytest.mark.parametrize("make", [uneven, awkward])
+def test_every_question_has_the_answer_of_the_live_page(make, tmp_path):
+    page = page_of({"data": make()})
+    out = export(page, tmp_path / "page", rows=60, steps=3)
+    assert out == tmp_path / "page" / "index.html"
+    index = (out.parent / "data" / "index.js").read_text()
+    names = json.loads(index.removeprefix("setsup.index(").removesuffix(");"))
+    asked = {digest(key_of(question)): question for question in questions(page, 60, 3)}
+    assert (
+        sorted(asked)
+        == names
+        == sorted(path.stem for path in (out.parent / "data").glob("[0-9a-f]*.js") if path.stem != "index")
+    )
+    for name, question in asked.items():
+        (found,) = read((out.parent / "data" / f"{name}.js").read_text()).values()
+        answer = page.get(key_of(question))
+        if question and answer.media == "application/json":
+            assert found == json.loads(answer.content)
+        elif question:
+            assert found.startswith(f"data:{answer.media};base64,")
+    assert {path.name for path in (out.parent / "static").iterdir()} == set(FILES)
+
+
+def test_a_single_file_holds_the_same(tmp_path):
+    page = page_of({"data": uneven()})
+    folder = export(page, tmp_path / "page", rows=60, steps=3).parent
+    text = export(page, tmp_path / "page.html", rows=60, steps=3).read_text()
+    parts = "\n".join(path.read_text() for path in (folder / "data").glob("*.js") if path.stem != "index")
+    assert read(text) == read(parts)
+    assert "<script src" not in text
+    assert '<link rel="stylesheet"' not in text
+
+
+def test_hostile_names_end_no_script(tmp_path):
+    text = export(page_of({"data": awkward()}), tmp_path / "page.html", rows=24, steps=2).read_text()
+    assert text.count("<script>") == text.count("</script>") == len(SCRIPTS) + 1
+    assert "onerror=alert(1)>" not in text.replace("\\u003cimg src=x onerror=alert(1)>", "")
+    assert json.loads(script_text({"a": HOSTILE[0] + "\u2028"})) == {"a": HOSTILE[0] + "\u2028"}
+
+
+def test_no_place_of_this_machine_is_passed_on(tmp_path):
+    (tmp_path / "someone").mkdir()
+    table = tmp_path / "someone" / "animals.csv"
+    table.write_text("species,day\ncat,1\ncat,2\ndog,1\n")
+    dataset = setsup.from_arrays({"number": [1.0, 2.0, 3.0]}, factors=setsup.FactorTable.from_csv(table))
+    text = export(page_of({str(table): dataset}), tmp_path / "page.html").read_text()
+    assert "someone" not in text
+    assert str(tmp_path) not in text
+    assert "setsup explore animals.csv" in text
+
+
+def test_images_are_passed_on_where_the_licence_lets_them():
+    def named(name):
+        return type("Dataset", (), {"name": name, "fetch": None})()
+
+    assert withheld("shapes3d-procedural", named("shapes3d-procedural")) is None
+    assert withheld("photos.csv", named("photos")) is None
+    assert withheld("celeba", named("celeba")) == "non-commercial research"
+    selection = type("Selection", (), {"name": "mine", "fetch": None, "source": named("celeba")})()
+    assert withheld("", selection) == "non-commercial research"
+    joined = type("Joined", (), {"name": "joined", "fetch": None, "parts": (named("mine"), selection)})()
+    assert withheld("", joined) == "non-commercial research"
+
+
+def test_a_page_without_images_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("setsup.pages.exporting.withheld", lambda *_: "a licence")
+    page = page_of(
+        {"shapes3d-procedural": setsup.load("shapes3d-procedural").where("scale == 0.75 and floor_hue == 0")}
+    )
+    text = export(page, tmp_path / "page.html", rows=48, steps=1).read_text()
+    assert "data:image" not in text
+    about = read(text)[digest("")]
+    assert about["sources"]["d0"]["withheld"] == "a licence"
+    assert about["sources"]["d0"]["thumbs"] is None
+
+
+def test_bytes_of_the_page(tmp_path):
+    assert sum(len(static(name)) for name in FILES) < 150_000
+    page = page_of({"shapes3d-procedural": setsup.load("shapes3d-procedural")})
+    size = export(page, tmp_path / "page.html", rows=192, steps=1).stat().st_size
+    assert size < 150_000 + 192 * 25e6 / 4096
+
+
+def test_what_is_there_is_kept(tmp_path):
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match="not empty"):
+        export(page_of({"data": uneven()}), tmp_path / "page")
+    assert (tmp_path / "page" / "mine.txt").read_text() == "mine"
+    with pytest.raises(DataError, match="at least one"):
+        page_of({})
+
+
+def test_vendored_files_are_those_that_the_documentation_names(pytestconfig):
+    import hashlib
+
+    text = (pytestconfig.rootpath / "docs" / "dependencies.md").read_text()
+    folder = files("setsup.pages").joinpath("static", "vendor")
+    for path in folder.iterdir():
+        if path.name.endswith(".js"):
+            assert hashlib.sha256(path.read_bytes()).hexdigest() in text
+        else:
+            assert path.name.endswith(".LICENSE")

@@ -1,0 +1,85 @@
+"""Runs on a page: curves as they are logged, and the batches that were trained on."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+from setsup.errors import SetsupError  # noqa: E402
+from setsup.experiments import train, trained_on  # noqa: E402
+from setsup.experiments.training.watching.first_batch import batch_sheet  # noqa: E402
+from setsup.pages import export, page_of  # noqa: E402
+from setsup.pages.answers import key_of  # noqa: E402
+from setsup.pages.run_page import read_metrics, thin  # noqa: E402
+from tests.experiments.small import AUGMENTED  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    preset = replace(AUGMENTED, steps=6)
+    return train(preset, tmp_path_factory.mktemp("runs") / "seed-5", seed=5)
+
+
+def ask(page, /, **question):
+    answer = page.get(key_of({name: str(value) for name, value in question.items()}))
+    return json.loads(answer.content) if answer.media == "application/json" else answer.content
+
+
+def test_curves_are_those_of_the_run(run):
+    page = page_of({}, runs=[run])
+    about = ask(page)["sources"]["r0"]
+    assert (about["trained"], about["steps"], about["folder"]) == (6, 6, "seed-5")
+    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    for metric in about["metrics"]:
+        found = ask(page, s="r0", q="curve", metric=metric)
+        assert found == {"steps": list(range(1, 7)), "values": [line[metric] for line in lines], "of": 6}
+
+
+def test_batches_are_those_that_were_trained_on(run):
+    page = page_of({}, runs=[run])
+    for step in (1, 4, 6):
+        found, expected = ask(page, s="r0", q="batch", step=step), trained_on(run, step)
+        assert [one["rows"] for one in found["sets"]] == expected.batch["indices"].tolist()
+        assert found["draw"] == str(step - 1)
+        sheet = np.asarray(Image.open(io.BytesIO(ask(page, s="r0", q="sheet", step=step))))
+        views = getattr(run.preset.method, "views", ())
+        batch = expected.batch if not views else {name: expected.batch[name] for name in (*views, "mask")}
+        np.testing.assert_array_equal(sheet, np.asarray(batch_sheet(batch)))
+    with pytest.raises(SetsupError, match="from 1 to 6"):
+        ask(page, s="r0", q="batch", step=7)
+    with pytest.raises(SetsupError, match="the rank"):
+        ask(page, s="r0", q="batch", step=1, rank=1)
+
+
+def test_no_spike_is_lost_in_a_thinned_curve():
+    values = np.random.default_rng(0).normal(size=100_000)
+    values[[77, 54_321]] = 50, -50
+    found = thin(np.arange(100_000), values)
+    assert len(found["steps"]) <= 2000
+    assert {77, 54_321} <= set(found["steps"].tolist())
+    np.testing.assert_array_equal(found["values"], values[found["steps"]])
+
+
+def test_lines_that_were_cut_off_end_a_curve(run, tmp_path):
+    cut = replace(run, folder=tmp_path)
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 2.5}\n{"step": 2, "loss": null, "new": true}\n{"st')
+    steps, metrics = read_metrics(cut)
+    assert steps.tolist() == [1, 2]
+    np.testing.assert_array_equal(metrics["loss"], [2.5, np.nan])
+    assert np.isnan(metrics["new"]).all()
+    assert read_metrics(replace(run, folder=tmp_path / "none"))[0].tolist() == []
+
+
+def test_an_exported_run_has_some_steps_and_the_peaks(run, tmp_path):
+    text = export(page_of({}, runs=[run]), tmp_path / "page.html", steps=2).read_text()
+    _, metrics = read_metrics(run)
+    shown = {1, 6, *(int(np.argmax(values)) + 1 for values in metrics.values())}
+    assert f'"shown":{json.dumps(sorted(shown), separators=(",", ":"))}' in text
+    assert str(tmp_path) not in text
+    assert str(run.folder.parent) not in text
