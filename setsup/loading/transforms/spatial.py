@@ -109,7 +109,6 @@ class SpatialPairs:
     stream: str = "SpatialPairs"
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         if self.size is not None:
             object.__setattr__(self, "size", check_box(self.size, "SpatialPairs"))
         check_probability(self.keep, "SpatialPairs: keep")
@@ -190,7 +189,6 @@ class SpatialDescriptors:
     stream: str = "SpatialDescriptors"
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         check_integer(self.count, "count", SetsupError, 1)
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)

@@ -82,7 +82,6 @@ class ColorViews:
     names: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no colour space, and what is no pair of names."""
         color_space(self.space)
         if self.names is not None:
             check_names(self.names, 2)
@@ -157,7 +156,6 @@ class Patches:
     kind: Literal["color", "label", "depth", "normal"] = "color"
 
     def __post_init__(self) -> None:
-        """Refuse sizes below 1, and kinds that are none."""
         check_integer(self.size, "size", SetsupError, 1)
         check_integer(self.stride, "stride", SetsupError, 1)
         _check_kind(self.kind)
@@ -225,7 +223,6 @@ class PatchPairs:
     stream: str = "PatchPairs"
 
     def __post_init__(self) -> None:
-        """Refuse sizes below 1, offsets below 0, kinds that are none, and seeds out of range."""
         check_integer(self.size, "size", SetsupError, 1)
         check_integer(self.offset, "offset", SetsupError)
         check_names(self.names, 2)

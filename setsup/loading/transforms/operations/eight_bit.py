@@ -111,20 +111,29 @@ def turn_hue(levels: Tensor, shift: Tensor) -> Tensor:
 
     `levels` (n, 3, height, width) float32; `shift` (n, 1, 1) int32; returns (n, 3, height, width) float32.
     """
-    hues, shares = _tables(levels.device)
+    hues, saturations, *shares = _tables_on(levels.device)
     red, green, blue = levels.unbind(1)
     highest = torch.maximum(torch.maximum(red, green), blue)
     lowest = torch.minimum(torch.minimum(red, green), blue)
-    saturation = torch.sub(highest, lowest).div_(highest.clamp_min(1)).mul_(255).int()
     differences = torch.sub(red, green).mul_(_SIDE).add_(green).sub_(blue).add_(_SIDE * _SIDE // 2)
-    place = _looked_up(hues, differences.int()).add_(shift * 256).bitwise_and_(255 * 256).add_(saturation)
-    planes = torch.stack([_looked_up(table, place) for table in shares], 1)
+    saturation = _taken(saturations, highest.mul(256).add_(lowest))
+    place = _taken(hues, differences).int().add_(shift).bitwise_and_(255).mul_(256).add_(saturation)
+    planes = torch.stack([_taken(share, place) for share in shares], 1)
     return planes.mul_(highest[:, None]).add_(0.5).floor_()
+
+
+def _taken(table: Tensor, index: Tensor) -> Tensor:
+    return table.index_select(0, index.int().reshape(-1)).view(index.shape)
+
+
+@functools.cache
+def _tables_on(device: torch.device) -> list[Tensor]:
+    return [torch.from_numpy(table).to(device) for table in _tables()]
 
 
 def image_hue_turned(image: Image, shift: int) -> Image:
     """:func:`turn_hue` of an image."""
-    hues, saturations, shares = _image_tables()
+    hues, saturations, *shares = _tables()
     red, green, blue = cv2.split(image)
     highest, lowest = cv2.max(cv2.max(red, green), blue), cv2.min(cv2.min(red, green), blue)
     differences = np.multiply(cv2.subtract(red, green, dtype=cv2.CV_16S), _SIDE, dtype=np.intp)
@@ -132,8 +141,7 @@ def image_hue_turned(image: Image, shift: int) -> Image:
     differences += _SIDE * _SIDE // 2
     hue = np.take(hues, differences, mode="clip")
     hue += np.uint8(shift & 255)
-    saturation = np.take(saturations, _index(highest, lowest), mode="clip")
-    place = _index(hue, saturation)
+    place = _index(hue, np.take(saturations, _index(highest, lowest), mode="clip"))
     planes = [cv2.multiply(np.take(share, place, mode="clip"), highest, dtype=cv2.CV_8U) for share in shares]
     return cv2.merge(planes)
 
@@ -147,27 +155,15 @@ def _index(high: Image, low: Image) -> Image:
 
 
 @functools.cache
-def _image_tables() -> tuple[Image, Image, list[Image]]:
+def _tables() -> tuple[Image, ...]:
     """Levels of hue by differences of channels, saturation by highest and lowest, shares by hue and saturation."""
     highest = np.arange(256, dtype=np.float32)[:, None]
     saturations = np.maximum(highest - highest.T, 0) / np.maximum(highest, 1) * np.float32(255)
-    hues = (_hues().reshape(-1) // 256).astype(np.uint8)
-    return hues, saturations.astype(np.uint8).reshape(-1), [share.reshape(-1) for share in _shares()]
+    return tuple(table.reshape(-1) for table in (_hues(), saturations.astype(np.uint8), *_shares()))
 
 
-def _looked_up(table: Tensor, index: Tensor) -> Tensor:
-    return table.index_select(0, index.reshape(-1)).view(index.shape)
-
-
-@functools.cache
-def _tables(device: torch.device) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The tables of :func:`turn_hue`, on a device."""
-    hues, *shares = (torch.from_numpy(table.reshape(-1)).to(device) for table in (_hues(), *_shares()))
-    return hues, tuple(shares)
-
-
-def _hues() -> npt.NDArray[np.int32]:
-    """256 times the level of the hue, by red − green and by green − blue, each −255 … 255.
+def _hues() -> Image:
+    """The level of the hue, uint8, by red − green and by green − blue, each −255 … 255.
 
     Pillow divides in single precision, adds in double, and rounds to single after each line.
     """
@@ -180,11 +176,10 @@ def _hues() -> npt.NDArray[np.int32]:
         [red == highest, highest == 0], [of_blue - of_green, 2 + of_red - of_blue], 4 + of_green - of_red
     )
     turns = np.fmod(_single(sixths) / 6 + 1, 1)
-    levels = (_single(turns) * 255).astype(np.int32)
-    return np.where(chroma == 0, 0, 256 * levels).astype(np.int32)  # a grey has no hue
+    return np.where(chroma == 0, 0, _single(turns) * 255).astype(np.uint8)  # a grey has no hue
 
 
-def _shares() -> tuple[npt.NDArray[np.float32], ...]:
+def _shares() -> tuple[Image, ...]:
     """For red, green and blue: share of the value, by levels of hue and of saturation, each 0 … 255.
 
     Products with all values, rounded, are those of the shares in double precision, which Pillow takes.

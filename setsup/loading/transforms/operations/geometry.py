@@ -56,7 +56,6 @@ class Flip:
     p: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the probability."""
         check_probability(self.p, "Flip: p")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
@@ -83,7 +82,6 @@ class VerticalFlip:
     p: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the probability."""
         check_probability(self.p, "VerticalFlip: p")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
@@ -110,7 +108,6 @@ class Rotate:
     degrees: Range
 
     def __post_init__(self) -> None:
-        """Check the range."""
         set_field(self, "degrees", check_range(self.degrees, "Rotate: degrees"))
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
@@ -155,7 +152,6 @@ class Affine:
     translate: Range = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         for name in ("degrees", "shear", "translate"):
             set_field(self, name, check_range(getattr(self, name), f"Affine: {name}"))
         set_field(self, "scale", check_range(self.scale, "Affine: scale", positive=True))
@@ -194,7 +190,6 @@ class Shift:
     fraction: float
 
     def __post_init__(self) -> None:
-        """Check the share."""
         check_probability(self.fraction, "Shift: fraction")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
@@ -222,7 +217,6 @@ class Perspective:
     distortion: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the share."""
         if not is_number(self.distortion) or not 0 <= self.distortion < 2 / 3:
             raise SetsupError(f"Perspective: distortion must be at least 0 and below 2/3, not {self.distortion!r}")
 
