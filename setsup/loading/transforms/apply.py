@@ -10,7 +10,7 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import SetsupError
-from setsup.loading.transforms.by_image import Image, Kernel, blocks, cv2, run, spread
+from setsup.loading.transforms.by_image import Kernel, blocks, by_array, interleaved, put, run, spread
 from setsup.loading.transforms.choices import Move, Steps
 from setsup.loading.transforms.resampling.images import finish, floats, kernels
 from setsup.loading.transforms.resampling.warp import warp
@@ -21,8 +21,6 @@ __all__ = ["apply_steps", "mapped"]
 Size = tuple[int, int]
 
 _CHUNK = 1 << 19  # numbers a thread, so that a chain of operations works in the caches of a CPU, not in its memory
-_LONGEST = 1 << 15  # pixels along a side, which OpenCV's warps do not reach
-_CHANNELS = 4  # OpenCV fills no more
 
 
 def apply_steps(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
@@ -31,10 +29,8 @@ def apply_steps(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: fl
     `images` (m, C, H, W); result k is made of image `source[k]` by the steps of row `rows[k]`. Returns
     (n, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared with the images.
     """
-    plain = images.device.type == "cpu" and not images.requires_grad and len(rows)
-    small = images.shape[1] <= _CHANNELS and max(images.shape[2:]) < _LONGEST
     known = all(isinstance(step, Move) or hasattr(step.operation, "kernels") for step in steps)
-    if cv2 is not None and plain and small and known:
+    if known and len(rows) and by_array(images):
         return _by_image(images, steps, source, rows, fill, eight_bit)
     return _by_batch(images, steps, source, rows, fill, eight_bit)
 
@@ -61,24 +57,14 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
         for row, more in zip(chosen.tolist(), made, strict=True):
             chains[row].extend(more)
     found = torch.empty((len(rows), channels, *size), dtype=torch.uint8 if eight_bit else torch.float32)
-    arrays, planes = images.numpy().transpose(0, 2, 3, 1), found.numpy()
-    if images.shape[1] == 1:
-        arrays = arrays[..., 0]
+    arrays, planes = images.numpy(), found.numpy()
 
     def some(numbers: range) -> None:
         for number in numbers:
-            _put(run(arrays[source[number]], chains[rows[number]], eight_bit), planes[number])
+            put(run(interleaved(arrays[source[number]]), chains[rows[number]], eight_bit), list(planes[number]))
 
     spread(some, blocks(len(rows)))
     return found
-
-
-def _put(image: Image, planes: Image) -> None:
-    """Write an image (height, width[, channels]) with its channels first."""
-    if image.ndim == 2:
-        planes[0] = image
-    else:
-        cv2.split(image, list(planes))
 
 
 def _by_batch(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
