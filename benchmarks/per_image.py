@@ -158,7 +158,7 @@ def dcodr_albumentations():
 
 
 def dcodr_kornia():
-    """On batches of float32: from pictures to a call. ColorJitter has Pillow's contrast and saturation, not ColorJiggle."""
+    """On batches of float32: from pictures to a call. Unlike ColorJiggle, ColorJitter has the contrast of Pillow."""
     from kornia import augmentation
 
     crop = augmentation.RandomResizedCrop((64, 64), scale=(0.5, 1), p=1)

@@ -23,9 +23,6 @@ __all__ = [
     "images_of",
     "levels_of",
     "mean_grey",
-    "mix",
-    "round_levels",
-    "stretch",
     "turn_hue",
 ]
 
@@ -42,11 +39,6 @@ def images_of(levels: Tensor) -> Tensor:
     """Images of 0 … 1, in the place of their levels."""
     # on a GPU torch divides by a number as it multiplies by its reciprocal, which is rounded; by a tensor it divides
     return levels.div_(levels.new_full((), 255))
-
-
-def round_levels(images: Tensor) -> Tensor:
-    """Images of 0 … 1 at the nearest of 256 levels, halves to the even one, in place."""
-    return images_of(images.mul_(255).round_())
 
 
 def grey(levels: Tensor) -> Tensor:
@@ -79,31 +71,6 @@ def blend(levels: Tensor, base: Tensor | None, factor: Tensor) -> Tensor:
     """
     moved = levels.mul_(factor) if base is None else levels.sub_(base).mul_(factor).add_(base)
     return moved.clamp_(0, 255).floor_()
-
-
-def mix(levels: Tensor, base: Tensor, alpha: Tensor) -> Tensor:
-    """Levels over others by an 8-bit alpha, rounded: Pillow's ``Image.paste`` with a mask.
-
-    `levels, base` (n, 3, height, width) float32; `alpha` (n, 1, height, width) float32.
-    """
-    total = levels.mul(alpha).add_(base.mul(255 - alpha)).add_(128)
-    # (t + t/256)/256, each truncated, is t/255 rounded
-    return total.add_((total / 256).floor_()).div_(256).floor_()
-
-
-def stretch(levels: Tensor) -> Tensor:
-    """Levels of each channel stretched linearly to 0 … 255 and truncated: Pillow's ``ImageOps.autocontrast``.
-
-    A channel of one level stays as it is.
-
-    """
-    lowest, highest = levels.amin((-2, -1), keepdim=True).double(), levels.amax((-2, -1), keepdim=True).double()
-    flat = highest <= lowest
-    # in double precision, whose rounding decides what truncation makes of integers; and divided by a tensor, as
-    # torch takes a number over a tensor for its product with the reciprocal
-    scale = torch.full_like(lowest, 255).div_((highest - lowest).clamp_min_(1)).masked_fill_(flat, 1)
-    offset = (-lowest * scale).masked_fill_(flat, 0)
-    return levels.double().mul_(scale).add_(offset).floor_().clamp_(0, 255).float()
 
 
 def turn_hue(levels: Tensor, shift: Tensor) -> Tensor:

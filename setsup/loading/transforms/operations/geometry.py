@@ -56,21 +56,18 @@ class Flip:
     p: float = 0.5
 
     def __post_init__(self) -> None:
-        check_probability(self.p, "Flip: p")
+        check_probability(self.p, f"{type(self).__name__}: p")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
-        return where(slots.uniform(0, 1) < self.p, planar.flip_x(width)), (height, width)
+        return where(slots.uniform(0, 1) < self.p, self._mirror(height, width)), (height, width)
+
+    def _mirror(self, height: int, width: int) -> Matrices:
+        return planar.flip_x(width)
 
 
-@dataclass(frozen=True)
-class VerticalFlip:
-    """Top and bottom change places, with probability p.
-
-    Parameters
-    ----------
-    p : float
-        0 … 1.
+class VerticalFlip(Flip):
+    """Top and bottom change places, with probability p, 0 … 1.
 
     Examples
     --------
@@ -79,14 +76,8 @@ class VerticalFlip:
 
     """
 
-    p: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_probability(self.p, "VerticalFlip: p")
-
-    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
-        """Matrices and size of the result."""
-        return where(slots.uniform(0, 1) < self.p, planar.flip_y(height)), (height, width)
+    def _mirror(self, height: int, width: int) -> Matrices:
+        return planar.flip_y(height)
 
 
 @dataclass(frozen=True)

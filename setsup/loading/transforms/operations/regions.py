@@ -11,7 +11,6 @@ from torch import Tensor
 from setsup.arrays import Rows
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, cv2, real
-from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.arguments import Photometric, Shape, check_range, set_field
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
@@ -183,7 +182,10 @@ class Background(Photometric):
     def _levels(self, levels: Tensor, drawn: list[Image]) -> Tensor:
         if self.premultiplied:
             return super()._levels(levels, drawn)
-        return eight_bit.mix(levels[:, :3], _planes(drawn, levels), levels[:, 3:])
+        alpha, behind = levels[:, 3:], _planes(drawn, levels)
+        total = levels[:, :3].mul(alpha).add_(behind.mul_(255 - alpha)).add_(128)
+        # (t + t/256)/256, each truncated, is t/255 rounded
+        return total.add_((total / 256).floor_()).div_(256).floor_()
 
     def _image(self, one: Image, image: Image) -> Image:
         return (_added if self.premultiplied else _laid_over)(one, image)

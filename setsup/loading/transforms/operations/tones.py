@@ -131,13 +131,19 @@ class AutoContrast(Photometric):
     """
 
     def _batch(self, images: Tensor, drawn: Any) -> Tensor:
-        lowest, highest = images.amin((-2, -1), keepdim=True), images.amax((-2, -1), keepdim=True)
+        lowest, highest = _ends(images)
         flat = highest <= lowest
         width = torch.where(flat, 1.0, highest - lowest)
         return images.sub(torch.where(flat, 0.0, lowest)).div_(width).clamp_(0, 1)
 
     def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
-        return eight_bit.stretch(levels)
+        lowest, highest = (ends.double() for ends in _ends(levels))
+        flat = highest <= lowest
+        # in double precision, whose rounding decides what truncation makes of integers; and divided by a tensor, as
+        # torch takes a number over a tensor for its product with the reciprocal
+        scale = torch.full_like(lowest, 255).div_((highest - lowest).clamp_min_(1)).masked_fill_(flat, 1)
+        offset = (-lowest * scale).masked_fill_(flat, 0)
+        return levels.double().mul_(scale).add_(offset).floor_().clamp_(0, 255).float()
 
     def _image(self, one: Any, image: Image) -> Image:
         if image.dtype == np.uint8:
@@ -149,3 +155,8 @@ class AutoContrast(Photometric):
                 plane -= np.float32(lowest)
                 plane /= np.float32(highest) - np.float32(lowest)
         return planes[0] if image.ndim == 2 else cv2.merge(planes)
+
+
+def _ends(images: Tensor) -> tuple[Tensor, Tensor]:
+    """The lowest and the highest value of each channel."""
+    return images.amin((-2, -1), keepdim=True), images.amax((-2, -1), keepdim=True)
