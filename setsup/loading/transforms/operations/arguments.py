@@ -161,7 +161,7 @@ def check_channels(owner: object, channels: int) -> None:
         raise DataError(f"{type(owner).__name__} takes images of 1 or 3 channels, not {channels}{hint}")
 
 
-def per_image(amounts: npt.NDArray[np.float64], images: Tensor) -> Tensor:
+def per_image(amounts: npt.NDArray[Any], images: Tensor) -> Tensor:
     """Amounts (n,), or (n, k), of images as float32 on their device, (n, 1, 1, 1) or (n, k, 1, 1)."""
     # rounded here: so does whoever hands a Python float to a C function of single precision
     rounded = amounts.astype(np.float32).reshape(len(images), -1, 1, 1)
