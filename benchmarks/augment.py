@@ -151,7 +151,7 @@ def _ours(
     """A recipe on a batch, another step at each call; its result as float32, where it is of 8 bits."""
     import torch
 
-    from setsup.loading.transforms.recipes import recipe
+    from setsup.methods.recipes import recipe
 
     transform, step = recipe(name, **options), itertools.count()
     images = torch.from_numpy(pictures.reshape(sets, -1, *pictures.shape[1:])).movedim(-1, -3)

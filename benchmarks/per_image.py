@@ -1,7 +1,7 @@
 """The papers' augmentations as items of a DataLoader do them: one image after the other, by OpenCV, Pillow and numpy.
 
 Each function takes one picture, height × width × channels of uint8, and gives what a network gets: float32 tensors of
-0 … 1, channels first. The laws are those of :mod:`setsup.loading.transforms.recipes`, written anew. Random numbers come
+0 … 1, channels first. The laws are those of :mod:`setsup.methods.recipes`, written anew. Random numbers come
 from Python's generator and numpy's; each operation from the library that does it fastest, where its law is the same.
 """
 

@@ -21,8 +21,8 @@ import torch
 
 from setsup.loading.transforms import by_image
 from setsup.loading.transforms.augment import Compose
-from setsup.loading.transforms.recipes import recipe, recipes
 from setsup.loading.transforms.slots import Slots, slots_of
+from setsup.methods.recipes import recipe, recipes
 from setsup.random import stream_key
 
 pytestmark = pytest.mark.usefixtures("one_thread")
