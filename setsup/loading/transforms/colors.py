@@ -26,12 +26,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from kornia.color import rgb_to_hsv, rgb_to_linear_rgb
+from kornia.color import rgb_to_hsv, rgb_to_lab, rgb_to_linear_rgb, rgb_to_luv
 
 from setsup.errors import DataError, SetsupError, brief, near
 from setsup.loading.transforms.by_image import UNIT, Image, cv2, real
@@ -161,45 +160,25 @@ def _array_xyz(image: Image) -> Image:
     return _array_mixed(_bent(image, _linear), _XYZ)
 
 
-def _root(planes: torch.Tensor) -> torch.Tensor:
-    return torch.where(planes > _DARK, planes.clamp(min=_DARK).pow(1 / 3), 7.787 * planes + 16 / 116)
-
-
 def _array_root(values: Image) -> Image:
     return np.where(values > _DARK, np.cbrt(values), 7.787 * values + np.float32(16 / 116))
-
-
-def _lab(rgb: torch.Tensor) -> torch.Tensor:
-    relative = (plane / white for plane, white in zip(_xyz(rgb).unbind(-3), _WHITE, strict=True))
-    return torch.stack(_lab_of(*(_root(plane) for plane in relative)), dim=-3)
 
 
 def _array_lab(image: Image) -> Image:
     # not cv2.cvtColor, whose interpolated curve is off by half a unit
     relative = _array_mixed(_bent(image, _linear), _XYZ / np.array(_WHITE)[:, None])
-    return cv2.merge(_lab_of(*cv2.split(_array_root(relative))))
-
-
-def _lab_of(x: Any, y: Any, z: Any) -> list[Any]:
-    return [116 * y - 16, 500 * (x - y), 200 * (y - z)]
-
-
-def _luv(rgb: torch.Tensor) -> torch.Tensor:
-    x, y, z = _xyz(rgb).unbind(-3)
-    return torch.stack(_luv_of(torch.where(y > _DARK, 116 * _root(y) - 16, 903.3 * y), x, y, z), dim=-3)
+    x, y, z = cv2.split(_array_root(relative))
+    return cv2.merge([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 def _array_luv(image: Image) -> Image:
     x, y, z = cv2.split(_array_xyz(image))
-    return cv2.merge(_luv_of(np.where(y > _DARK, 116 * np.cbrt(y) - 16, 903.3 * y), x, y, z))
-
-
-def _luv_of(lightness: Any, x: Any, y: Any, z: Any) -> list[Any]:
-    total = (x + 15 * y + 3 * z).clip(min=1e-12)  # black has no chromaticity, and its lightness is 0
+    lightness = np.where(y > _DARK, 116 * np.cbrt(y) - 16, 903.3 * y)
+    total = np.maximum(x + 15 * y + 3 * z, 1e-12)  # black has no chromaticity, and its lightness is 0
     white = _WHITE[0] + 15 * _WHITE[1] + 3 * _WHITE[2]
     u = 13 * lightness * (4 * x / total - 4 * _WHITE[0] / white)
     v = 13 * lightness * (9 * y / total - 9 * _WHITE[1] / white)
-    return [lightness, u, v]
+    return cv2.merge([lightness, u, v])
 
 
 def _hsv(rgb: torch.Tensor) -> torch.Tensor:
@@ -244,7 +223,7 @@ _ZEROS, _ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 SPACES: Mapping[str, ColorSpace] = MappingProxyType(
     {
-        "lab": ColorSpace(("L", "a", "b"), (50.0, 6.025, -6.6895), (50.0, 92.208, 101.1675), _lab, _array_lab),
+        "lab": ColorSpace(("L", "a", "b"), (50.0, 6.025, -6.6895), (50.0, 92.208, 101.1675), rgb_to_lab, _array_lab),
         "ycbcr": ColorSpace(
             ("Y", "Cb", "Cr"),
             (116.151, 121.080, 132.342),
@@ -254,7 +233,7 @@ SPACES: Mapping[str, ColorSpace] = MappingProxyType(
         ),
         "hsv": _ranged(("H", "S", "V"), _ZEROS, _ONES, _hsv, _array_hsv),
         "hed": _ranged(("H", "E", "D"), _ZEROS, np.maximum(_HED, 0).sum(axis=1), _hed, _array_hed),
-        "luv": _ranged(("L", "u", "v"), (0, -83.078, -134.098), (100, 175.014, 107.399), _luv, _array_luv),
+        "luv": _ranged(("L", "u", "v"), (0, -83.078, -134.098), (100, 175.014, 107.399), rgb_to_luv, _array_luv),
         "yuv": _mixture(("Y", "U", "V"), _YUV),
         "xyz": _ranged(("X", "Y", "Z"), _ZEROS, _XYZ.sum(axis=1), _xyz, _array_xyz),
         "ydbdr": _mixture(("Y", "Db", "Dr"), _YDBDR),
