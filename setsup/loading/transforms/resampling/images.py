@@ -193,13 +193,15 @@ def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     larger = (np.abs(scale) >= 1).all(axis=1)
     shifted = _turns(planar.compose(planar.translate(first[:, 1], first[:, 0]), matrices), before, size)
     boxes = (edges - first).transpose(1, 0, 2)[:, :, ::-1].reshape(-1, 4).tolist()
+    kinds = np.stack([larger & ~whole, within, larger], axis=-1).tolist()
     found: list[Change] = []
-    for row, ((top, left), (bottom, right)) in enumerate(zip(first.tolist(), (last + 1).tolist(), strict=True)):
+    each = enumerate(zip(kinds, first.tolist(), (last + 1).tolist(), strict=True))
+    for row, ((slid, inner, grown), (top, left), (bottom, right)) in each:
         window = (slice(top, bottom), slice(left, right))
-        if larger[row] and not whole[row]:
+        if slid:
             found.append(partial(_in_window, window, shifted[row]))
-        elif within[row]:
-            found.append(partial(_resized, window, None if larger[row] else boxes[row], (scale[row] < 0).tolist()))
+        elif inner:
+            found.append(partial(_resized, window, None if grown else boxes[row], (scale[row] < 0).tolist()))
         else:
             found.append(partial(_by_torch, matrices[row]))
     return found
