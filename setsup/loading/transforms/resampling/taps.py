@@ -45,7 +45,9 @@ def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
     total = weight.sum(axis=1, keepdims=True)
     weight /= np.where(total > 0, total, 1)
     inside = (centre >= -0.5) & (centre < source - 0.5)
-    return np.clip(taps, first, last).astype(np.int64), weight, inside
+    used = weight.any(axis=(0, 2))
+    used[0] |= not used.any()
+    return np.clip(taps, first, last).astype(np.int64)[:, used], weight[:, used], inside
 
 
 def box_of(scale: Reals, shift: Reals, source: int, length: int) -> tuple[Reals, Reals]:
