@@ -45,8 +45,8 @@ def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
     total = weight.sum(axis=1, keepdims=True)
     weight /= np.where(total > 0, total, 1)
     inside = (centre >= -0.5) & (centre < source - 0.5)
-    used = weight.any(axis=(0, 2))
-    used[0] |= not used.any()
+    used = np.flatnonzero(weight.any(axis=(0, 2)))
+    used = used if len(used) else np.zeros(1, np.int64)
     return np.clip(taps, first, last).astype(np.int64)[:, used], weight[:, used], inside
 
 
