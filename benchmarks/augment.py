@@ -24,7 +24,6 @@ __all__ = ["rows"]
 TOPIC = "augment"
 EVEN, FUSED, SCALED = at_least(1), at_least(1.5), at_least(1.8)
 LEAST_ALIKE = 0.05  # of means and deviations of results, between two that draw from one distribution
-Batch = dict[str, Any]
 Make = Callable[[], object]
 Item = Callable[[Any], Any]
 
@@ -85,13 +84,12 @@ def _dcodr(one: Any, pool: Any, threads: int) -> Iterator[Row]:
         if peer(name) is not None:
             item = getattr(one, make)()
             other = item(pictures) if name == "kornia" else _each(one, item, pictures, pool)
-            alike = "" if _alike(ours, other) else ", ANOTHER DISTRIBUTION"
-            yield _compared(what, ours, other, 128, f"{name}{alike}", None, threads)
+            yield _compared(what, ours, other, 128, name, None, threads)
 
 
 def _pairs(one: Any, pool: Any, threads: int) -> Iterator[Row]:
     pictures = _pictures(128, 32, 32)
-    ours, other = _ours("oxels-2d", pictures, 1, result=None), _each(one, one.pixel_pairs, pictures, pool)
+    ours, other = _ours("oxels-2d", pictures, 1, result="view_1"), _each(one, one.pixel_pairs, pictures, pool)
     yield _compared("single pixels, 2D: 128 of 32 × 32", ours, other, 128, "OpenCV and numpy", FUSED, threads)
 
 
@@ -109,7 +107,7 @@ def _scaling() -> Iterator[Row]:
     for what, images, ours in (
         ("ABC pose", 64, _posed()),
         ("DCoDR", 128, _ours("dcodr", _pictures(128, 64, 64), 4, result="positive_image")),
-        ("single pixels, 2D", 128, _ours("oxels-2d", _pictures(128, 32, 32), 1, result=None)),
+        ("single pixels, 2D", 128, _ours("oxels-2d", _pictures(128, 32, 32), 1, result="view_1")),
         ("single pixels, 3D", 16, _ours("oxels-3d", _pictures(16, 480, 640), 8)),
     ):
         sides = {
@@ -122,6 +120,8 @@ def _scaling() -> Iterator[Row]:
 
 
 def _compared(what: str, ours: Make, other: Make, images: int, by: str, bound: Bound | None, threads: int) -> Row:
+    if not _alike(ours, other):
+        by, bound = f"{by}, ANOTHER DISTRIBUTION", None
     sides = {"ours": Side(ours, images), "other": Side(other, images)}
     found = alternate(sides, blocks=9, seconds=0.1, clock=time.perf_counter)
     said = rate(found["ours"], "images"), f"{by}, one at a time", rate(found["other"], "images")
@@ -134,7 +134,8 @@ def _alike(ours: Make, other: Make) -> bool:
     """Whether results of many calls have the same mean and deviation."""
     of = []
     for make in (ours, other):
-        found = np.stack([np.asarray(make()).reshape(-1) for _ in range(8)])
+        made = (make() for _ in range(8))
+        found = np.stack([np.asarray(one[0] if isinstance(one, list) else one).reshape(-1) for one in made])
         of.append((found.mean(), found.std()))
     return all(abs(a - b) < LEAST_ALIKE * b for a, b in zip(*of, strict=True))
 
@@ -143,23 +144,21 @@ def _ours(
     name: str,
     pictures: np.ndarray,
     sets: int,
-    result: str | None = "image",
+    result: str = "image",
     factors: dict[str, Any] | None = None,
     **options: Any,
 ) -> Make:
     """A recipe on a batch, another step at each call; its result as float32, where it is of 8 bits."""
     import torch
 
-    from setsup.loading.transforms.recipes import recipe
+    from setsup.methods.recipes import recipe
 
     transform, step = recipe(name, **options), itertools.count()
     images = torch.from_numpy(pictures.reshape(sets, -1, *pictures.shape[1:])).movedim(-1, -3)
 
     def made() -> object:
-        batch: Batch = transform({"image": images, "step": next(step), "factors": factors or {}})
-        if result is None or batch[result].dtype == torch.float32:
-            return batch
-        return batch[result].float().div_(255)
+        found = transform({"image": images, "step": next(step), "factors": factors or {}})[result]
+        return found if found.dtype == torch.float32 else found.float().div_(255)
 
     return made
 

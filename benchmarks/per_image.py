@@ -1,7 +1,7 @@
 """The papers' augmentations as items of a DataLoader do them: one image after the other, by OpenCV, Pillow and numpy.
 
 Each function takes one picture, height × width × channels of uint8, and gives what a network gets: float32 tensors of
-0 … 1, channels first. The laws are those of :mod:`setsup.loading.transforms.recipes`, written anew. Random numbers come
+0 … 1, channels first. The laws are those of :mod:`setsup.methods.recipes`, written anew. Random numbers come
 from Python's generator and numpy's; each operation from the library that does it fastest, where its law is the same.
 """
 
@@ -47,7 +47,9 @@ def stacked(items):
 
 
 def posed(image, real, pool):
-    """Two copies of a picture with alpha."""
+    """Two copies of a picture with alpha, by which its colours are multiplied before they are moved."""
+    alpha = cv2.extractChannel(image, 3)
+    image = cv2.multiply(image, cv2.merge([alpha, alpha, alpha, np.full_like(alpha, 255)]), scale=1 / 255)
     return torch.stack([_posed(image, pool, real) for _ in range(2)])
 
 
@@ -57,13 +59,11 @@ def _posed(image, pool, real):
     moved = cv2.warpAffine(image, np.float32([[1, 0, x], [0, 1, y]]), (width, height))
     background = pool[random.randrange(len(pool))]
     top, left = (random.randrange(many - few + 1) for many, few in zip(background.shape, (height, width), strict=False))
-    alpha = moved[..., 3:].astype(np.float32) * (1 / 255)
+    clear = cv2.cvtColor(cv2.bitwise_not(cv2.extractChannel(moved, 3)), cv2.COLOR_GRAY2RGB)
     behind = background[top : top + height, left : left + width]
-    shown = cv2.subtract(moved[..., :3], behind, dtype=cv2.CV_32F)
-    shown *= alpha
-    shown += behind
-    shown *= 1 / 255
-    shown += random.uniform(-0.2, 0.2)
+    shown = cv2.multiply(behind, clear, scale=1 / 255**2, dtype=cv2.CV_32F)
+    colors = cv2.cvtColor(moved, cv2.COLOR_RGBA2RGB)
+    shown = cv2.addWeighted(colors, 1 / 255, shown, 1, random.uniform(-0.2, 0.2), dtype=cv2.CV_32F)
     np.clip(shown, 0, 1, out=shown)
     if real:
         hsv = cv2.cvtColor(shown, cv2.COLOR_RGB2HSV)
@@ -158,11 +158,11 @@ def dcodr_albumentations():
 
 
 def dcodr_kornia():
-    """On batches of float32: from pictures to a call."""
+    """On batches of float32: from pictures to a call. Unlike ColorJiggle, ColorJitter has the contrast of Pillow."""
     from kornia import augmentation
 
     crop = augmentation.RandomResizedCrop((64, 64), scale=(0.5, 1), p=1)
-    colors = augmentation.ColorJiggle(contrast=(1.8, 3), p=1), augmentation.ColorJiggle(saturation=(1.8, 3), p=1)
+    colors = augmentation.ColorJitter(contrast=(1.8, 3), p=1), augmentation.ColorJitter(saturation=(1.8, 3), p=1)
     some = [augmentation.RandomGaussianBlur((5, 5), (1, 1), p=1), *colors, crop]
 
     def prepared(pictures):

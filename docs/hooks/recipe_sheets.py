@@ -86,7 +86,7 @@ def room_rows() -> list[Row]:
     """Patches of one rendered room, in all its modalities."""
     import torch
 
-    from setsup.loading.transforms.recipes import recipe
+    from setsup.methods.recipes import recipe
     from setsup.rendered.dataset import RenderedDataset
     from setsup.scenes.recipes import Room
 
@@ -120,7 +120,7 @@ def drawn(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 def oxels(shapes: Dataset) -> Image.Image:
     import torch
 
-    from setsup.loading.transforms.recipes import recipe
+    from setsup.methods.recipes import recipe
 
     image = picture(shapes, "cylinder")
     planar = batch_of("oxels-2d", image)
@@ -172,7 +172,7 @@ def batch_of(name: str, image: np.ndarray, part: int = 0, **options: Any) -> dic
     """What a recipe makes of a batch of one image eight times."""
     import torch  # only here, so that the other pictures need none
 
-    from setsup.loading.transforms.recipes import recipe
+    from setsup.methods.recipes import recipe
 
     pixels = torch.from_numpy(image).movedim(-1, 0).expand(1, RESULTS, -1, -1, -1)
     factors = {"part": torch.full((1, RESULTS), part)}

@@ -1,10 +1,11 @@
 """Ways to the pairs of pixels of two rows: a dataset gives them, they are traced in its scenes, or stored on disk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from setsup.arrays import Bools, Matrices
 from setsup.correspondence import planar
 from setsup.correspondence.homographies import HOMOGRAPHIES
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
@@ -14,7 +15,9 @@ from setsup.datasets.images import several_sizes
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 
-__all__ = ["Match", "Window", "find_match", "given", "matched", "stored", "traced", "view_size"]
+__all__ = ["Match", "Window", "find_match", "followed", "given", "matched", "stored", "traced", "view_size"]
+
+_EDGE = 1e-6  # pixels: a pixel this near to an edge is within it
 
 
 class Window(NamedTuple):
@@ -113,6 +116,47 @@ def stored(
     xyz = camera.centre + depth[:, None] * camera.rays(at)
     xyz[status == Status.NO_SURFACE] = np.nan
     return PixelPairs(at, points2, xyz, instance, status)
+
+
+def followed(
+    dataset: Any,
+    views: Sequence[int],
+    matrices: Matrices,
+    size: tuple[int, int],
+    match: Match,
+    fraction: float,
+    key: int,
+) -> tuple[PixelPairs, list[Bools]]:
+    """Pairs of two rows, carried by a matrix each, and which pixels of either result show its view.
+
+    Only the part of a view that its result may show is matched.
+
+    `views` (2,), rows; `matrices` (2, 3, 3) float64, from pixels of the views to those of the results; `size` (h, w) of
+    both results; returns pairs of pixels of the results, and (h, w) bool for each.
+    """
+    height, width = size
+    windows, moves, shown = [], [], []
+    rim = [[-0.5, -0.5], [width - 0.5, -0.5], [-0.5, height - 0.5], [width - 0.5, height - 0.5]]
+    for row, matrix in zip(views, matrices, strict=True):
+        whole = view_size(dataset, row)
+        back = np.linalg.inv(matrix)
+        corners = planar.carried(rim, back)  # NaN beyond a horizon, where the whole view counts
+        most = np.array(whole[::-1]) - 1
+        low, high = np.nan_to_num(corners.min(axis=0), nan=0.0), np.nan_to_num(corners.max(axis=0), nan=most.max())
+        first = np.floor(low + (0.5 + _EDGE)).clip(0, most).astype(int)
+        last = np.ceil(high - (0.5 + _EDGE)).clip(first, most).astype(int)
+        left, top = first.tolist()
+        columns, rows = (last - first + 1).tolist()
+        windows.append(Window(left, top, rows, columns))
+        moves.append(planar.compose(planar.translate(left, top), matrix))
+        if ((corners >= -0.5 - _EDGE) & (corners <= most + 0.5 + _EDGE)).all():
+            shown.append(np.ones(size, dtype=bool))
+        else:
+            y, x = np.mgrid[:height, :width]
+            at = planar.carried(np.stack([x, y], axis=-1).reshape(-1, 2), back)
+            shown.append(planar.inside(at, *whole).reshape(size))
+    pairs = match(dataset, views[0], views[1], windows[0], windows[1], fraction, key)
+    return pairs.carried(moves[0], moves[1], size, size), shown
 
 
 def view_size(dataset: Any, row: int, name: str = "image") -> tuple[int, int]:

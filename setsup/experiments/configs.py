@@ -118,7 +118,7 @@ def build_method(config: MethodConfig, table: "FactorTable", seed: int) -> "Ligh
 def build_transform(augmentation: str | Augmentation | None, dataset: "Dataset", seed: int) -> "Transform | None":
     """Build the transform of training batches, of a recipe where it is named."""
     if isinstance(augmentation, str):
-        from setsup.loading.transforms import recipe
+        from setsup.methods.recipes import recipe
 
         return recipe(augmentation, seed=seed)
     return None if augmentation is None else augmentation.build(dataset, seed)
@@ -133,7 +133,7 @@ def build_eval_transform(
     """Build the transform of batches of a dataset that are embedded; by default the recipe of the augmentation."""
     config = augmentation if eval_transform is None else eval_transform
     if isinstance(config, str):
-        from setsup.loading.transforms import evaluation_transform
+        from setsup.methods.recipes import evaluation_transform
 
         return evaluation_transform(config)
     return None if eval_transform is None or config is None else config.build(dataset, seed)

@@ -92,7 +92,7 @@ class Preset:
         Name of a recipe of :mod:`setsup.loading.transforms`, or settings of a transform.
     eval_transform : str or Augmentation, optional
         Applied to everything that evaluations and ``setsup embed`` embed: the name of a recipe, for
-        :func:`~setsup.loading.transforms.evaluation_transform`, or settings of a transform without randomness. By
+        :func:`~setsup.methods.recipes.evaluation_transform`, or settings of a transform without randomness. By
         default the recipe of the augmentation; with an augmentation of your own, or none, images are embedded as they
         are.
     steps : int

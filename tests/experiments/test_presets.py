@@ -108,7 +108,7 @@ def test_transforms_of_presets_give_two_copies() -> None:
     named = {one for preset in presets().values() if isinstance(one := preset.augmentation, str)}
     assert named == {"abc-shapes3d"}
     for name in named:
-        setsup.loading.transforms.recipe(name, seed=1)
+        setsup.methods.recipes.recipe(name, seed=1)
 
 
 @pytest.mark.parametrize("name", presets())

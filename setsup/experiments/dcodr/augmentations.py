@@ -35,7 +35,8 @@ class Positives:
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.loading.transforms import Compose, recipe
+        from setsup.loading.transforms import Compose
+        from setsup.methods.recipes import recipe
 
         options: dict[str, Any] = {}
         if self.recipe not in _WITHOUT_SIZE:

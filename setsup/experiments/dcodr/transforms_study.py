@@ -129,7 +129,7 @@ class AutoencoderInvariance:
 
 def _change(transform: str, seed: int, batch: "Batch") -> "Batch":
     """A batch with transformed copies, of the size of its images."""
-    from setsup.loading.transforms import recipe
+    from setsup.methods.recipes import recipe
 
     height, width = batch["image"].shape[-2:]
     return recipe(f"dcodr-a/{transform}", seed=seed, size=(height, width))(batch)

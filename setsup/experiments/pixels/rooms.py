@@ -61,7 +61,8 @@ class RoomPairs:
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.loading.transforms import Compose, SpatialPairs, recipe
+        from setsup.loading.transforms import Compose, SpatialPairs
+        from setsup.methods.recipes import recipe
 
         if not self.colors:
             return SpatialPairs(dataset, self.size, self.keep, seed=seed)

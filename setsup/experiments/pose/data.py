@@ -124,7 +124,8 @@ class PoseAugmentation:
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.loading.transforms import Compose, recipe
+        from setsup.loading.transforms import Compose
+        from setsup.methods.recipes import recipe
 
         self._note_margin(dataset)
         names = ("size", "move", "brightness", "hue", "noise", "salt_and_pepper", "sobel")

@@ -23,7 +23,6 @@ from setsup.loading.transforms.operations.photometry import AddBrightness, Brigh
 from setsup.loading.transforms.operations.regions import Background, Erase, Premultiply
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PlanarPairs
-from setsup.loading.transforms.recipes import evaluation_transform, recipe, recipes
 from setsup.loading.transforms.spatial import SpatialDescriptors, SpatialPairs
 from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
 
@@ -69,7 +68,4 @@ __all__ = [
     "SpatialDescriptors",
     "SpatialPairs",
     "VerticalFlip",
-    "evaluation_transform",
-    "recipe",
-    "recipes",
 ]

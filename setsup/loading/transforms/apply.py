@@ -1,6 +1,7 @@
 """What steps do to images: by torch a whole batch at a time, on a CPU by OpenCV one image after the other."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import SetsupError
-from setsup.loading.transforms.by_image import Image, Kernel, blocks, cv2, run, spread
+from setsup.loading.transforms.by_image import Kernel, blocks, by_array, interleaved, put, run, spread
 from setsup.loading.transforms.choices import Move, Steps
 from setsup.loading.transforms.resampling.images import finish, floats, kernels
 from setsup.loading.transforms.resampling.warp import warp
@@ -19,9 +20,7 @@ __all__ = ["apply_steps", "mapped"]
 
 Size = tuple[int, int]
 
-_TOGETHER = 1 << 20  # values that are moved together on a CPU, so that what lies between fits into memory
-_LONGEST = 1 << 15  # pixels along a side, which OpenCV's warps do not reach
-_CHANNELS = 4  # OpenCV fills no more
+_CHUNK = 1 << 19  # numbers a thread, so that a chain of operations works in the caches of a CPU, not in its memory
 
 
 def apply_steps(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
@@ -30,10 +29,8 @@ def apply_steps(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: fl
     `images` (m, C, H, W); result k is made of image `source[k]` by the steps of row `rows[k]`. Returns
     (n, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared with the images.
     """
-    plain = images.device.type == "cpu" and not images.requires_grad and len(rows)
-    small = images.shape[1] <= _CHANNELS and max(images.shape[2:]) < _LONGEST
     known = all(isinstance(step, Move) or hasattr(step.operation, "kernels") for step in steps)
-    if cv2 is not None and plain and small and known:
+    if known and len(rows) and by_array(images):
         return _by_image(images, steps, source, rows, fill, eight_bit)
     return _by_batch(images, steps, source, rows, fill, eight_bit)
 
@@ -60,27 +57,40 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
         for row, more in zip(chosen.tolist(), made, strict=True):
             chains[row].extend(more)
     found = torch.empty((len(rows), channels, *size), dtype=torch.uint8 if eight_bit else torch.float32)
-    arrays, planes = images.numpy().transpose(0, 2, 3, 1), found.numpy()
-    if images.shape[1] == 1:
-        arrays = arrays[..., 0]
+    arrays, planes = images.numpy(), found.numpy()
 
     def some(numbers: range) -> None:
         for number in numbers:
-            _put(run(arrays[source[number]], chains[rows[number]], eight_bit), planes[number])
+            put(run(interleaved(arrays[source[number]]), chains[rows[number]], eight_bit), list(planes[number]))
 
     spread(some, blocks(len(rows)))
     return found
 
 
-def _put(image: Image, planes: Image) -> None:
-    """Write an image (height, width[, channels]) with its channels first."""
-    if image.ndim == 2:
-        planes[0] = image
-    else:
-        cv2.split(image, list(planes))
-
-
 def _by_batch(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
+    first = steps[0] if steps else None
+    if isinstance(first, Move) and len(rows) > len(images) > 0 and (first.matrices == first.matrices[0]).all():
+        # what happens to all images alike happens before they are copied
+        images, steps = warp(images, first.matrices[: len(images)], first.size, "color", fill, eight_bit), steps[1:]
+    sizes = [images.shape[2:], *(step.size for step in steps if isinstance(step, Move))]
+    parts = [
+        _some(images, steps, source[some], rows[some], fill, eight_bit)
+        for some in _chunks(images, len(rows), images.shape[1] * max(math.prod(size) for size in sizes))
+    ]
+    channels = {part.shape[1] for part in parts}
+    if len(channels) > 1:
+        raise _other_channels(*channels)
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _chunks(values: Tensor, count: int, numbers: int) -> Iterator[slice]:
+    """Results of so many numbers each that are made together: on a device all; on a CPU what its caches hold."""
+    cpu = values.device.type == "cpu"
+    together = max(1, torch.get_num_threads() * _CHUNK // max(1, numbers) if cpu else count)
+    return (slice(start, start + together) for start in range(0, max(1, count), together))
+
+
+def _some(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
     found = finish(images.index_select(0, torch.from_numpy(source).to(images.device)), eight_bit)
     for step in steps:
         if isinstance(step, Move):
@@ -104,12 +114,11 @@ def _other_channels(before: int, after: int) -> SetsupError:
 
 def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> Tensor:
     """Anything but images (n, H, W, …) moved; (n · copies, H′, W′, …), the copies of one next to each other."""
-    pixels = max(math.prod(move.size), math.prod(values.shape[1:3])) * math.prod(values.shape[3:]) * copies
-    together = max(1, _TOGETHER // pixels if values.device.type == "cpu" else len(values))
+    numbers = max(math.prod(move.size), math.prod(values.shape[1:3])) * math.prod(values.shape[3:]) * copies
     parts = []
-    for start in range(0, max(1, len(values)), together):
-        part = values[start : start + together].repeat_interleave(copies, dim=0)
-        rows = slice(start * copies, start * copies + len(part))
+    for some in _chunks(values, len(values), numbers):
+        part = values[some].repeat_interleave(copies, dim=0)
+        rows = slice(some.start * copies, some.start * copies + len(part))
         parts.append(warp(part, move.matrices[rows], move.size, kind, fill))
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 

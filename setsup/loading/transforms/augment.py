@@ -107,7 +107,6 @@ class Augment:
     stream: str = "Augment"
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         object.__setattr__(self, "operations", check_operations(self.operations, "Augment"))
         _check_modalities(self.modalities)
         _check_fill(self.fill, self.modalities)
@@ -229,7 +228,6 @@ class Compose:
     transforms: Sequence[Callable[[Batch], Batch]]
 
     def __post_init__(self) -> None:
-        """Check the transforms."""
         found = tuple(self.transforms) if isinstance(self.transforms, Iterable) else None
         if found is None or any(isinstance(one, type) or not callable(one) for one in found):
             raise SetsupError(f"Compose takes a list of callables of a batch, not {self.transforms!r}")

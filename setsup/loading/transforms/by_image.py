@@ -29,9 +29,12 @@ __all__ = [
     "Pointwise",
     "blend",
     "blocks",
+    "by_array",
     "cv2",
+    "interleaved",
     "levels_of",
     "own",
+    "put",
     "real",
     "run",
     "spread",
@@ -50,6 +53,8 @@ UNIT = LEVELS / np.float32(255)
 """What 256 levels stand for."""
 
 _BLOCKS = 4
+_CHANNELS = 4  # OpenCV merges, splits and fills no more
+_LONGEST = 1 << 15  # pixels along a side, which its warps do not reach
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -89,6 +94,22 @@ def real(image: Image) -> Image:
     return cv2.LUT(image, UNIT) if image.dtype == np.uint8 else image
 
 
+def interleaved(planes: Image) -> Image:
+    """Planes (channels, height, width) as an image of its own layout, in their memory where that has it."""
+    image = planes.transpose(1, 2, 0)
+    if len(planes) == 1:
+        return planes[0]
+    return image if image.flags.c_contiguous else cv2.merge(list(planes))
+
+
+def put(image: Image, planes: Sequence[Image]) -> None:
+    """Write an image as planes, (height, width) for each channel."""
+    if image.ndim == 2:
+        planes[0][:] = image
+    else:
+        cv2.split(image, planes)
+
+
 def levels_of(image: Image) -> Image:
     """An image of float32 in 0 … 1 as uint8, rounded."""
     return np.rint(np.clip(image * np.float32(255), 0, 255)).astype(np.uint8)
@@ -107,6 +128,12 @@ def blend(values: Image, factor: Any, offset: Any = 0.0) -> Image:
     if values.dtype != np.uint8:
         return np.clip(moved, 0, 1, out=moved)
     return np.clip(moved, 0, 255, out=moved).astype(np.uint8)
+
+
+def by_array(images: torch.Tensor) -> bool:
+    """Whether images (n, C, H, W) go through OpenCV: where it is, on a CPU, and not for gradients."""
+    plain = images.device.type == "cpu" and not images.requires_grad and len(images)
+    return cv2 is not None and bool(plain) and images.shape[1] <= _CHANNELS and max(images.shape[2:]) < _LONGEST
 
 
 def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:

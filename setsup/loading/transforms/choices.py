@@ -47,7 +47,6 @@ class OneOf:
     operations: Sequence[Any]
 
     def __post_init__(self) -> None:
-        """Check the operations."""
         object.__setattr__(self, "operations", check_operations(self.operations, "OneOf"))
         if not self.operations:
             raise SetsupError("OneOf needs at least one operation")
@@ -78,7 +77,6 @@ class RandomApply:
     p: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the operation and the probability."""
         check_operations([self.operation], "RandomApply")
         check_probability(self.p, "RandomApply: p")
 
@@ -109,7 +107,6 @@ class ForLevels:
     levels: int | Sequence[int]
 
     def __post_init__(self) -> None:
-        """Check the operation, the factor and the codes."""
         check_operations([self.operation], "ForLevels")
         levels = (self.levels,) if isinstance(self.levels, int | np.integer) else self.levels
         whole = isinstance(levels, tuple | list) and all(isinstance(code, int | np.integer) for code in levels)

@@ -83,7 +83,6 @@ class FrameTriples:
     stream: str = "FrameTriples"
 
     def __post_init__(self) -> None:
-        """Refuse numbers of frames below 1, and seeds out of range."""
         check_integer(self.later, "later", SetsupError, 1)
         check_integer(self.flow, "flow", SetsupError, 1)
         check_names(self.names, 3)

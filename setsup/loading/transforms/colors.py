@@ -30,11 +30,12 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 import torch
-from kornia.color import rgb_to_hsv, rgb_to_linear_rgb
+from kornia.color import rgb_to_hsv, rgb_to_lab, rgb_to_linear_rgb, rgb_to_luv
 
 from setsup.errors import DataError, SetsupError, brief, near
+from setsup.loading.transforms.by_image import UNIT, Image, cv2, real
 
-__all__ = ["SPACES", "ColorSpace", "color_space", "in_color_space"]
+__all__ = ["SPACES", "ColorSpace", "array_in_color_space", "color_space", "in_color_space"]
 
 Three = tuple[float, float, float]
 Matrix = npt.NDArray[np.float64]
@@ -52,6 +53,8 @@ class ColorSpace:
         Of each channel: what normalised values are made with.
     convert : callable
         From sRGB (…, 3, height, width) float32 in 0 … 1 to values of the same shape and type.
+    convert_array : callable
+        The same by OpenCV: from sRGB (height, width, 3), uint8 or float32 in 0 … 1, to float32.
 
     """
 
@@ -59,6 +62,7 @@ class ColorSpace:
     mean: Three
     std: Three
     convert: Callable[[torch.Tensor], torch.Tensor]
+    convert_array: Callable[[Image], Image]
 
     @property
     def views(self) -> tuple[str, str]:
@@ -87,6 +91,19 @@ def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False)
         return values
     mean, std = (values.new_tensor(three).reshape(3, 1, 1) for three in (found.mean, found.std))
     return (values - mean) / std
+
+
+def array_in_color_space(image: Image, space: str, *, normalize: bool = False) -> Image:
+    """:func:`in_color_space` of one image by OpenCV, (height, width, 3) uint8, or float32 in 0 … 1.
+
+    Returns float32.
+    """
+    found = color_space(space)
+    values = found.convert_array(image)
+    if not normalize:
+        return values
+    mean, std = np.array(found.mean), np.array(found.std)
+    return cv2.transform(values, np.column_stack([np.diag(1 / std), -mean / std]))
 
 
 def color_space(name: str) -> ColorSpace:
@@ -122,28 +139,46 @@ def _mixed(planes: torch.Tensor, matrix: Matrix, offset: Three = (0.0, 0.0, 0.0)
     return torch.stack([one * a + two * b + three * c + shift for (a, b, c), shift in rows], dim=-3)
 
 
+def _array_mixed(image: Image, matrix: Matrix, offset: Three = (0.0, 0.0, 0.0)) -> Image:
+    return cv2.transform(real(image), np.column_stack([matrix, offset]))
+
+
+def _bent(image: Image, curve: Callable[[Image], Image]) -> Image:
+    """Each value changed by a curve, by 256 of them where it is a level."""
+    return cv2.LUT(image, curve(UNIT)) if image.dtype == np.uint8 else curve(image)
+
+
+def _linear(values: Image) -> Image:
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4).astype(np.float32)
+
+
 def _xyz(rgb: torch.Tensor) -> torch.Tensor:
     return _mixed(rgb_to_linear_rgb(rgb), _XYZ)
 
 
-def _cube_root(planes: torch.Tensor) -> torch.Tensor:
-    return planes.clamp(min=_DARK).pow(1 / 3)
+def _array_xyz(image: Image) -> Image:
+    return _array_mixed(_bent(image, _linear), _XYZ)
 
 
-def _lab(rgb: torch.Tensor) -> torch.Tensor:
-    relative = [plane / white for plane, white in zip(_xyz(rgb).unbind(-3), _WHITE, strict=True)]
-    x, y, z = (torch.where(plane > _DARK, _cube_root(plane), 7.787 * plane + 16 / 116) for plane in relative)
-    return torch.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], dim=-3)
+def _array_root(values: Image) -> Image:
+    return np.where(values > _DARK, np.cbrt(values), 7.787 * values + np.float32(16 / 116))
 
 
-def _luv(rgb: torch.Tensor) -> torch.Tensor:
-    x, y, z = _xyz(rgb).unbind(-3)
-    lightness = torch.where(y > _DARK, 116 * _cube_root(y) - 16, 903.3 * y)
-    total = (x + 15 * y + 3 * z).clamp(min=1e-12)  # black has no chromaticity, and its lightness is 0
+def _array_lab(image: Image) -> Image:
+    # not cv2.cvtColor, whose interpolated curve is off by half a unit
+    relative = _array_mixed(_bent(image, _linear), _XYZ / np.array(_WHITE)[:, None])
+    x, y, z = cv2.split(_array_root(relative))
+    return cv2.merge([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def _array_luv(image: Image) -> Image:
+    x, y, z = cv2.split(_array_xyz(image))
+    lightness = np.where(y > _DARK, 116 * np.cbrt(y) - 16, 903.3 * y)
+    total = np.maximum(x + 15 * y + 3 * z, 1e-12)  # black has no chromaticity, and its lightness is 0
     white = _WHITE[0] + 15 * _WHITE[1] + 3 * _WHITE[2]
     u = 13 * lightness * (4 * x / total - 4 * _WHITE[0] / white)
     v = 13 * lightness * (9 * y / total - 9 * _WHITE[1] / white)
-    return torch.stack([lightness, u, v], dim=-3)
+    return cv2.merge([lightness, u, v])
 
 
 def _hsv(rgb: torch.Tensor) -> torch.Tensor:
@@ -151,12 +186,17 @@ def _hsv(rgb: torch.Tensor) -> torch.Tensor:
     return torch.stack([hue / (2 * math.pi), saturation, value], dim=-3)
 
 
+def _array_hsv(image: Image) -> Image:
+    return cv2.multiply(cv2.cvtColor(real(image), cv2.COLOR_RGB2HSV), (1 / 360, 1, 1, 1))
+
+
 def _hed(rgb: torch.Tensor) -> torch.Tensor:
     return _mixed(rgb.clamp(min=1e-6).log() / math.log(1e-6), _HED).clamp(min=0)
 
 
-def _ycbcr(rgb: torch.Tensor) -> torch.Tensor:
-    return _mixed(rgb, _YCBCR, (16.0, 128.0, 128.0))
+def _array_hed(image: Image) -> Image:
+    absorbed = _bent(image, lambda values: np.log(np.maximum(values, 1e-6)) / np.float32(math.log(1e-6)))
+    return np.maximum(_array_mixed(absorbed, _HED), 0)
 
 
 def _ranged(
@@ -164,30 +204,38 @@ def _ranged(
     low: npt.ArrayLike,
     high: npt.ArrayLike,
     convert: Callable[[torch.Tensor], torch.Tensor],
+    convert_array: Callable[[Image], Image],
 ) -> ColorSpace:
     """Space whose normalised channels go from −1 at ``low`` to 1 at ``high``."""
     bounds = np.array([low, high], dtype=np.float64)
     mean, std = bounds.mean(axis=0).tolist(), (np.diff(bounds, axis=0)[0] / 2).tolist()
-    return ColorSpace(channels, tuple(mean), tuple(std), convert)
+    return ColorSpace(channels, tuple(mean), tuple(std), convert, convert_array)
 
 
 def _mixture(channels: tuple[str, str, str], matrix: Matrix) -> ColorSpace:
     """Space whose channels are mixtures of red, green and blue, each of which lies in 0 … 1."""
     low, high = np.minimum(matrix, 0).sum(axis=1), np.maximum(matrix, 0).sum(axis=1)
-    return _ranged(channels, low, high, partial(_mixed, matrix=matrix))
+    return _ranged(channels, low, high, partial(_mixed, matrix=matrix), partial(_array_mixed, matrix=matrix))
 
 
+_FOOT = (16.0, 128.0, 128.0)
 _ZEROS, _ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 SPACES: Mapping[str, ColorSpace] = MappingProxyType(
     {
-        "lab": ColorSpace(("L", "a", "b"), (50.0, 6.025, -6.6895), (50.0, 92.208, 101.1675), _lab),
-        "ycbcr": ColorSpace(("Y", "Cb", "Cr"), (116.151, 121.080, 132.342), (109.500, 111.855, 111.964), _ycbcr),
-        "hsv": _ranged(("H", "S", "V"), _ZEROS, _ONES, _hsv),
-        "hed": _ranged(("H", "E", "D"), _ZEROS, np.maximum(_HED, 0).sum(axis=1), _hed),
-        "luv": _ranged(("L", "u", "v"), (0, -83.078, -134.098), (100, 175.014, 107.399), _luv),
+        "lab": ColorSpace(("L", "a", "b"), (50.0, 6.025, -6.6895), (50.0, 92.208, 101.1675), rgb_to_lab, _array_lab),
+        "ycbcr": ColorSpace(
+            ("Y", "Cb", "Cr"),
+            (116.151, 121.080, 132.342),
+            (109.500, 111.855, 111.964),
+            partial(_mixed, matrix=_YCBCR, offset=_FOOT),
+            partial(_array_mixed, matrix=_YCBCR, offset=_FOOT),
+        ),
+        "hsv": _ranged(("H", "S", "V"), _ZEROS, _ONES, _hsv, _array_hsv),
+        "hed": _ranged(("H", "E", "D"), _ZEROS, np.maximum(_HED, 0).sum(axis=1), _hed, _array_hed),
+        "luv": _ranged(("L", "u", "v"), (0, -83.078, -134.098), (100, 175.014, 107.399), rgb_to_luv, _array_luv),
         "yuv": _mixture(("Y", "U", "V"), _YUV),
-        "xyz": _ranged(("X", "Y", "Z"), _ZEROS, _XYZ.sum(axis=1), _xyz),
+        "xyz": _ranged(("X", "Y", "Z"), _ZEROS, _XYZ.sum(axis=1), _xyz, _array_xyz),
         "ydbdr": _mixture(("Y", "Db", "Dr"), _YDBDR),
         "ypbpr": _mixture(("Y", "Pb", "Pr"), _YPBPR),
         "yiq": _mixture(("Y", "I", "Q"), _YIQ),

@@ -80,7 +80,6 @@ class FreshColors:
     stream: str = "FreshColors"
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         object.__setattr__(self, "noise", tuple(self.noise))
         for share in self.noise:
             check_probability(share, "FreshColors: noise")

@@ -97,7 +97,6 @@ class PlanarPairs:
     stream: str = "PlanarPairs"
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         object.__setattr__(self, "size", check_box(self.size, "PlanarPairs"))
         check_probability(self.keep, "PlanarPairs: keep")
         if self.shift is not None:

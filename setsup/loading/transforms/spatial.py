@@ -4,26 +4,25 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from setsup.arrays import Reals, Rows
 from setsup.checks import check_integer
 from setsup.correspondence import planar
-from setsup.correspondence.matching import Match, Window, matched, view_size
-from setsup.correspondence.pixel_pairs import PixelPairs, partners
+from setsup.correspondence.matching import Match, followed, matched, view_size
+from setsup.correspondence.pixel_pairs import partners
 from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
 from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
-from setsup.random import below, fold, stream_key
+from setsup.loading.transforms.slots import Slots
+from setsup.random import stream_key
 
 __all__ = ["SpatialDescriptors", "SpatialPairs"]
 
 
 _PIXELS, _PARTNERS, _WINDOWS = range(3)  # what a pair's key is folded with
-_EDGE = 1e-6  # pixels: a pixel this near to an edge is within it
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +108,6 @@ class SpatialPairs:
     stream: str = "SpatialPairs"
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         if self.size is not None:
             object.__setattr__(self, "size", check_box(self.size, "SpatialPairs"))
         check_probability(self.keep, "SpatialPairs: keep")
@@ -120,17 +118,17 @@ class SpatialPairs:
         """Add the views and what belongs to their pixels."""
         images, rows = _pairs_of(batch, self.dataset, self.image)
         matrices = _matrices(batch, self.dataset, self.image, rows)
-        keys = keyed_slots(batch, self.seed, self.stream, (len(rows), 1)).keys
+        slots = keyed_slots(batch, self.seed, self.stream, (len(rows), 1))
         size = (int(images.shape[-2]), int(images.shape[-1]))
         if self.size is not None:
-            windows = _windows(keys, size, pair(self.size), self.independent)
+            windows = _windows(slots.at(_WINDOWS), size, pair(self.size), self.independent)
             size = pair(self.size)
             images = _cut(images, windows, size)
             matrices = planar.compose(matrices, planar.crop(windows[..., 0], windows[..., 1]))
         found = []
-        for views, by, key in zip(rows.tolist(), matrices, keys, strict=True):
-            pixel_key, partner_key = (int(fold(key, word)) for word in (_PIXELS, _PARTNERS))
-            pairs, shown = _followed(self.dataset, views, by, size, self.match, self.keep, pixel_key)
+        keys = (slots.at(word).keys.tolist() for word in (_PIXELS, _PARTNERS))
+        for views, by, pixel_key, partner_key in zip(rows.tolist(), matrices, *keys, strict=True):
+            pairs, shown = followed(self.dataset, views, by, size, self.match, self.keep, pixel_key)
             one = partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1])
             found.append([one.partner, one.positive, one.valid])
         maps = [torch.from_numpy(np.stack(part)).to(images.device) for part in zip(*found, strict=True)]
@@ -190,7 +188,6 @@ class SpatialDescriptors:
     stream: str = "SpatialDescriptors"
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         check_integer(self.count, "count", SetsupError, 1)
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)
@@ -213,7 +210,7 @@ class SpatialDescriptors:
             strict=True,
         ):
             ground = [number for number, name in self.dataset.names(views[0]).items() if name in self.background]
-            pairs, shown = _followed(self.dataset, views, by, size, self.match, 1.0, 0)
+            pairs, shown = followed(self.dataset, views, by, size, self.match, 1.0, 0)
             visible = np.where(shown[1], seen.astype(np.int64), -2)  # nothing, whatever an Augment filled it with
             drawn = descriptor_pairs(pairs, visible, size, self.count, int(key), background=ground)
             found.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])
@@ -221,15 +218,10 @@ class SpatialDescriptors:
         return add_views(batch, self.names, maps, (len(rows),))
 
 
-def _on_cpu(values: Any) -> npt.NDArray[Any]:
-    """Values of a batch as an array, wherever they are."""
-    return torch.as_tensor(values).cpu().numpy()
-
-
-def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
+def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, Rows]:
     """A modality of pairs of views, and their rows (pairs, 2) of the dataset, whose factors are the batch's."""
     images = images_of(batch, name) if axes == 5 else batch.get(name)
-    rows = _on_cpu(batch["indices"])
+    rows = torch.as_tensor(batch["indices"]).cpu().numpy()
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
         raise SetsupError(
             f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: "
@@ -237,7 +229,7 @@ def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[tor
         )
     for factor, codes in batch.get("factors", {}).items():
         known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None
-        found = _on_cpu(codes)
+        found = torch.as_tensor(codes).cpu().numpy()
         if known is None or not np.array_equal(found, known, equal_nan=found.dtype.kind == "f"):
             raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the dataset of the loader")
     return images, rows
@@ -258,55 +250,18 @@ def _matrices(batch: Batch, dataset: Any, name: str, rows: Rows) -> Reals:
     return np.broadcast_to(np.eye(3), (*rows.shape, 3, 3))
 
 
-def _followed(
-    dataset: Any, views: list[int], matrices: Reals, size: Size, match: Match, fraction: float, key: int
-) -> tuple[PixelPairs, list[npt.NDArray[np.bool_]]]:
-    """Pairs of two rows, carried by a matrix each, and which pixels of either result (h, w) show its view.
-
-    Only the part of a view that its result may show is matched.
-    """
-    height, width = size
-    windows, moves, shown = [], [], []
-    rim = [[-0.5, -0.5], [width - 0.5, -0.5], [-0.5, height - 0.5], [width - 0.5, height - 0.5]]
-    for row, matrix in zip(views, matrices, strict=True):
-        whole = view_size(dataset, row)
-        back = np.linalg.inv(matrix)
-        corners = planar.carried(rim, back)  # NaN beyond a horizon, where the whole view counts
-        most = np.array(whole[::-1]) - 1
-        low, high = np.nan_to_num(corners.min(axis=0), nan=0.0), np.nan_to_num(corners.max(axis=0), nan=most.max())
-        first = np.floor(low + (0.5 + _EDGE)).clip(0, most).astype(int)
-        last = np.ceil(high - (0.5 + _EDGE)).clip(first, most).astype(int)
-        left, top = first.tolist()
-        columns, rows = (last - first + 1).tolist()
-        windows.append(Window(left, top, rows, columns))
-        moves.append(planar.compose(planar.translate(left, top), matrix))
-        if ((corners >= -0.5 - _EDGE) & (corners <= most + 0.5 + _EDGE)).all():
-            shown.append(np.ones(size, dtype=bool))
-        else:
-            y, x = np.mgrid[:height, :width]
-            at = planar.carried(np.stack([x, y], axis=-1).reshape(-1, 2), back)
-            shown.append(planar.inside(at, *whole).reshape(size))
-    pairs = match(dataset, views[0], views[1], windows[0], windows[1], fraction, key)
-    return pairs.carried(moves[0], moves[1], size, size), shown
-
-
-def _windows(
-    keys: npt.NDArray[np.uint64], views: Any, size: tuple[int, int], independent: bool
-) -> npt.NDArray[np.int64]:
+def _windows(slots: Slots, views: Size, size: Size, independent: bool) -> Rows:
     """Corners (left, top) of a window in each view, (pairs, 2, 2)."""
-    room = np.array([views[1] - size[1], views[0] - size[0]])
-    if room.min() < 0:
+    room = (views[1] - size[1], views[0] - size[0])
+    if min(room) < 0:
         raise SetsupError(
             f"a window of {size[0]} × {size[1]} does not fit into views of {views[0]} × {views[1]} pixels"
         )
-    words = fold(fold(keys, _WINDOWS)[:, None], np.arange(4, dtype=np.uint64)).reshape(-1, 2, 2)
-    corners = below(words, room + 1)
-    if not independent:
-        corners[:, 1] = corners[:, 0]
-    return corners
+    corners = [slots.below(room[number % 2] + 1, number) for number in range(4 if independent else 2)]
+    return np.stack(corners if independent else corners * 2, axis=-1).reshape(-1, 2, 2)
 
 
-def _cut(images: torch.Tensor, windows: npt.NDArray[np.int64], size: tuple[int, int]) -> torch.Tensor:
+def _cut(images: torch.Tensor, windows: Rows, size: Size) -> torch.Tensor:
     """Windows of views (pairs, 2, channels, height, width)."""
     views = [
         view[:, top : top + size[0], left : left + size[1]]

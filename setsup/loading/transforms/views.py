@@ -24,7 +24,8 @@ import torch
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.colors import color_space, in_color_space
+from setsup.loading.transforms.by_image import Image, blocks, by_array, interleaved, put, spread
+from setsup.loading.transforms.colors import array_in_color_space, color_space, in_color_space
 from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots, planes_of
 from setsup.random import stream_key
 
@@ -82,7 +83,6 @@ class ColorViews:
     names: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no colour space, and what is no pair of names."""
         color_space(self.space)
         if self.names is not None:
             check_names(self.names, 2)
@@ -90,17 +90,31 @@ class ColorViews:
     def __call__(self, batch: Batch) -> Batch:
         """Add the two views."""
         images = images_of(batch, self.image)
-        *lead, _, height, width = images.shape
+        *lead, channels, height, width = images.shape
         flat = images.flatten(0, -4)
-        first = torch.empty((len(flat), 1, height, width), dtype=torch.float32, device=images.device)
-        others = torch.empty((len(flat), 2, height, width), dtype=torch.float32, device=images.device)
-        values = max(1, math.prod(images.shape[-3:]))
-        count = max(1, _CHUNK // values if images.device.type == "cpu" else len(flat))
-        for some, one, two in zip(*(torch.split(stack, count) for stack in (flat, first, others)), strict=True):
-            converted = self._converted(some)
-            one.copy_(converted[:, :1])
-            two.copy_(converted[:, 1:])
-        return add_views(batch, self.names or color_space(self.space).views, (first, others), lead)
+        both = [
+            torch.empty((len(flat), count, height, width), dtype=torch.float32, device=images.device)
+            for count in (1, 2)
+        ]
+        if by_array(flat) and channels == 3 and flat.dtype in (torch.uint8, torch.float32):
+            self._by_array(flat.numpy(), *(view.numpy() for view in both))
+        else:
+            values = max(1, math.prod(images.shape[-3:]))
+            count = max(1, _CHUNK // values if images.device.type == "cpu" else len(flat))
+            for some, one, two in zip(*(torch.split(stack, count) for stack in (flat, *both)), strict=True):
+                converted = self._converted(some)
+                one.copy_(converted[:, :1])
+                two.copy_(converted[:, 1:])
+        return add_views(batch, self.names or color_space(self.space).views, both, lead)
+
+    def _by_array(self, images: Image, first: Image, others: Image) -> None:
+        def some(numbers: range) -> None:
+            for number in numbers:
+                image = interleaved(images[number])
+                values = array_in_color_space(image, self.space, normalize=self.normalize)
+                put(values, [*first[number], *others[number]])
+
+        spread(some, blocks(len(images)))
 
     def _converted(self, images: torch.Tensor) -> torch.Tensor:
         try:
@@ -157,7 +171,6 @@ class Patches:
     kind: Literal["color", "label", "depth", "normal"] = "color"
 
     def __post_init__(self) -> None:
-        """Refuse sizes below 1, and kinds that are none."""
         check_integer(self.size, "size", SetsupError, 1)
         check_integer(self.stride, "stride", SetsupError, 1)
         _check_kind(self.kind)
@@ -225,7 +238,6 @@ class PatchPairs:
     stream: str = "PatchPairs"
 
     def __post_init__(self) -> None:
-        """Refuse sizes below 1, offsets below 0, kinds that are none, and seeds out of range."""
         check_integer(self.size, "size", SetsupError, 1)
         check_integer(self.offset, "offset", SetsupError)
         check_names(self.names, 2)

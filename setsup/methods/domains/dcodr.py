@@ -77,7 +77,7 @@ class DCoDR(LightningModule):
     Examples
     --------
     >>> import setsup
-    >>> from setsup.loading.transforms import recipe
+    >>> from setsup.methods.recipes import recipe
     >>> from setsup.methods.networks import small_encoder
     >>> shapes = setsup.load("shapes3d-procedural")
     >>> batches = setsup.DomainSampler(shapes.factors, "shape", sets=4, size=4)

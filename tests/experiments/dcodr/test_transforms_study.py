@@ -14,8 +14,8 @@ import setsup  # noqa: E402
 from setsup.datasets import Modality  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments.dcodr.transforms_study import TRANSFORMS, AutoencoderInvariance  # noqa: E402
-from setsup.loading.transforms import recipe  # noqa: E402
-from setsup.loading.transforms.papers import APPENDIX_A  # noqa: E402
+from setsup.methods.augmentations import APPENDIX_A  # noqa: E402
+from setsup.methods.recipes import recipe  # noqa: E402
 from tests.experiments.numbered import Numbered, trained  # noqa: E402
 
 

@@ -17,8 +17,8 @@ from setsup import DomainSampler, FactorTable, loader
 from setsup.datasets import Dataset
 from setsup.experiments import Data, Measured, Preset, TrainedRun
 from setsup.experiments.measures import Probes
-from setsup.loading.transforms import recipe
 from setsup.methods.networks import OverImages
+from setsup.methods.recipes import recipe
 
 DOMAIN = "shape"
 

@@ -21,6 +21,7 @@ from setsup.loading.transforms import (
     Blur,
     Brightness,
     CenterCrop,
+    ColorViews,
     Contrast,
     Crop,
     Equalize,
@@ -43,9 +44,10 @@ from setsup.loading.transforms import (
     Shift,
     Sobel,
     VerticalFlip,
-    apply,
+    by_image,
 )
 from setsup.loading.transforms.by_image import cv2
+from setsup.loading.transforms.colors import SPACES
 
 pytestmark = pytest.mark.skipif(cv2 is None, reason="OpenCV is not installed")
 
@@ -74,7 +76,7 @@ def both(monkeypatch: pytest.MonkeyPatch, augment: Augment, given: torch.Tensor)
     batch: dict[str, Any] = {"image": given, "step": 3}
     ours = augment(batch)
     with monkeypatch.context() as patch:
-        patch.setattr(apply, "cv2", None)
+        patch.setattr(by_image, "cv2", None)
         other = augment(batch)
     assert ours["image"].shape == other["image"].shape
     assert ours["image"].dtype == other["image"].dtype
@@ -310,7 +312,7 @@ def test_images_that_are_wrong_for_an_operation_are_refused_as_ever(monkeypatch)
         ([Crop(3), Blur(9, (1, 1))], 3, "needs larger images"),
     ):
         for module in (cv2, None):
-            monkeypatch.setattr(apply, "cv2", module)
+            monkeypatch.setattr(by_image, "cv2", module)
             with pytest.raises(SetsupError, match=said):
                 Augment(operations)({"image": images("noise", channels), "step": 0})
 
@@ -329,3 +331,18 @@ def test_a_uniform_pixel_is_where_its_matrix_takes_it() -> None:
         inner[:, [0, 1, -2, -1]] = inner[:, :, [0, 1, -2, -1]] = False
         assert inner.any()
         assert np.abs(pixels - at)[inner].max() < 1 / 32, operations
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_color_views_agree(monkeypatch, space) -> None:
+    for given in (images("noise"), images("few levels"), images("noise").float() / 301.7):
+        batch = {"image": given}
+        ours = ColorViews(space)(batch)
+        with monkeypatch.context() as patch:
+            patch.setattr(by_image, "cv2", None)
+            other = ColorViews(space)(batch)
+        for name in SPACES[space].views:
+            differ = (ours[name] - other[name]).abs()
+            if space == "hsv":  # around the circle, whose width is 2 here
+                differ = torch.minimum(differ, 2 - differ)
+            assert differ.max() <= 1e-4

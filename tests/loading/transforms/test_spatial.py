@@ -29,8 +29,8 @@ from setsup.loading.transforms import (  # noqa: E402
     SpatialDescriptors,
     SpatialPairs,
     VerticalFlip,
-    recipe,
 )
+from setsup.methods.recipes import recipe  # noqa: E402
 from setsup.random import fold, stream_key  # noqa: E402
 
 SIZE = 48

@@ -1,10 +1,10 @@
-"""Arguments of operations, checked at construction and stored in one form, and what they are given to change."""
+"""Arguments of operations, checked at construction and stored in one form, and what operations on values share."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from torch import Tensor
 from setsup.checks import check_image_size, check_number, is_integer, is_number
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, Kernel, Pointwise
+from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.slots import Slots
 
 __all__ = [
@@ -35,23 +36,77 @@ __all__ = [
 
 Size = tuple[int, int]
 Range = tuple[float, float]
-Shape = tuple[int, int, int]
+Shape = tuple[int, ...]
 """Channels, height and width."""
 
 Kernels = Iterable[Sequence[Kernel]]
 """For each image the kernels that change it, one after the other."""
 
 
-class Photometric(Protocol):
-    """An operation on values, not positions: a callable of images (n, C, H, W) and their slots.
+class Photometric:
+    """An operation on values, not positions: what it draws, and its kernels for batches and for single images.
 
-    One that also has ``kernels(slots, shape)``, which returns :data:`Kernels` for images of one :data:`Shape`, does the
-    same to single images on a CPU. Its results have as many channels as the images, or as its attribute ``channels``.
+    ``_drawn(slots, shape)`` gives numbers for n images of one :data:`Shape`. By these ``_batch(images, drawn)`` changes
+    tensors (n, C, height, width) float32 in 0 … 1; ``_levels(levels, drawn)`` those of 8 bits, where it is not
+    ``_batch`` rounded; and ``_image(one, image)`` an array as :mod:`setsup.loading.transforms.by_image` has it.
     """
 
+    pointwise: ClassVar[bool] = False  # whether each value changes by itself
+    colors_only: ClassVar[bool] = False  # whether grey images stay as they are
+    alpha: ClassVar[bool] = False  # whether images have four channels, and not one or three
+
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Images of the same shape, in 0 … 1."""
-        ...
+        """Images (n, C, height, width) float32 in 0 … 1, changed; those given stay as they are."""
+        if self._skips(images.shape[1]):
+            return images
+        drawn = self._drawn(slots, tuple(images.shape[1:]))
+        if not slots.eight_bit:
+            return self._batch(images, drawn)
+        return eight_bit.images_of(self._levels(eight_bit.levels_of(images), drawn))
+
+    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
+        """The operation on single images."""
+        if self._skips(shape[0]):
+            return [()] * len(slots)
+        made = (partial(self._image, one) for one in self._drawn(slots, shape))
+        return [(Pointwise(kernel) if self.pointwise else kernel,) for kernel in made]
+
+    def _skips(self, channels: int) -> bool:
+        """Whether images of so many channels stay as they are."""
+        if self.alpha and channels != 4:
+            name = type(self).__name__
+            raise DataError(f"{name} takes images of 4 channels, of which the last is alpha, not {channels}")
+        if not self.alpha:
+            check_channels(self, channels)
+        return self.colors_only and channels == 1
+
+    def _drawn(self, slots: Slots, shape: Shape) -> Any:
+        return [None] * len(slots)
+
+    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
+        raise NotImplementedError
+
+    def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
+        return eight_bit.levels_of(self._batch(eight_bit.images_of(levels), drawn))
+
+    def _image(self, one: Any, image: Image) -> Image:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Ranged(Photometric):
+    """An operation on values with an amount per image, uniform between two numbers."""
+
+    low: float
+    high: float
+
+    least: ClassVar[float] = -math.inf
+
+    def __post_init__(self) -> None:
+        check_range((self.low, self.high), f"{type(self).__name__}: low and high", self.least)
+
+    def _drawn(self, slots: Slots, shape: Shape) -> npt.NDArray[np.float64]:
+        return slots.uniform(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -61,7 +116,6 @@ class Sized:
     size: int | Size
 
     def __post_init__(self) -> None:
-        """Check the size."""
         set_field(self, "size", check_box(self.size, type(self).__name__))
 
 
@@ -107,40 +161,8 @@ def check_channels(owner: object, channels: int) -> None:
         raise DataError(f"{type(owner).__name__} takes images of 1 or 3 channels, not {channels}{hint}")
 
 
-def per_image(amounts: npt.NDArray[np.float64], images: Tensor) -> Tensor:
+def per_image(amounts: npt.NDArray[Any], images: Tensor) -> Tensor:
     """Amounts (n,), or (n, k), of images as float32 on their device, (n, 1, 1, 1) or (n, k, 1, 1)."""
     # rounded here: so does whoever hands a Python float to a C function of single precision
     rounded = amounts.astype(np.float32).reshape(len(images), -1, 1, 1)
     return torch.from_numpy(rounded).to(images.device, non_blocking=True)
-
-
-@dataclass(frozen=True)
-class Ranged:
-    """An operation on colours with an amount per image, uniform between two numbers.
-
-    A subclass has ``__call__``, the kernel of batches, and ``image``, that of an image by its amount.
-    """
-
-    low: float
-    high: float
-
-    least: ClassVar[float] = -math.inf
-    pointwise: ClassVar[bool] = False  # whether each value changes by itself
-    colors_only: ClassVar[bool] = False  # whether grey images stay as they are
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range((self.low, self.high), f"{type(self).__name__}: low and high", self.least)
-
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The operation on single images."""
-        check_channels(self, shape[0])
-        if self.colors_only and shape[0] == 1:
-            return [()] * len(slots)
-        made = (partial(self.image, amount) for amount in slots.uniform(self.low, self.high).tolist())
-        return [(Pointwise(kernel) if self.pointwise else kernel,) for kernel in made]
-
-    @staticmethod
-    def image(amount: float, image: Image) -> Image:
-        """Change an image."""
-        raise NotImplementedError

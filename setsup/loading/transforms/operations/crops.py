@@ -123,7 +123,6 @@ class ResizedCrop(Sized):
     aspect: Range = (3 / 4, 4 / 3)
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         super().__post_init__()
         set_field(self, "area", check_range(self.area, "ResizedCrop: area", high=1, positive=True))
         set_field(self, "aspect", check_range(self.aspect, "ResizedCrop: aspect", positive=True))

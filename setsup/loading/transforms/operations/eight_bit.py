@@ -23,9 +23,6 @@ __all__ = [
     "images_of",
     "levels_of",
     "mean_grey",
-    "mix",
-    "round_levels",
-    "stretch",
     "turn_hue",
 ]
 
@@ -42,11 +39,6 @@ def images_of(levels: Tensor) -> Tensor:
     """Images of 0 … 1, in the place of their levels."""
     # on a GPU torch divides by a number as it multiplies by its reciprocal, which is rounded; by a tensor it divides
     return levels.div_(levels.new_full((), 255))
-
-
-def round_levels(images: Tensor) -> Tensor:
-    """Images of 0 … 1 at the nearest of 256 levels, halves to the even one, in place."""
-    return images_of(images.mul_(255).round_())
 
 
 def grey(levels: Tensor) -> Tensor:
@@ -81,50 +73,34 @@ def blend(levels: Tensor, base: Tensor | None, factor: Tensor) -> Tensor:
     return moved.clamp_(0, 255).floor_()
 
 
-def mix(levels: Tensor, base: Tensor, alpha: Tensor) -> Tensor:
-    """Levels over others by an 8-bit alpha, rounded: Pillow's ``Image.paste`` with a mask.
-
-    `levels, base` (n, 3, height, width) float32; `alpha` (n, 1, height, width) float32.
-    """
-    total = levels.mul(alpha).add_(base.mul(255 - alpha)).add_(128)
-    # (t + t/256)/256, each truncated, is t/255 rounded
-    return total.add_((total / 256).floor_()).div_(256).floor_()
-
-
-def stretch(levels: Tensor) -> Tensor:
-    """Levels of each channel stretched linearly to 0 … 255 and truncated: Pillow's ``ImageOps.autocontrast``.
-
-    A channel of one level stays as it is.
-
-    """
-    lowest, highest = levels.amin((-2, -1), keepdim=True).double(), levels.amax((-2, -1), keepdim=True).double()
-    flat = highest <= lowest
-    # in double precision, whose rounding decides what truncation makes of integers; and divided by a tensor, as
-    # torch takes a number over a tensor for its product with the reciprocal
-    scale = torch.full_like(lowest, 255).div_((highest - lowest).clamp_min_(1)).masked_fill_(flat, 1)
-    offset = (-lowest * scale).masked_fill_(flat, 0)
-    return levels.double().mul_(scale).add_(offset).floor_().clamp_(0, 255).float()
-
-
 def turn_hue(levels: Tensor, shift: Tensor) -> Tensor:
     """Hue moved by some of its 256 levels, through Pillow's 8-bit hue, saturation and value and back.
 
     `levels` (n, 3, height, width) float32; `shift` (n, 1, 1) int32; returns (n, 3, height, width) float32.
     """
-    hues, shares = _tables(levels.device)
+    hues, saturations, *shares = _tables_on(levels.device)
     red, green, blue = levels.unbind(1)
     highest = torch.maximum(torch.maximum(red, green), blue)
     lowest = torch.minimum(torch.minimum(red, green), blue)
-    saturation = torch.sub(highest, lowest).div_(highest.clamp_min(1)).mul_(255).int()
     differences = torch.sub(red, green).mul_(_SIDE).add_(green).sub_(blue).add_(_SIDE * _SIDE // 2)
-    place = _looked_up(hues, differences.int()).add_(shift * 256).bitwise_and_(255 * 256).add_(saturation)
-    planes = torch.stack([_looked_up(table, place) for table in shares], 1)
+    saturation = _taken(saturations, highest.mul(256).add_(lowest))
+    place = _taken(hues, differences).int().add_(shift).bitwise_and_(255).mul_(256).add_(saturation)
+    planes = torch.stack([_taken(share, place) for share in shares], 1)
     return planes.mul_(highest[:, None]).add_(0.5).floor_()
+
+
+def _taken(table: Tensor, index: Tensor) -> Tensor:
+    return table.index_select(0, index.int().reshape(-1)).view(index.shape)
+
+
+@functools.cache
+def _tables_on(device: torch.device) -> list[Tensor]:
+    return [torch.from_numpy(table).to(device) for table in _tables()]
 
 
 def image_hue_turned(image: Image, shift: int) -> Image:
     """:func:`turn_hue` of an image."""
-    hues, saturations, shares = _image_tables()
+    hues, saturations, *shares = _tables()
     red, green, blue = cv2.split(image)
     highest, lowest = cv2.max(cv2.max(red, green), blue), cv2.min(cv2.min(red, green), blue)
     differences = np.multiply(cv2.subtract(red, green, dtype=cv2.CV_16S), _SIDE, dtype=np.intp)
@@ -132,8 +108,7 @@ def image_hue_turned(image: Image, shift: int) -> Image:
     differences += _SIDE * _SIDE // 2
     hue = np.take(hues, differences, mode="clip")
     hue += np.uint8(shift & 255)
-    saturation = np.take(saturations, _index(highest, lowest), mode="clip")
-    place = _index(hue, saturation)
+    place = _index(hue, np.take(saturations, _index(highest, lowest), mode="clip"))
     planes = [cv2.multiply(np.take(share, place, mode="clip"), highest, dtype=cv2.CV_8U) for share in shares]
     return cv2.merge(planes)
 
@@ -147,27 +122,15 @@ def _index(high: Image, low: Image) -> Image:
 
 
 @functools.cache
-def _image_tables() -> tuple[Image, Image, list[Image]]:
+def _tables() -> tuple[Image, ...]:
     """Levels of hue by differences of channels, saturation by highest and lowest, shares by hue and saturation."""
     highest = np.arange(256, dtype=np.float32)[:, None]
     saturations = np.maximum(highest - highest.T, 0) / np.maximum(highest, 1) * np.float32(255)
-    hues = (_hues().reshape(-1) // 256).astype(np.uint8)
-    return hues, saturations.astype(np.uint8).reshape(-1), [share.reshape(-1) for share in _shares()]
+    return tuple(table.reshape(-1) for table in (_hues(), saturations.astype(np.uint8), *_shares()))
 
 
-def _looked_up(table: Tensor, index: Tensor) -> Tensor:
-    return table.index_select(0, index.reshape(-1)).view(index.shape)
-
-
-@functools.cache
-def _tables(device: torch.device) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The tables of :func:`turn_hue`, on a device."""
-    hues, *shares = (torch.from_numpy(table.reshape(-1)).to(device) for table in (_hues(), *_shares()))
-    return hues, tuple(shares)
-
-
-def _hues() -> npt.NDArray[np.int32]:
-    """256 times the level of the hue, by red − green and by green − blue, each −255 … 255.
+def _hues() -> Image:
+    """The level of the hue, uint8, by red − green and by green − blue, each −255 … 255.
 
     Pillow divides in single precision, adds in double, and rounds to single after each line.
     """
@@ -180,11 +143,10 @@ def _hues() -> npt.NDArray[np.int32]:
         [red == highest, highest == 0], [of_blue - of_green, 2 + of_red - of_blue], 4 + of_green - of_red
     )
     turns = np.fmod(_single(sixths) / 6 + 1, 1)
-    levels = (_single(turns) * 255).astype(np.int32)
-    return np.where(chroma == 0, 0, 256 * levels).astype(np.int32)  # a grey has no hue
+    return np.where(chroma == 0, 0, _single(turns) * 255).astype(np.uint8)  # a grey has no hue
 
 
-def _shares() -> tuple[npt.NDArray[np.float32], ...]:
+def _shares() -> tuple[Image, ...]:
     """For red, green and blue: share of the value, by levels of hue and of saturation, each 0 … 255.
 
     Products with all values, rounded, are those of the shares in double precision, which Pillow takes.

@@ -5,9 +5,8 @@ the sums of shifted images here, with kernels of three to seven pixels, which pa
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +14,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from setsup.arrays import Floats, Reals, Words
 from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, cv2
-from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.arguments import (
-    Kernels,
+    Photometric,
     Ranged,
     Shape,
-    check_channels,
     check_probability,
     check_range,
     per_image,
@@ -36,7 +34,7 @@ __all__ = ["Blur", "Noise", "SaltAndPepper", "Sobel"]
 
 
 @dataclass(frozen=True)
-class Blur:
+class Blur(Photometric):
     """Gaussian blur by a kernel cut off to a square, with the image mirrored at its outermost pixels.
 
     Parameters
@@ -53,7 +51,7 @@ class Blur:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images, slots = torch.rand(2, 3, 8, 8), Slots(np.arange(2, dtype=np.uint64))
     >>> bool(Blur(5, sigma=(1, 1))(images, slots).std() < images.std())
     True
@@ -64,38 +62,28 @@ class Blur:
     sigma: tuple[float, float]
 
     def __post_init__(self) -> None:
-        """Check the kernel."""
         if not is_integer(self.kernel) or self.kernel < 1 or not self.kernel % 2:
             raise SetsupError(f"Blur: kernel must be an odd number of pixels, not {self.kernel!r}")
         set_field(self, "sigma", check_range(self.sigma, "Blur: sigma", positive=True))
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Blur."""
-        taps = list(per_image(self._weights(slots, images.shape), images)[:, :, None].unbind(1))
-        padded = pad(images, (self.kernel // 2,) * 4, mode="reflect")
-        blurred = _smoothed(_smoothed(padded, taps, -2), taps, -1)
-        return eight_bit.round_levels(blurred) if slots.eight_bit else blurred.clamp_(max=1)
-
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        half = self._weights(slots, shape).astype(np.float32)
-        return [(partial(_blurred, taps),) for taps in np.concatenate([half[:, :0:-1], half], axis=1)]
-
-    def _weights(self, slots: Slots, shape: Sequence[int]) -> npt.NDArray[np.float64]:
+    def _drawn(self, slots: Slots, shape: Shape) -> Floats:
         """Weights of the middle of each kernel and of what lies to one side, (n, 1 + radius)."""
-        check_channels(self, shape[-3])
         radius = self.kernel // 2
         if radius >= min(shape[-2:]):
             raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {tuple(shape)}")
-        sigma = slots.uniform(*self.sigma)
-        weights: npt.NDArray[np.float64] = np.exp(-0.5 * (np.arange(radius + 1) / sigma[:, None]) ** 2)
-        return weights / (weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True))
+        weights = np.exp(-0.5 * (np.arange(radius + 1) / slots.uniform(*self.sigma)[:, None]) ** 2)
+        return (weights / (weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True))).astype(np.float32)
 
+    def _batch(self, images: Tensor, drawn: Floats) -> Tensor:
+        taps = list(per_image(drawn, images)[:, :, None].unbind(1))
+        padded = pad(images, (self.kernel // 2,) * 4, mode="reflect")
+        return _smoothed(_smoothed(padded, taps, -2), taps, -1).clamp_(max=1)
 
-def _blurred(taps: Image, image: Image) -> Image:
-    # not cv2.GaussianBlur, which rounds weights of 8 bits to 1/256
-    blurred = cv2.sepFilter2D(image, cv2.CV_32F, taps, taps, borderType=cv2.BORDER_REFLECT_101)
-    return cv2.convertScaleAbs(blurred) if image.dtype == np.uint8 else np.minimum(blurred, 1, out=blurred)
+    def _image(self, one: Floats, image: Image) -> Image:
+        taps = np.concatenate([one[:0:-1], one])
+        # not cv2.GaussianBlur, which rounds weights of 8 bits to 1/256
+        blurred = cv2.sepFilter2D(image, cv2.CV_32F, taps, taps, borderType=cv2.BORDER_REFLECT_101)
+        return cv2.convertScaleAbs(blurred) if image.dtype == np.uint8 else np.minimum(blurred, 1, out=blurred)
 
 
 def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
@@ -125,7 +113,7 @@ class Sobel(Ranged):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> ramp = torch.linspace(0, 0.7, 8).expand(1, 1, 8, 8)
     >>> edged = Sobel(1, 1)(ramp, Slots(np.arange(1, dtype=np.uint64)))
     >>> (edged - ramp)[0, 0, 4]
@@ -133,16 +121,10 @@ class Sobel(Ranged):
 
     """
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Add edges."""
-        check_channels(self, images.shape[1])
-        weight = per_image(slots.uniform(self.low, self.high) * math.sqrt(2) / 8, images)
-        edged = torch.addcmul(images, _edges(images), weight).clamp_(0, 1)
-        return eight_bit.round_levels(edged) if slots.eight_bit else edged
+    def _batch(self, images: Tensor, drawn: Reals) -> Tensor:
+        return torch.addcmul(images, _edges(images), per_image(drawn * math.sqrt(2) / 8, images)).clamp_(0, 1)
 
-    @staticmethod
-    def image(amount: float, image: Image) -> Image:
-        """Add edges to an image."""
+    def _image(self, one: float, image: Image) -> Image:
         across, down = (
             cv2.Sobel(image, cv2.CV_32F, x, y, scale=1 / 8, borderType=cv2.BORDER_REPLICATE)
             for x, y in ((1, 0), (0, 1))
@@ -151,8 +133,8 @@ class Sobel(Ranged):
         squares = cv2.add(cv2.multiply(across, across, dst=across), cv2.multiply(down, down, dst=down), dst=across)
         edges = np.sqrt(squares, out=squares)
         if image.dtype == np.uint8:
-            return cv2.addWeighted(edges, amount, image, 1, 0, dtype=cv2.CV_8U)
-        return np.clip(cv2.scaleAdd(edges, amount, image, dst=image), 0, 1, out=image)
+            return cv2.addWeighted(edges, one, image, 1, 0, dtype=cv2.CV_8U)
+        return np.clip(cv2.scaleAdd(edges, one, image, dst=image), 0, 1, out=image)
 
 
 def _edges(images: Tensor) -> Tensor:
@@ -170,7 +152,7 @@ def _edges(images: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Noise:
+class Noise(Photometric):
     """Normal noise, independent in each pixel and channel.
 
     Parameters
@@ -180,7 +162,7 @@ class Noise:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images, slots = torch.full((2, 3, 64, 64), 0.5), Slots(np.arange(2, dtype=np.uint64))
     >>> bool((Noise(0.05)(images, slots).std() - 0.05).abs() < 0.001)
     True
@@ -190,34 +172,27 @@ class Noise:
     sigma: float
 
     def __post_init__(self) -> None:
-        """Check the deviation."""
         check_number(self.sigma, "Noise: sigma", SetsupError, 0)
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Add noise."""
-        check_channels(self, images.shape[1])
-        noise = normal(slots.bits(), images.shape[1:], images.device)
-        noisy = torch.add(images, noise, alpha=self.sigma, out=noise).clamp_(0, 1)
-        return eight_bit.round_levels(noisy) if slots.eight_bit else noisy
+    def _drawn(self, slots: Slots, shape: Shape) -> Words:
+        return slots.bits()
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        table = quantiles() * np.float32(255 * self.sigma if slots.eight_bit else self.sigma)
-        return [(partial(_noisy, key, table),) for key in slots.bits()]
+    def _batch(self, images: Tensor, drawn: Words) -> Tensor:
+        noise = normal(drawn, images.shape[1:], images.device)
+        return torch.add(images, noise, alpha=self.sigma, out=noise).clamp_(0, 1)
 
-
-def _noisy(key: np.uint64, table: Image, image: Image) -> Image:
-    channels = 1 if image.ndim == 2 else image.shape[2]
-    noise = image_pick(key, (channels, *image.shape[:2]), table)
-    noise = cv2.merge(list(noise)) if channels > 1 else noise[0]
-    if image.dtype == np.uint8:
-        return cv2.add(noise, image, dtype=cv2.CV_8U)
-    return np.clip(cv2.add(image, noise, dst=image), 0, 1, out=image)
+    def _image(self, one: np.uint64, image: Image) -> Image:
+        eight_bit, channels = image.dtype == np.uint8, 1 if image.ndim == 2 else image.shape[2]
+        table = quantiles(255 * self.sigma if eight_bit else self.sigma)
+        planes = image_pick(one, (channels, *image.shape[:2]), table)
+        noise = cv2.merge(list(planes)) if channels > 1 else planes[0]
+        if eight_bit:
+            return cv2.add(noise, image, dtype=cv2.CV_8U)
+        return np.clip(cv2.add(image, noise, dst=image), 0, 1, out=image)
 
 
 @dataclass(frozen=True)
-class SaltAndPepper:
+class SaltAndPepper(Photometric):
     """A share of the pixels turned black or white, all channels together, either equally likely.
 
     Parameters
@@ -227,7 +202,7 @@ class SaltAndPepper:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images, slots = torch.full((2, 3, 64, 64), 0.5), Slots(np.arange(2, dtype=np.uint64))
     >>> SaltAndPepper(0.1)(images, slots).unique()
     tensor([0.0000, 0.5000, 1.0000])
@@ -237,30 +212,24 @@ class SaltAndPepper:
     share: float
 
     def __post_init__(self) -> None:
-        """Check the share."""
         check_probability(self.share, "SaltAndPepper: share")
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Scatter black and white."""
-        check_channels(self, images.shape[1])
-        grains = torch.from_numpy(self._grains()).to(images.device, torch.float32)
+    def _drawn(self, slots: Slots, shape: Shape) -> Words:
+        return slots.bits()
+
+    def _batch(self, images: Tensor, drawn: Words) -> Tensor:
+        grains = torch.from_numpy(_grains(self.share)).to(images.device, torch.float32)
         # one less is black and one more is white, whatever was there; the rest keeps its bits
-        return torch.add(images, pick(slots.bits(), (1, *images.shape[2:]), grains)).clamp_(0, 1)
+        return torch.add(images, pick(drawn, (1, *images.shape[2:]), grains)).clamp_(0, 1)
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        return [(partial(_scattered, key, self._grains()),) for key in slots.bits()]
-
-    def _grains(self) -> npt.NDArray[np.int8]:
-        """−1 for black, 1 for white."""
-        grains = round(self.share * TABLE / 2)
-        return np.repeat(np.array([-1, 0, 1], np.int8), [grains, TABLE - 2 * grains, grains])
+    def _image(self, one: np.uint64, image: Image) -> Image:
+        grains, image = image_pick(one, image.shape[:2], _grains(self.share)), image.copy()
+        image[grains < 0], image[grains > 0] = 0, 255 if image.dtype == np.uint8 else 1
+        return image
 
 
-def _scattered(key: np.uint64, grains: Image, image: Image) -> Image:
-    picked = image_pick(key, image.shape[:2], grains)
-    image = image.copy()
-    image[picked < 0] = 0
-    image[picked > 0] = 255 if image.dtype == np.uint8 else 1
-    return image
+@lru_cache(maxsize=4)
+def _grains(share: float) -> npt.NDArray[np.int8]:
+    """A table of −1 for black, 1 for white."""
+    grains = round(share * TABLE / 2)
+    return np.repeat(np.array([-1, 0, 1], np.int8), [grains, TABLE - 2 * grains, grains])

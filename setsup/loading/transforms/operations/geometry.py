@@ -56,22 +56,18 @@ class Flip:
     p: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the probability."""
-        check_probability(self.p, "Flip: p")
+        check_probability(self.p, f"{type(self).__name__}: p")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
-        return where(slots.uniform(0, 1) < self.p, planar.flip_x(width)), (height, width)
+        return where(slots.uniform(0, 1) < self.p, self._mirror(height, width)), (height, width)
+
+    def _mirror(self, height: int, width: int) -> Matrices:
+        return planar.flip_x(width)
 
 
-@dataclass(frozen=True)
-class VerticalFlip:
-    """Top and bottom change places, with probability p.
-
-    Parameters
-    ----------
-    p : float
-        0 … 1.
+class VerticalFlip(Flip):
+    """Top and bottom change places, with probability p, 0 … 1.
 
     Examples
     --------
@@ -80,15 +76,8 @@ class VerticalFlip:
 
     """
 
-    p: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Check the probability."""
-        check_probability(self.p, "VerticalFlip: p")
-
-    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
-        """Matrices and size of the result."""
-        return where(slots.uniform(0, 1) < self.p, planar.flip_y(height)), (height, width)
+    def _mirror(self, height: int, width: int) -> Matrices:
+        return planar.flip_y(height)
 
 
 @dataclass(frozen=True)
@@ -110,7 +99,6 @@ class Rotate:
     degrees: Range
 
     def __post_init__(self) -> None:
-        """Check the range."""
         set_field(self, "degrees", check_range(self.degrees, "Rotate: degrees"))
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
@@ -155,7 +143,6 @@ class Affine:
     translate: Range = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         for name in ("degrees", "shear", "translate"):
             set_field(self, name, check_range(getattr(self, name), f"Affine: {name}"))
         set_field(self, "scale", check_range(self.scale, "Affine: scale", positive=True))
@@ -194,7 +181,6 @@ class Shift:
     fraction: float
 
     def __post_init__(self) -> None:
-        """Check the share."""
         check_probability(self.fraction, "Shift: fraction")
 
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
@@ -222,7 +208,6 @@ class Perspective:
     distortion: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the share."""
         if not is_number(self.distortion) or not 0 <= self.distortion < 2 / 3:
             raise SetsupError(f"Perspective: distortion must be at least 0 and below 2/3, not {self.distortion!r}")
 

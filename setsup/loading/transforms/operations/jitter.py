@@ -48,7 +48,6 @@ class Jitter:
     hue: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the amounts."""
         for name, most in (("brightness", math.inf), ("contrast", math.inf), ("saturation", math.inf), ("hue", 0.5)):
             check_number(getattr(self, name), f"Jitter: {name}", SetsupError, 0, most)
 

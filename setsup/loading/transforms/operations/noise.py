@@ -49,7 +49,7 @@ def normal(keys: npt.NDArray[np.uint64], shape: Sequence[int], device: torch.dev
 
     `keys` (n,) uint64; returns (n, *shape) float32.
     """
-    return pick(keys, shape, _quantiles(device))
+    return pick(keys, shape, _on_device(device))
 
 
 def image_pick(key: Any, shape: Sequence[int], table: Image) -> Image:
@@ -78,15 +78,15 @@ def _spread(count: int) -> npt.NDArray[np.uint64]:
     return found
 
 
-@functools.cache
-def quantiles() -> npt.NDArray[np.float32]:
-    """The values of :func:`normal`."""
-    return ndtri((np.arange(TABLE) + 0.5) / TABLE).astype(np.float32)
+@functools.lru_cache(maxsize=4)
+def quantiles(sigma: float) -> npt.NDArray[np.float32]:
+    """The values of :func:`normal` times a number."""
+    return ndtri((np.arange(TABLE) + 0.5) / TABLE).astype(np.float32) * np.float32(sigma)
 
 
 @functools.cache
-def _quantiles(device: torch.device) -> Tensor:
-    return torch.from_numpy(quantiles()).to(device)
+def _on_device(device: torch.device) -> Tensor:
+    return torch.from_numpy(quantiles(1.0)).to(device)
 
 
 def _words(keys: npt.NDArray[np.uint64], count: int, device: torch.device) -> Tensor:

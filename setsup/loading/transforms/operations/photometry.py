@@ -13,7 +13,7 @@ to three times more often than these and take half as long again; its rotation o
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,10 @@ import torch
 from kornia.enhance import adjust_brightness
 from torch import Tensor
 
+from setsup.arrays import Reals
 from setsup.loading.transforms.by_image import Image, blend, cv2, own
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.arguments import Kernels, Ranged, Shape, check_channels, per_image
-from setsup.loading.transforms.slots import Slots
+from setsup.loading.transforms.operations.arguments import Photometric, Ranged, per_image
 
 __all__ = ["AddBrightness", "Brightness", "Contrast", "Gray", "Hue", "Saturation"]
 
@@ -43,7 +43,7 @@ class Brightness(Ranged):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images, slots = torch.full((2, 3, 8, 8), 0.5), Slots(np.arange(2, dtype=np.uint64))
     >>> Brightness(1.5, 1.5)(images, slots).unique()
     tensor([0.7500])
@@ -53,18 +53,14 @@ class Brightness(Ranged):
     least: ClassVar[float] = 0
     pointwise: ClassVar[bool] = True
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Brighten or darken."""
-        check_channels(self, images.shape[1])
-        factor = per_image(slots.uniform(self.low, self.high), images)
-        if slots.eight_bit:
-            return eight_bit.images_of(eight_bit.blend(eight_bit.levels_of(images), None, factor))
-        return torch.mul(images, factor).clamp_(0, 1)
+    def _batch(self, images: Tensor, drawn: Reals) -> Tensor:
+        return torch.mul(images, per_image(drawn, images)).clamp_(0, 1)
 
-    @staticmethod
-    def image(amount: float, image: Image) -> Image:
-        """Brighten or darken an image."""
-        return blend(image, amount)
+    def _levels(self, levels: Tensor, drawn: Reals) -> Tensor:
+        return eight_bit.blend(levels, None, per_image(drawn, levels))
+
+    def _image(self, one: float, image: Image) -> Image:
+        return blend(image, one)
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ class AddBrightness(Ranged):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images, slots = torch.full((2, 3, 8, 8), 0.5), Slots(np.arange(2, dtype=np.uint64))
     >>> AddBrightness(-0.25, -0.25)(images, slots).unique()
     tensor([0.2500])
@@ -87,18 +83,13 @@ class AddBrightness(Ranged):
 
     pointwise: ClassVar[bool] = True
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Lift or lower."""
-        check_channels(self, images.shape[1])
-        shaded: Tensor = adjust_brightness(images, per_image(slots.uniform(self.low, self.high), images))
-        return eight_bit.round_levels(shaded) if slots.eight_bit else shaded
+    def _batch(self, images: Tensor, drawn: Reals) -> Tensor:
+        return adjust_brightness(images, per_image(drawn, images))
 
-    @staticmethod
-    def image(amount: float, image: Image) -> Image:
-        """Lift or lower an image."""
+    def _image(self, one: float, image: Image) -> Image:
         if image.dtype == np.uint8:
-            return np.rint(np.clip(image + np.float32(255 * amount), 0, 255)).astype(np.uint8)
-        moved = np.add(image, np.float32(amount), out=own(image))
+            return np.rint(np.clip(image + np.float32(255 * one), 0, 255)).astype(np.uint8)
+        moved = np.add(image, np.float32(one), out=own(image))
         return np.clip(moved, 0, 1, out=moved)
 
 
@@ -113,7 +104,7 @@ class Contrast(Ranged):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images, slots = torch.rand(2, 3, 8, 8), Slots(np.arange(2, dtype=np.uint64))
     >>> bool((Contrast(2, 2)(images, slots).std() > images.std()))
     True
@@ -122,27 +113,22 @@ class Contrast(Ranged):
 
     least: ClassVar[float] = 0
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Raise or lower the contrast."""
-        check_channels(self, images.shape[1])
-        factor = per_image(slots.uniform(self.low, self.high), images)
-        if slots.eight_bit:
-            levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.blend(levels, eight_bit.mean_grey(levels), factor))
+    def _batch(self, images: Tensor, drawn: Reals) -> Tensor:
         # rows first: over a whole image at once, torch adds in an order that depends on the other images
-        means = images.mean(-1, keepdim=True).mean(-2, keepdim=True)
+        means, factor = images.mean(-1, keepdim=True).mean(-2, keepdim=True), per_image(drawn, images)
         grey = means if means.shape[1] == 1 else _luma(means)
         return torch.mul(images, factor).add_(grey * (1 - factor)).clamp_(0, 1)
 
-    @staticmethod
-    def image(amount: float, image: Image) -> Image:
-        """Raise or lower the contrast of an image."""
+    def _levels(self, levels: Tensor, drawn: Reals) -> Tensor:
+        return eight_bit.blend(levels, eight_bit.mean_grey(levels), per_image(drawn, levels))
+
+    def _image(self, one: float, image: Image) -> Image:
         if image.dtype == np.uint8:
             mean = int(cv2.mean(eight_bit.image_grey(image))[0] + 0.5)
-            return cv2.addWeighted(image, amount, image, 0, (1 - amount) * mean + _TRUNCATE)
+            return cv2.addWeighted(image, one, image, 0, (1 - one) * mean + _TRUNCATE)
         means = cv2.mean(image)
         grey = means[0] if image.ndim == 2 else 0.299 * means[0] + 0.587 * means[1] + 0.114 * means[2]
-        return blend(image, amount, (1 - amount) * grey)
+        return blend(image, one, (1 - one) * grey)
 
 
 @dataclass(frozen=True)
@@ -156,7 +142,7 @@ class Saturation(Ranged):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images, slots = torch.rand(2, 3, 8, 8), Slots(np.arange(2, dtype=np.uint64))
     >>> torch.allclose(Saturation(0, 0)(images, slots), Gray()(images, slots))
     True
@@ -166,24 +152,18 @@ class Saturation(Ranged):
     least: ClassVar[float] = 0
     colors_only: ClassVar[bool] = True
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Raise or lower the saturation."""
-        check_channels(self, images.shape[1])
-        if images.shape[1] == 1:
-            return images
-        factor = per_image(slots.uniform(self.low, self.high), images)
-        if slots.eight_bit:
-            levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.blend(levels, eight_bit.grey(levels), factor))
+    def _batch(self, images: Tensor, drawn: Reals) -> Tensor:
+        factor = per_image(drawn, images)
         return torch.mul(images, factor).add_(_luma(images).mul_(1 - factor)).clamp_(0, 1)
 
-    @staticmethod
-    def image(amount: float, image: Image) -> Image:
-        """Raise or lower the saturation of an image."""
+    def _levels(self, levels: Tensor, drawn: Reals) -> Tensor:
+        return eight_bit.blend(levels, eight_bit.grey(levels), per_image(drawn, levels))
+
+    def _image(self, one: float, image: Image) -> Image:
         grey = cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
         if image.dtype == np.uint8:
-            return cv2.addWeighted(image, amount, grey, 1 - amount, _TRUNCATE)
-        return np.clip(cv2.addWeighted(image, amount, grey, 1 - amount, 0, dst=image), 0, 1, out=image)
+            return cv2.addWeighted(image, one, grey, 1 - one, _TRUNCATE)
+        return np.clip(cv2.addWeighted(image, one, grey, 1 - one, 0, dst=image), 0, 1, out=image)
 
 
 def _grey(image: Image) -> Image:
@@ -205,7 +185,7 @@ class Hue(Ranged):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> red = torch.tensor([1.0, 0, 0]).view(1, 3, 1, 1)
     >>> Hue(1 / 3, 1 / 3)(red, Slots(np.arange(1, dtype=np.uint64))).flatten().tolist()  # green
     [0.0, 1.0, 0.0]
@@ -214,30 +194,23 @@ class Hue(Ranged):
 
     colors_only: ClassVar[bool] = True
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Turn the hue."""
-        check_channels(self, images.shape[1])
-        if images.shape[1] == 1:
-            return images
-        turns = slots.uniform(self.low, self.high)
-        if slots.eight_bit:
-            shifts = torch.from_numpy(_level_shifts(turns)[:, None, None]).to(images.device)
-            return eight_bit.images_of(eight_bit.turn_hue(eight_bit.levels_of(images), shifts))
+    def _batch(self, images: Tensor, drawn: Reals) -> Tensor:
         # away from each channel's own hue, in sixths of a turn, −3 … 3
-        offsets = np.remainder(np.array([0, 2, 4]) - 6 * turns[:, None] + 3, 6) - 3
+        offsets = np.remainder(np.array([0, 2, 4]) - 6 * drawn[:, None] + 3, 6) - 3
         return _turned(images, per_image(offsets, images))
 
-    @staticmethod
-    def image(amount: float, image: Image) -> Image:
-        """Turn the hue of an image."""
+    def _levels(self, levels: Tensor, drawn: Reals) -> Tensor:
+        return eight_bit.turn_hue(levels, torch.from_numpy(_level_shifts(drawn)[:, None, None]).to(levels.device))
+
+    def _image(self, one: float, image: Image) -> Image:
         if image.dtype == np.uint8:
-            return eight_bit.image_hue_turned(image, int(_level_shifts(np.asarray(amount))))
+            return eight_bit.image_hue_turned(image, int(_level_shifts(np.asarray(one))))
         hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV, dst=image)
-        hsv = cv2.add(hsv, (360 * (amount % 1), 0, 0, 0), dst=hsv)
+        hsv = cv2.add(hsv, (360 * (one % 1), 0, 0, 0), dst=hsv)
         return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
 
 
-def _level_shifts(turns: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+def _level_shifts(turns: Reals) -> npt.NDArray[np.int32]:
     """Turns as levels of hue: to −½ … ½, then truncated towards nought, as torchvision does."""
     return (np.where(np.abs(turns) > 0.5, turns - np.rint(turns), turns) * 255).astype(np.int32)
 
@@ -262,37 +235,28 @@ def _turned(images: Tensor, offsets: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Gray:
+class Gray(Photometric):
     """Colours replaced by grey of the same luma, in as many channels.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> grey = Gray()(torch.rand(2, 3, 8, 8), Slots(np.arange(2, dtype=np.uint64)))
     >>> torch.equal(grey[:, 0], grey[:, 2])
     True
 
     """
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Take the colour away."""
-        check_channels(self, images.shape[1])
-        if images.shape[1] == 1:
-            return images
-        if slots.eight_bit:
-            grey = eight_bit.images_of(eight_bit.grey(eight_bit.levels_of(images)))
-        else:
-            grey = _luma(images)
-        return grey.repeat(1, 3, 1, 1)
+    colors_only: ClassVar[bool] = True
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        return [(_uncolored,) if shape[0] == 3 else ()] * len(slots)
+    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
+        return _luma(images).repeat(1, 3, 1, 1)
 
+    def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
+        return eight_bit.grey(levels).repeat(1, 3, 1, 1)
 
-def _uncolored(image: Image) -> Image:
-    return cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
+    def _image(self, one: Any, image: Image) -> Image:
+        return cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
 
 
 def _luma(images: Tensor) -> Tensor:

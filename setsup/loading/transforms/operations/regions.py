@@ -1,18 +1,17 @@
 """Operations on parts of images: rectangles erased, and what stands behind an object."""
 
 from dataclasses import dataclass, field
-from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setsup.arrays import Rows
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, cv2, real
-from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.arguments import Kernels, Shape, check_channels, check_range, set_field
+from setsup.loading.transforms.operations.arguments import Photometric, Shape, check_range, set_field
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 
@@ -20,7 +19,7 @@ __all__ = ["Background", "Erase", "Premultiply"]
 
 
 @dataclass(frozen=True)
-class Erase:
+class Erase(Photometric):
     """One rectangle at a random place set to 0.
 
     The distribution is that of the paper [1]_ as in torchvision: up to ten times, a share of the area uniform in
@@ -40,7 +39,7 @@ class Erase:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images, slots = torch.ones(2, 3, 32, 32), Slots(np.arange(2, dtype=np.uint64))
     >>> erased = Erase(area=(0.25, 0.25))(images, slots)
     >>> bool((erased.mean((1, 2, 3)) - 0.75).abs().max() < 0.02)
@@ -52,27 +51,24 @@ class Erase:
     aspect: tuple[float, float] = (0.3, 3.3)
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         set_field(self, "area", check_range(self.area, "Erase: area", 0))
         set_field(self, "aspect", check_range(self.aspect, "Erase: aspect", positive=True))
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Erase."""
-        check_channels(self, images.shape[1])
-        height, width = images.shape[-2:]
-        sides = torch.from_numpy(np.stack(self.boxes(slots, height, width))[..., None]).to(images.device)
-        left, top, tall, wide = sides.unbind(0)
-        y, x = torch.arange(height, device=images.device), torch.arange(width, device=images.device)
-        down, across = ((y >= top) & (y < top + tall)).float(), ((x >= left) & (x < left + wide)).float()
-        kept = 1 - down[:, :, None] * across[:, None, :]
-        # a product with 0 or 1 takes a twentieth of the time of a fill by a mask that broadcasts
-        return images * kept[:, None]
+    def _drawn(self, slots: Slots, shape: Shape) -> Rows:
+        return np.stack(self.boxes(slots, *shape[1:]), axis=-1)
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        boxes = zip(*(sides.tolist() for sides in self.boxes(slots, *shape[1:])), strict=True)
-        return [(partial(_erased, box),) for box in boxes]
+    def _batch(self, images: Tensor, drawn: Rows) -> Tensor:
+        left, top, tall, wide = torch.from_numpy(drawn.T[..., None].copy()).to(images.device)
+        y, x = (torch.arange(side, device=images.device) for side in images.shape[-2:])
+        down, across = ((y >= top) & (y < top + tall)).float(), ((x >= left) & (x < left + wide)).float()
+        # a product with 0 or 1 takes a twentieth of the time of a fill by a mask that broadcasts
+        return images * (1 - down[:, :, None] * across[:, None, :])[:, None]
+
+    def _image(self, one: Rows, image: Image) -> Image:
+        left, top, tall, wide = one.tolist()
+        image = image.copy()
+        image[top : top + tall, left : left + wide] = 0
+        return image
 
     def boxes(self, slots: Slots, height: int, width: int) -> tuple[npt.NDArray[np.int64], ...]:
         """Left, top, height and width of the rectangles, each (n,) int64; 0 high where none fits."""
@@ -83,15 +79,8 @@ class Erase:
         return left, top, tall, wide
 
 
-def _erased(box: tuple[int, int, int, int], image: Image) -> Image:
-    left, top, tall, wide = box
-    image = image.copy()
-    image[top : top + tall, left : left + wide] = 0
-    return image
-
-
 @dataclass(frozen=True)
-class Premultiply:
+class Premultiply(Photometric):
     """Colours times alpha, for geometric operations between this and ``Background(…, premultiplied=True)``.
 
     Resampling mixes a pixel with its neighbours. Unless each counts by its alpha [1]_, the colour that a file has where
@@ -108,26 +97,27 @@ class Premultiply:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> half = torch.tensor([0.2, 0.4, 1.0, 0.5]).reshape(1, 4, 1, 1)
     >>> Premultiply()(half, Slots(np.arange(1, dtype=np.uint64))).flatten()
     tensor([0.1000, 0.2000, 0.5000, 0.5000])
 
     """
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Multiply."""
-        _check_alpha(self, images.shape[1])
+    alpha: ClassVar[bool] = True
+
+    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
         return torch.cat([images[:, :3] * images[:, 3:], images[:, 3:]], dim=1)
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        _check_alpha(self, shape[0])
-        return [(_premultiplied,)] * len(slots.keys)
+    def _image(self, one: Any, image: Image) -> Image:
+        alpha = cv2.extractChannel(image, 3)
+        levels = image.dtype == np.uint8
+        factors = cv2.merge([alpha, alpha, alpha, np.full_like(alpha, 255 if levels else 1)])
+        return cv2.multiply(image, factors, scale=1 / 255) if levels else cv2.multiply(image, factors, dst=image)
 
 
 @dataclass(frozen=True, eq=False)
-class Background:
+class Background(Photometric):
     """Images with alpha laid over random crops of images of a pool: four channels become three.
 
     Parameters
@@ -152,7 +142,7 @@ class Background:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> pool = np.full((2, 16, 16, 3), 255, dtype=np.uint8)
     >>> clear = torch.zeros(2, 4, 8, 8)
     >>> Background(pool)(clear, Slots(np.arange(2, dtype=np.uint64))).unique()
@@ -163,8 +153,10 @@ class Background:
     pool: npt.NDArray[np.uint8] = field(repr=False)
     premultiplied: bool = False
 
+    alpha: ClassVar[bool] = True
+    channels: ClassVar[int] = 3  # of results
+
     def __post_init__(self) -> None:
-        """Check the pool."""
         pool = self.pool
         if not isinstance(pool, np.ndarray) or pool.dtype != np.uint8 or pool.ndim != 4 or pool.shape[-1] != 3:
             found = f"{pool.dtype} {pool.shape}" if isinstance(pool, np.ndarray) else type(pool).__name__
@@ -172,48 +164,36 @@ class Background:
         if not pool.size:
             raise SetsupError("Background: the pool is empty")
 
-    channels: ClassVar[int] = 3  # of results
-
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Put images behind images."""
-        crops = [crop.transpose(2, 0, 1) for crop in self._crops(slots, tuple(images.shape[1:]))]
-        behind = torch.from_numpy(np.stack(crops)).to(images.device).float()
-        colors, alpha = images[:, :3], images[:, 3:]
-        if self.premultiplied:
-            behind = behind.div_(255).mul_(1 - alpha).add_(colors).clamp_(max=1)
-            return eight_bit.round_levels(behind) if slots.eight_bit else behind
-        if slots.eight_bit:
-            levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.mix(levels[:, :3], behind, levels[:, 3:]))
-        return torch.lerp(behind.div_(255), colors, alpha)
-
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        laid = _added if self.premultiplied else _laid_over
-        return [(partial(laid, crop),) for crop in self._crops(slots, shape)]
-
-    def _crops(self, slots: Slots, shape: tuple[int, ...]) -> list[Image]:
+    def _drawn(self, slots: Slots, shape: Shape) -> list[Image]:
         """What is behind each image, (rows, columns, 3) uint8."""
         count, height, width, _ = self.pool.shape
-        channels, rows, columns = shape
-        _check_alpha(self, channels)
+        _, rows, columns = shape
         if rows > height or columns > width:
             raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
         places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
         return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(places, axis=-1).tolist()]
 
+    def _batch(self, images: Tensor, drawn: list[Image]) -> Tensor:
+        colors, alpha, behind = images[:, :3], images[:, 3:], _planes(drawn, images).div_(255)
+        if self.premultiplied:
+            return behind.mul_(1 - alpha).add_(colors).clamp_(max=1)
+        return torch.lerp(behind, colors, alpha)
 
-def _check_alpha(operation: Background | Premultiply, channels: int) -> None:
-    if channels != 4:
-        name = type(operation).__name__
-        raise DataError(f"{name} takes images of 4 channels, of which the last is alpha, not {channels}")
+    def _levels(self, levels: Tensor, drawn: list[Image]) -> Tensor:
+        if self.premultiplied:
+            return super()._levels(levels, drawn)
+        alpha, behind = levels[:, 3:], _planes(drawn, levels)
+        total = levels[:, :3].mul(alpha).add_(behind.mul_(255 - alpha)).add_(128)
+        # (t + t/256)/256, each truncated, is t/255 rounded
+        return total.add_((total / 256).floor_()).div_(256).floor_()
+
+    def _image(self, one: Image, image: Image) -> Image:
+        return (_added if self.premultiplied else _laid_over)(one, image)
 
 
-def _premultiplied(image: Image) -> Image:
-    alpha = cv2.extractChannel(image, 3)
-    if image.dtype == np.uint8:
-        return cv2.multiply(image, cv2.merge([alpha, alpha, alpha, np.full_like(alpha, 255)]), scale=1 / 255)
-    return cv2.multiply(image, cv2.merge([alpha, alpha, alpha, np.ones_like(alpha)]), dst=image)
+def _planes(arrays: list[Image], like: Tensor) -> Tensor:
+    """Arrays (height, width, 3) as one tensor (n, 3, height, width) of the device and dtype of another."""
+    return torch.from_numpy(np.stack([array.transpose(2, 0, 1) for array in arrays])).to(like)
 
 
 def _added(behind: Image, image: Image) -> Image:

@@ -1,12 +1,12 @@
 """Operations on the distribution of tones: fewer levels, equal shares of all, the whole range.
 
 They follow Pillow's ``ImageOps``, which have 256 levels. Images of 0 … 1 are rounded to the nearest level first,
- except by :class:`AutoContrast`, which needs none.
+except by :class:`AutoContrast`, which needs none.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,16 +15,28 @@ from torch import Tensor
 
 from setsup.checks import check_integer
 from setsup.errors import SetsupError
-from setsup.loading.transforms.by_image import LEVELS, Image, Kernel, Pointwise, cv2, levels_of, real
+from setsup.loading.transforms.by_image import LEVELS, Image, cv2, levels_of, real
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.arguments import Kernels, Shape, check_channels
-from setsup.loading.transforms.slots import Slots
+from setsup.loading.transforms.operations.arguments import Photometric
 
 __all__ = ["AutoContrast", "Equalize", "Posterize"]
 
 
+class _OnLevels(Photometric):
+    """An operation on levels, which images of 0 … 1 are rounded to."""
+
+    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
+        return eight_bit.images_of(self._levels(eight_bit.levels_of(images), drawn))
+
+    def _image(self, one: Any, image: Image) -> Image:
+        return self._changed(image) if image.dtype == np.uint8 else real(self._changed(levels_of(image)))
+
+    def _changed(self, image: Image) -> Image:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Posterize:
+class Posterize(_OnLevels):
     """The upper bits of each of 256 levels, the others 0.
 
     Written here because kornia's truncates products of floats, which can fall a level short.
@@ -36,7 +48,7 @@ class Posterize:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images = torch.tensor([0.0, 100, 200, 255]).div(255).view(1, 1, 2, 2)
     >>> Posterize(2)(images, Slots(np.arange(1, dtype=np.uint64))).mul(255).flatten().tolist()
     [0.0, 64.0, 192.0, 192.0]
@@ -45,51 +57,37 @@ class Posterize:
 
     bits: int
 
+    pointwise: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
-        """Check the number of bits."""
         check_integer(self.bits, "Posterize: bits", SetsupError, 1, 8)
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Keep the upper bits."""
-        check_channels(self, images.shape[1])
+    def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
         step = 1 << (8 - self.bits)
-        return eight_bit.images_of(eight_bit.levels_of(images).mul_(1 / step).floor_().mul_(step))
+        return levels.mul_(1 / step).floor_().mul_(step)
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        kept = np.uint8(256 - (1 << (8 - self.bits)))
-        return [(Pointwise(on_levels(lambda levels: levels & kept)),)] * len(slots)
-
-
-def on_levels(change: Kernel) -> Kernel:
-    """A change of uint8 for images of either kind: those of float32 are rounded before."""
-    return lambda image: change(image) if image.dtype == np.uint8 else real(change(levels_of(image)))
+    def _changed(self, image: Image) -> Image:
+        return image & np.uint8(256 - (1 << (8 - self.bits)))
 
 
 @dataclass(frozen=True)
-class Equalize:
+class Equalize(_OnLevels):
     """Tones of each channel spread so that each range of them holds the same share of the pixels.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> dark = torch.rand(1, 1, 64, 64) / 4
     >>> bool((Equalize()(dark, Slots(np.arange(1, dtype=np.uint64))).mean() - 0.5).abs() < 0.1)
     True
 
     """
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Spread the tones."""
-        check_channels(self, images.shape[1])
-        equalized: Tensor = equalize(eight_bit.images_of(eight_bit.levels_of(images)))
-        return equalized
+    def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
+        return eight_bit.levels_of(equalize(eight_bit.images_of(levels)))
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        return [(on_levels(partial(_toned, _equal)),)] * len(slots)
+    def _changed(self, image: Image) -> Image:
+        return _toned(_equal, image)
 
 
 def _toned(table: Callable[[Image], Image], image: Image) -> Image:
@@ -118,41 +116,47 @@ def _stretched(counts: Image) -> Image:
 
 
 @dataclass(frozen=True)
-class AutoContrast:
+class AutoContrast(Photometric):
     """Each channel stretched so that its lowest value is 0 and its highest 1; a uniform channel stays as it is.
 
     Written here because kornia's stretch takes uniform channels to 0.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from setsup.loading.transforms.slots import Slots
     >>> images = torch.tensor([0.2, 0.3, 0.3, 0.4]).view(1, 1, 2, 2)
     >>> AutoContrast()(images, Slots(np.arange(1, dtype=np.uint64))).flatten().round(decimals=3).tolist()
     [0.0, 0.5, 0.5, 1.0]
 
     """
 
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Stretch the channels."""
-        check_channels(self, images.shape[1])
-        if slots.eight_bit:
-            return eight_bit.images_of(eight_bit.stretch(eight_bit.levels_of(images)))
-        lowest, highest = images.amin((-2, -1), keepdim=True), images.amax((-2, -1), keepdim=True)
+    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
+        lowest, highest = _ends(images)
         flat = highest <= lowest
         width = torch.where(flat, 1.0, highest - lowest)
         return images.sub(torch.where(flat, 0.0, lowest)).div_(width).clamp_(0, 1)
 
-    def kernels(self, slots: Slots, shape: Shape) -> Kernels:
-        """The same to images."""
-        check_channels(self, shape[0])
-        return [(partial(_toned, _stretched) if slots.eight_bit else _widened,)] * len(slots)
+    def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
+        lowest, highest = (ends.double() for ends in _ends(levels))
+        flat = highest <= lowest
+        # in double precision, whose rounding decides what truncation makes of integers; and divided by a tensor, as
+        # torch takes a number over a tensor for its product with the reciprocal
+        scale = torch.full_like(lowest, 255).div_((highest - lowest).clamp_min_(1)).masked_fill_(flat, 1)
+        offset = (-lowest * scale).masked_fill_(flat, 0)
+        return levels.double().mul_(scale).add_(offset).floor_().clamp_(0, 255).float()
+
+    def _image(self, one: Any, image: Image) -> Image:
+        if image.dtype == np.uint8:
+            return _toned(_stretched, image)
+        planes = (image,) if image.ndim == 2 else cv2.split(image)
+        for plane in planes:
+            lowest, highest, *_ = cv2.minMaxLoc(plane)
+            if highest > lowest:
+                plane -= np.float32(lowest)
+                plane /= np.float32(highest) - np.float32(lowest)
+        return planes[0] if image.ndim == 2 else cv2.merge(planes)
 
 
-def _widened(image: Image) -> Image:
-    planes = (image,) if image.ndim == 2 else cv2.split(image)
-    for plane in planes:
-        lowest, highest, *_ = cv2.minMaxLoc(plane)
-        if highest > lowest:
-            plane -= np.float32(lowest)
-            plane /= np.float32(highest) - np.float32(lowest)
-    return planes[0] if image.ndim == 2 else cv2.merge(planes)
+def _ends(images: Tensor) -> tuple[Tensor, Tensor]:
+    """The lowest and the highest value of each channel."""
+    return images.amin((-2, -1), keepdim=True), images.amax((-2, -1), keepdim=True)

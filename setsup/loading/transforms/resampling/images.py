@@ -98,32 +98,50 @@ def _filled(images: Tensor, inside: Tensor, fill: float) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class To:
+    """What results are: their size, what they are filled with, and whether they are uint8."""
+
+    size: Size
+    fill: float
+    eight_bit: bool
+
+    def filler(self, image: Image) -> float:
+        """What an image is filled with."""
+        return round(self.fill * 255) if image.dtype == np.uint8 else self.fill
+
+    def blank(self, image: Image) -> Image:
+        """An image of one value, of the channels and dtype of another."""
+        return np.full((*self.size, *image.shape[2:]), self.filler(image), dtype=image.dtype)
+
+
+Change = Callable[[To, Image], Image]
+
+
+@dataclass(frozen=True, slots=True)
 class Warp:
     """A kernel that moves pixels; without 8 bits it takes uint8 for 1/255, which copies need not convert."""
 
-    change: Callable[[Image], Image]
+    change: Change
+    to: To
 
     levels: ClassVar[bool] = True
 
     def __call__(self, image: Image) -> Image:
         """The image moved."""
-        return self.change(image)
+        return self.change(self.to, image)
 
 
 def kernels(matrices: Matrices, before: Size, size: Size, fill: float, eight_bit: bool) -> list[Kernel | None]:
     """A kernel for each of n images; None where a matrix changes nothing."""
     found: list[Kernel | None] = [None] * len(matrices)
-    kinds = ways(matrices, before, size)
+    kinds, to = ways(matrices, before, size), To(size, fill, eight_bit)
     unmixed = (np.abs(matrices[:, (0, 1), (0, 1)]) == 1).all(axis=1) & (kinds <= STRAIGHT)
     resized = (kinds == STRAIGHT) & ~unmixed
     for chosen, make in ((unmixed & (kinds > SAME), _moves), (resized, _resizes), (kinds > STRAIGHT, _turns)):
         rows = np.flatnonzero(chosen)
         for row, change in zip(rows.tolist(), make(matrices[rows], before, size) if len(rows) else (), strict=True):
-            found[row] = Warp(partial(change, size, fill, eight_bit))
+            found[row] = Warp(change, to)
     return found
-
-
-Change = Callable[[Size, float, bool, Image], Image]
 
 
 def _moves(matrices: Matrices, before: Size, size: Size) -> list[Change]:
@@ -136,36 +154,29 @@ def _moves(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     last = np.clip(np.where(mirrored, place + 1, place + before), first, size)
     start = np.clip(np.where(mirrored, place + 1 - last, first - place), 0, before)
     spans = np.stack([first, last, start, start + last - first], axis=-1)
-    each = zip(spans.tolist(), part.tolist(), mirrored.tolist(), strict=True)
-    return [partial(_moved, *one) for one in each]
+    return [partial(_moved, *one) for one in zip(spans.tolist(), part.tolist(), mirrored.tolist(), strict=True)]
 
 
-def _moved(
-    spans: list[list[int]],
-    parts: list[float],
-    mirrored: list[bool],
-    size: Size,
-    fill: float,
-    eight_bit: bool,
-    image: Image,
-) -> Image:
+def _moved(spans: list[list[int]], parts: list[float], mirrored: list[bool], to: To, image: Image) -> Image:
     if parts != [0, 0]:
-        level = 1.0 if eight_bit or image.dtype != np.uint8 else 1 / 255
+        level = 1.0 if to.eight_bit or image.dtype != np.uint8 else 1 / 255
         (down, y), (across, x) = (([1 - part, part], int(part >= 0.5)) if part else ([1.0], 0) for part in parts)
         taps = np.array(across, np.float32), np.array(down, np.float32) * np.float32(level)
-        depth = -1 if eight_bit else cv2.CV_32F
+        depth = -1 if to.eight_bit else cv2.CV_32F
         image = cv2.sepFilter2D(image, depth, *taps, anchor=(x, y), borderType=cv2.BORDER_REPLICATE)
     (top, bottom, row, below), (left, right, column, beyond) = spans
-    cut = image[row:below, column:beyond]
-    if cut.size and any(mirrored):
-        cut = cv2.flip(cut, -1 if all(mirrored) else int(mirrored[1]))
-    if cut.shape[:2] == size:
+    cut = _mirrored(image[row:below, column:beyond], mirrored)
+    if cut.shape[:2] == to.size:
         return cut
-    cut = cut if eight_bit or fill in (0, 1) else real(cut)
+    cut = cut if to.eight_bit or to.fill in (0, 1) else real(cut)
     if not cut.size:
-        return _blank(cut, size, fill)
-    sides = top, size[0] - bottom, left, size[1] - right
-    return cv2.copyMakeBorder(cut, *sides, cv2.BORDER_CONSTANT, value=[_filler(cut, fill)] * 4)
+        return to.blank(cut)
+    sides = top, to.size[0] - bottom, left, to.size[1] - right
+    return cv2.copyMakeBorder(cut, *sides, cv2.BORDER_CONSTANT, value=[to.filler(cut)] * 4)
+
+
+def _mirrored(image: Image, axes: list[bool]) -> Image:
+    return cv2.flip(image, -1 if all(axes) else int(axes[1])) if image.size and any(axes) else image
 
 
 def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
@@ -180,49 +191,33 @@ def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     within = ((edges[0] >= 0) & (edges[1] <= before)).all(axis=1)
     whole = within & (edges[0] == first).all(axis=1) & (edges[1] == last + 1).all(axis=1)
     larger = (np.abs(scale) >= 1).all(axis=1)
-    slid = larger & ~whole
-    shifted = planar.compose(planar.translate(first[slid, 1], first[slid, 0]), matrices[slid])
-    turned = iter(_turns(shifted, before, size) if slid.any() else ())
+    shifted = _turns(planar.compose(planar.translate(first[:, 1], first[:, 0]), matrices), before, size)
     boxes = (edges - first).transpose(1, 0, 2)[:, :, ::-1].reshape(-1, 4).tolist()
-    each = zip(
-        np.stack([slid, within, larger], axis=-1).tolist(),
-        first.tolist(),
-        (last + 1).tolist(),
-        boxes,
-        (scale < 0).tolist(),
-        strict=True,
-    )
+    kinds = np.stack([larger & ~whole, within, larger], axis=-1).tolist()
     found: list[Change] = []
-    for row, ((moved, inner, grown), (top, left), (bottom, right), box, mirrored) in enumerate(each):
+    each = enumerate(zip(kinds, first.tolist(), (last + 1).tolist(), strict=True))
+    for row, ((slid, inner, grown), (top, left), (bottom, right)) in each:
         window = (slice(top, bottom), slice(left, right))
-        if moved:
-            found.append(partial(_in_window, window, next(turned)))
+        if slid:
+            found.append(partial(_in_window, window, shifted[row]))
         elif inner:
-            found.append(partial(_resized, window, None if grown else box, mirrored))
+            found.append(partial(_resized, window, None if grown else boxes[row], (scale[row] < 0).tolist()))
         else:
             found.append(partial(_by_torch, matrices[row]))
     return found
 
 
-def _in_window(window: Any, change: Change, size: Size, fill: float, eight_bit: bool, image: Image) -> Image:
-    return change(size, fill, eight_bit, image[window])
+def _in_window(window: Any, change: Change, to: To, image: Image) -> Image:
+    return change(to, image[window])
 
 
-def _resized(
-    window: Any,
-    box: Any | None,
-    mirrored: list[bool],
-    size: Size,
-    fill: float,
-    eight_bit: bool,
-    image: Image,
-) -> Image:
-    image = image[window] if eight_bit else real(image[window])
+def _resized(window: Any, box: Any | None, mirrored: list[bool], to: To, image: Image) -> Image:
+    image = image[window] if to.eight_bit else real(image[window])
     if box is None:
-        found = cv2.resize(image, size[::-1], interpolation=cv2.INTER_LINEAR)
+        found = cv2.resize(image, to.size[::-1], interpolation=cv2.INTER_LINEAR)
     else:
-        found = _shrunk(image, size, box)
-    return cv2.flip(found, -1 if all(mirrored) else int(mirrored[1])) if any(mirrored) else found
+        found = _shrunk(image, to.size, box)
+    return _mirrored(found, mirrored)
 
 
 def _shrunk(image: Image, size: Size, box: Any) -> Image:
@@ -245,26 +240,17 @@ def _turns(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     ]
 
 
-def _turned(inverse: Reals, corners: Reals, size: Size, fill: float, eight_bit: bool, image: Image) -> Image:
+def _turned(inverse: Reals, corners: Reals, to: To, image: Image) -> Image:
     """Bilinear; `corners` (2, 4) are the sources x and y of the corners of the result."""
-    image = image if eight_bit else real(image)
+    image = image if to.eight_bit else real(image)
     warp = cv2.warpAffine if len(inverse) == 2 else cv2.warpPerspective
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    found = warp(image, inverse, size[::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    found = warp(image, inverse, to.size[::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
     height, width = image.shape[:2]
     if corners.min() >= 0 and corners[0].max() < width - 0.5 and corners[1].max() < height - 0.5:
         return found
-    inside = warp(_ones(height, width), inverse, size[::-1], flags=cv2.INTER_NEAREST | cv2.WARP_INVERSE_MAP)
-    return cv2.copyTo(found, inside, _blank(found, size, fill))
-
-
-def _blank(image: Image, size: Size, fill: float) -> Image:
-    """An image of one value, of the channels and dtype of another."""
-    return np.full((*size, *image.shape[2:]), _filler(image, fill), dtype=image.dtype)
-
-
-def _filler(image: Image, fill: float) -> float:
-    return round(fill * 255) if image.dtype == np.uint8 else fill
+    inside = warp(_ones(height, width), inverse, to.size[::-1], flags=cv2.INTER_NEAREST | cv2.WARP_INVERSE_MAP)
+    return cv2.copyTo(found, inside, to.blank(found))
 
 
 @cache
@@ -272,9 +258,9 @@ def _ones(height: int, width: int) -> Image:
     return np.ones((height, width), dtype=np.uint8)
 
 
-def _by_torch(matrix: Reals, size: Size, fill: float, eight_bit: bool, image: Image) -> Image:
+def _by_torch(matrix: Reals, to: To, image: Image) -> Image:
     """What few matrices need, such as those that shrink an image and move parts of it out of sight."""
     planes = torch.from_numpy(np.ascontiguousarray(image)).reshape(*image.shape[:2], -1).movedim(-1, 0)[None]
-    way = int(ways(matrix[None], image.shape[:2], size)[0])
-    found = resample(way, planes, matrix[None], size, fill, eight_bit)[0].movedim(0, -1).contiguous().numpy()
-    return found.reshape(*size, *image.shape[2:])
+    way = int(ways(matrix[None], image.shape[:2], to.size)[0])
+    found = resample(way, planes, matrix[None], to.size, to.fill, to.eight_bit)[0]
+    return found.movedim(0, -1).contiguous().numpy().reshape(*to.size, *image.shape[2:])

@@ -45,7 +45,9 @@ def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
     total = weight.sum(axis=1, keepdims=True)
     weight /= np.where(total > 0, total, 1)
     inside = (centre >= -0.5) & (centre < source - 0.5)
-    return np.clip(taps, first, last).astype(np.int64), weight, inside
+    used = np.flatnonzero(weight.any(axis=(0, 2)))
+    used = used if len(used) else np.zeros(1, np.int64)
+    return np.clip(taps, first, last).astype(np.int64)[:, used], weight[:, used], inside
 
 
 def box_of(scale: Reals, shift: Reals, source: int, length: int) -> tuple[Reals, Reals]:
@@ -58,7 +60,7 @@ def box_of(scale: Reals, shift: Reals, source: int, length: int) -> tuple[Reals,
 def separable(images: Tensor, rows: Axis, columns: Axis) -> Tensor:
     """Weighted sums of taps along both axes; images (n, C, H, W) float32, or uint8, rounded half up after each."""
     for (index, weight, _), at in ((columns, 3), (rows, 2)):
-        if images.dtype != torch.uint8:
+        if images.dtype != torch.uint8 or index.shape[1] == 1:
             images = _sum(images, index, weight.astype(np.float32), at)
         else:
             total = _sum(images, index, np.floor(weight * 2**_BITS + 0.5).astype(np.int32), at)
@@ -70,8 +72,13 @@ def _sum(images: Tensor, index: npt.NDArray[np.int64], weight: npt.NDArray[Any],
     """Sum of taps along an axis; products and sums are rounded one by one, the same on every device."""
     sides, shape = list(images.shape), [len(images), 1, 1, 1]
     sides[at] = shape[at] = index.shape[2]
-    taps = (torch.from_numpy(one).to(images.device) for one in (index, weight))
-    total = torch.zeros((), dtype=torch.from_numpy(weight[:0]).dtype, device=images.device)
-    for where, amount in zip(*(one.unbind(1) for one in taps), strict=True):
-        total = total + images.gather(at, where.reshape(shape).expand(sides)) * amount.reshape(shape)
+    taps, weights = (
+        torch.from_numpy(one).to(images.device).reshape(len(one), -1, *shape[1:]) for one in (index, weight)
+    )
+    picked = (images.gather(at, tap.expand(sides)) for tap in taps.unbind(1))
+    if index.shape[1] == 1:  # a copy: what is outside has the weight 0, and is filled
+        return next(picked)
+    total = torch.zeros((), dtype=weights.dtype, device=images.device)
+    for values, amount in zip(picked, weights.unbind(1), strict=True):
+        total = total + values * amount
     return total

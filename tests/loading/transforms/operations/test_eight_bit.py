@@ -210,7 +210,7 @@ def test_blur_is_the_rounded_convolution(kernel: int, sigma: float) -> None:
 
 def test_halves_are_rounded_to_even() -> None:
     halves = torch.arange(0.5, 8).div(255)
-    assert eight_bit.round_levels(halves).mul(255).round().tolist() == [0, 2, 2, 4, 4, 6, 6, 8]
+    assert eight_bit.images_of(eight_bit.levels_of(halves)).mul(255).round().tolist() == [0, 2, 2, 4, 4, 6, 6, 8]
 
 
 def test_images_over_others_are_those_of_pillow() -> None:
@@ -226,7 +226,7 @@ def test_images_over_others_are_those_of_pillow() -> None:
 def test_colors_times_alpha_are_those_of_pillow() -> None:
     levels = np.arange(256, dtype=np.uint8)
     rgba = np.stack([*np.meshgrid(levels, levels)] * 2, -1)[..., [0, 0, 0, 1]]
-    found = bytes_of(eight_bit.round_levels(Premultiply()(images_of(rgba[None]), slots_for(1))))
+    found = bytes_of(Premultiply()(images_of(rgba[None]), slots_for(1)))
     np.testing.assert_array_equal(found[0], np.asarray(Image.fromarray(rgba).convert("RGBa")))
 
 

@@ -1,4 +1,4 @@
-"""The augmentations and views of the papers (:mod:`setsup.loading.transforms.papers`) by name.
+"""The augmentations and views of the papers (:mod:`setsup.methods.augmentations`) by name.
 
 The stream of a recipe is its name, so that recipes with one seed draw independently.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 from setsup.errors import SetsupError, near
 from setsup.loading.batch import Transform
-from setsup.loading.transforms import papers
-from setsup.loading.transforms.operations.crops import CenterCrop
+from setsup.loading.transforms import CenterCrop
+from setsup.methods import augmentations
 
 __all__ = ["evaluation_transform", "recipe", "recipes"]
 
@@ -111,25 +111,25 @@ def evaluation_transform(name: str) -> Transform | None:
 
 _RECIPES: Mapping[str, Callable[..., Transform]] = MappingProxyType(
     {
-        "abc-shapes3d": papers.abc_shapes3d,
-        "abc-pose": papers.abc_pose,
-        "dcodr": papers.dcodr,
-        "dcodr-blur": papers.dcodr_blur,
-        "dcodr-simsiam": papers.dcodr_simsiam,
-        **{f"dcodr-a/{transform}": partial(papers.dcodr_appendix, transform) for transform in papers.APPENDIX_A},
-        "cmc-alexnet": partial(papers.cmc, 0.2),
-        "cmc-resnet": partial(papers.cmc, 0.08),
-        "cmc-stl10": papers.cmc_stl10,
-        "cmc-nyu": papers.cmc_nyu,
-        "oxels-2d": papers.oxels_2d,
-        "oxels-3d": papers.oxels_3d,
+        "abc-shapes3d": augmentations.abc_shapes3d,
+        "abc-pose": augmentations.abc_pose,
+        "dcodr": augmentations.dcodr,
+        "dcodr-blur": augmentations.dcodr_blur,
+        "dcodr-simsiam": augmentations.dcodr_simsiam,
+        **{f"dcodr-a/{name}": partial(augmentations.dcodr_appendix, name) for name in augmentations.APPENDIX_A},
+        "cmc-alexnet": partial(augmentations.cmc, 0.2),
+        "cmc-resnet": partial(augmentations.cmc, 0.08),
+        "cmc-stl10": augmentations.cmc_stl10,
+        "cmc-nyu": augmentations.cmc_nyu,
+        "oxels-2d": augmentations.oxels_2d,
+        "oxels-3d": augmentations.oxels_3d,
     }
 )
 _EVALUATED: Mapping[str, Transform] = MappingProxyType(
     {
-        "cmc-alexnet": papers.Centered(224, 7 / 8),
-        "cmc-resnet": papers.Centered(224, 7 / 8),
-        "cmc-stl10": papers.lab_views([CenterCrop(64)], 0, "evaluation"),
-        "cmc-nyu": papers.lab_views([CenterCrop(128)], 0, "evaluation", modalities=papers.ROOM),
+        "cmc-alexnet": augmentations.Centered(224, 7 / 8),
+        "cmc-resnet": augmentations.Centered(224, 7 / 8),
+        "cmc-stl10": augmentations.lab_views([CenterCrop(64)], 0, "evaluation"),
+        "cmc-nyu": augmentations.lab_views([CenterCrop(128)], 0, "evaluation", modalities=augmentations.ROOM),
     }
 )

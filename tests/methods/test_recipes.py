@@ -19,10 +19,10 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms import apply
+from setsup.loading.transforms import by_image
 from setsup.loading.transforms.augment import Compose
-from setsup.loading.transforms.recipes import recipe, recipes
 from setsup.loading.transforms.slots import Slots, slots_of
+from setsup.methods.recipes import recipe, recipes
 from setsup.random import stream_key
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -365,7 +365,7 @@ def positive(image: Image.Image, slots: Slots) -> tuple[int, np.ndarray]:
 def test_dcodr_is_pillow_s(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
     """Bit for bit by torch; by OpenCV, which rounds where Pillow cuts off, within a level."""
     if library == "torch":
-        monkeypatch.setattr(apply, "cv2", None)
+        monkeypatch.setattr(by_image, "cv2", None)
     shapes = setsup.load("shapes3d-procedural")
     rows = np.arange(0, 480_000, 3_761)
     images = np.concatenate([shapes.fetch(rows)["image"], pictures(1, 100)[0].permute(0, 2, 3, 1).numpy()])[:224]

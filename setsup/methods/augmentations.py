@@ -26,18 +26,41 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.loading.batch import Batch, Transform
-from setsup.loading.transforms.augment import Augment, Compose
-from setsup.loading.transforms.choices import ForLevels, OneOf, RandomApply
+from setsup.loading.transforms import (
+    AddBrightness,
+    Augment,
+    AutoContrast,
+    Background,
+    Blur,
+    Brightness,
+    CenterCrop,
+    ColorViews,
+    Compose,
+    Contrast,
+    Crop,
+    Equalize,
+    Erase,
+    Flip,
+    ForLevels,
+    Gray,
+    Hue,
+    Jitter,
+    Noise,
+    OneOf,
+    PlanarPairs,
+    Posterize,
+    Premultiply,
+    RandomApply,
+    Resize,
+    ResizedCrop,
+    Rotate,
+    SaltAndPepper,
+    Saturation,
+    Shift,
+    Sobel,
+    VerticalFlip,
+)
 from setsup.loading.transforms.operations.arguments import Size
-from setsup.loading.transforms.operations.crops import CenterCrop, Crop, Resize, ResizedCrop
-from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
-from setsup.loading.transforms.operations.geometry import Flip, Rotate, Shift, VerticalFlip
-from setsup.loading.transforms.operations.jitter import Jitter
-from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
-from setsup.loading.transforms.operations.regions import Background, Erase, Premultiply
-from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
-from setsup.loading.transforms.pixels import PlanarPairs
-from setsup.loading.transforms.views import ColorViews
 
 __all__ = [
     "APPENDIX_A",
