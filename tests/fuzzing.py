@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 
 from setsup.errors import SetsupError
+from tests.traced import traced
 
 _WORDS = (
     b"\0",
@@ -77,8 +78,7 @@ def survives(
     """
     read(healthy)
     refused = 0
-    tracemalloc.start()
-    try:
+    with traced():
         for turn, content in enumerate(mutations(healthy, rounds, seed, head)):
             which, most = f"damaged copy {turn} of seed {seed}", times * len(content) + slack
             refusal, used = _tried(read, content, which)
@@ -86,8 +86,6 @@ def survives(
                 _, used = _tried(read, content, which)
             assert used <= most, f"{which} took {used:,} bytes, twice"
             refused += refusal
-    finally:
-        tracemalloc.stop()
     return refused
 
 

@@ -37,6 +37,7 @@ assert all(peer(name) is None for name in MODULES)
 """
 
 
+@pytest.mark.long("subprocesses")
 def test_every_topic_imports_where_no_peer_is_installed() -> None:
     absent = {module.partition(".")[0] for module in MODULES.values()}
     script = WITHOUT_PEERS.replace("{absent!r}", repr(absent)).replace("{topics!r}", repr(TOPICS))

@@ -208,7 +208,9 @@ def test_interruptions_are_objects_under_json(
 # -- help and colours --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+@pytest.mark.parametrize(
+    "width", [20, 80, *(pytest.param(width, marks=pytest.mark.long("pages of help")) for width in (40, 60, 200))]
+)
 def test_help_wraps_at_any_width(monkeypatch: pytest.MonkeyPatch, setsup: Run, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     whole = setsup("--help").out
@@ -259,7 +261,7 @@ def test_a_result_at_a_terminal_ends_with_a_command_that_works(tmp_path: Path) -
         (["info"], "setsup sample shapes3d-procedural --inactive floor_hue"),
         (["info", "cars3d"], "setsup fetch cars3d"),
         (["render"], "setsup render shapes3d --rows 500 --out shapes"),
-        (["doctor"], "setsup sample --inactive wall_hue"),
+        pytest.param(["doctor"], "setsup sample --inactive wall_hue", marks=pytest.mark.long("subprocesses")),
     ],
 )
 def test_what_to_do_next(setsup: Run, words: list[str], follows: str) -> None:

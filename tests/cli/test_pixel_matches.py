@@ -18,6 +18,7 @@ from PIL import Image
 from setsup.errors import SetsupError
 from setsup.reports.pixel_matches import distance_map
 from setsup_cli.encoders.pixel_matches import _features
+from setsup_cli.main import main
 from tests.true_files import mnist
 
 Run = Callable[..., Any]
@@ -60,23 +61,34 @@ PRESETS = [
 OWN = ["--preset", "colors.py"]
 
 
-@pytest.fixture
-def images(tmp_path: Path, setsup: Run) -> Path:
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A picture of random colours, the same moved by 32 pixels, and runs whose features are the colours."""
-    mnist.write(tmp_path / "release")
-    (tmp_path / "colors.py").write_text(METHOD)
-    for name, more in (("maps", []), ("means", ["--method.whole", "false"])):
-        words = ["colors.py", "--out", name, "--root", "release", "--accelerator", "cpu", *more]
-        assert setsup("train", *words).code == 0
+    folder = tmp_path_factory.mktemp("matches")
+    mnist.write(folder / "release")
+    (folder / "colors.py").write_text(METHOD)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("SETSUP_CACHE", str(folder / "cache"))
+        for name, more in (("maps", []), ("means", ["--method.whole", "false"])):
+            words = ["colors.py", "--out", name, "--root", "release", "--accelerator", "cpu", *more]
+            assert main(["train", *words]) == 0
     picture = np.random.default_rng(0).integers(0, 256, (64, 160, 3), dtype=np.uint8)
-    Image.fromarray(picture[:, :128]).save("left.png")
-    Image.fromarray(picture[:, 32:]).save("right.png")
-    Image.fromarray(np.zeros((3, 20_000), np.uint8)).save("wide.png")
-    Image.fromarray(np.zeros((64, 64), np.uint16)).save("deep.png")
-    plain = Path("wide.png").read_bytes()
+    Image.fromarray(picture[:, :128]).save(folder / "left.png")
+    Image.fromarray(picture[:, 32:]).save(folder / "right.png")
+    Image.fromarray(np.zeros((3, 20_000), np.uint8)).save(folder / "wide.png")
+    Image.fromarray(np.zeros((64, 64), np.uint16)).save(folder / "deep.png")
+    plain = (folder / "wide.png").read_bytes()
     head = b"IHDR" + struct.pack(">II", 60_000, 60_000) + plain[24:29]
-    Path("huge.png").write_bytes(plain[:12] + head + struct.pack(">I", zlib.crc32(head)) + plain[33:])
-    return tmp_path
+    (folder / "huge.png").write_bytes(plain[:12] + head + struct.pack(">I", zlib.crc32(head)) + plain[33:])
+    return folder
+
+
+@pytest.fixture
+def images(trained: Path, setsup: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the pictures and runs, in which the command is run."""
+    monkeypatch.chdir(trained)
+    return trained
 
 
 def test_matches_are_those_of_a_shift(setsup: Run, images: Path) -> None:

@@ -56,7 +56,11 @@ def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
     [
         ("--inactive wall_hue --size 8 --steps 2", lambda table: library.SetSampler(table, ["wall_hue"], size=8)),
         ("--domain shape --size 5 --sets 3", lambda table: library.DomainSampler(table, "shape", size=5, sets=3)),
-        ("--triplets shape --sets 70", lambda table: library.TripletSampler(table, "shape", triplets=70)),
+        ("--triplets shape --sets 7", lambda table: library.TripletSampler(table, "shape", triplets=7)),
+        pytest.param(
+            *("--triplets shape --sets 70", lambda table: library.TripletSampler(table, "shape", triplets=70)),
+            marks=pytest.mark.long("large or genuine files"),
+        ),
         ("--pairs 1-2 --sets 5", lambda table: library.FactorPairSampler(table, 5, k=(1, 2))),
         (
             "--episode object_hue shape --across scale --ways 3 --shots 2 --queries 4 --seed 3",

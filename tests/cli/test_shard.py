@@ -107,6 +107,7 @@ def test_json(setsup: Run, digits: Path, tmp_path: Path) -> None:
     assert again.json == {**found.json, "written_now": 32}
 
 
+@pytest.mark.long("worker processes")
 def test_the_same_bytes_anywhere_and_by_any_number_of_processes(setsup: Run, digits: Path, tmp_path: Path) -> None:
     words = ["shard", "mnist", "--root", digits, "--per-shard", 50]
     assert setsup(*words, "--out", "one").code == 0

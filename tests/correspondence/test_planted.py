@@ -99,6 +99,7 @@ def test_checks_pass_where_nothing_is_planted(check):
     check()
 
 
+@pytest.mark.long("planted errors")
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_error_is_caught(name, monkeypatch):
     where, what, wrong = PLANTED[name]

@@ -348,7 +348,7 @@ def test_workers_of_torch_may_share_the_draws_by_loaders_of_their_own(shapes, se
         assert torch.equal(batch["indices"], torch.from_numpy(sets[step].indices.copy()))
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.long("worker processes"))])
 def test_a_loader_that_came_to_several_workers_is_refused_however_they_started(context, shapes, sets) -> None:
     inner = Endless(setsup.loader(shapes, sets, workers=0))
     loader = torch.utils.data.DataLoader(inner, batch_size=None, num_workers=2, multiprocessing_context=context)
@@ -380,7 +380,7 @@ def test_an_unknown_device_is_one_sentence(shapes, sets) -> None:
         next(iter(setsup.loader(shapes, sets, to="abacus")))
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.long("worker processes"))])
 def test_torch_own_loader_may_use_worker_processes(shapes, sets, context) -> None:
     rows = setsup.loading.as_torch(shapes)
     loader = torch.utils.data.DataLoader(rows, batch_size=4, num_workers=1, multiprocessing_context=context)

@@ -18,6 +18,7 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.random import fold, stream_key
 from setsup.samplers import SetSampler
 from setsup.samplers.groups.choose import Chooser, level_probabilities
+from tests.traced import traced
 
 RARE = 1e-5
 
@@ -225,10 +226,9 @@ def test_the_work_for_different_sets_grows_with_their_number(choose, shape):
     # with the square of the sets it would be 64 times as many calls
     assert calls_made(different, bits) < 2 * 8 * calls_made(different, bits[:, :50])
     steps = np.repeat(bits, 8, axis=0)
-    tracemalloc.start()
-    different.pick(steps)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with traced():
+        different.pick(steps)
+        peak = tracemalloc.get_traced_memory()[1]
     assert peak < 8 * 400**2 / 2  # nothing has an element for each pair of sets
 
 

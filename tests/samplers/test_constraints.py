@@ -178,7 +178,7 @@ def constraints(draw, names):
     return meant if str(meant) else Meant(order[:1])
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_every_anchor_and_every_row_has_one_rank(data):
     table = data.draw(tables())
@@ -222,7 +222,7 @@ def test_every_anchor_and_every_row_has_one_rank(data):
         assert entry.anchors == len(able)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_holds_agrees_with_the_meaning(data):
     table = data.draw(tables())

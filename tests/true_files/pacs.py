@@ -1,6 +1,7 @@
 """A small PACS as it was published: a folder a domain and category, and the lists of the paper's split."""
 
 import io
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ CATEGORIES = ("dog", "elephant", "guitar")
 EACH = 6
 
 
+@cache  # tests of many benchmarks write the same images, each test anew; callers leave them as they are
 def drawn(domain: int, kind: int, number: int, size: tuple[int, int]) -> Image.Image:
     """A toy of a kind, in the manner of a domain: as it is, in oil, in few colours, or as lines."""
     picture = Image.fromarray(

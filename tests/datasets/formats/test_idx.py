@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from setsup.datasets.formats.idx import IdxFile
 from setsup.errors import DataError, SetsupError
+from tests.traced import traced
 
 CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
 
@@ -125,12 +126,11 @@ def test_bombs_are_not_unpacked(tmp_path):
     (tmp_path / "b.gz").write_bytes(bomb[:-4] + len(IMAGES).to_bytes(4, "little"))
     header = bytes([0, 0, 8, 3]) + b"\xff" * 12
     (tmp_path / "c.gz").write_bytes(gzip.compress(header + bytes(1000)))
-    tracemalloc.start()
-    for name, sentence in [("a", "continues after them"), ("b", "continues after them"), ("c", "cannot hold that")]:
-        with pytest.raises(DataError, match=rf"{name}\.gz.*{sentence}"):
-            IdxFile(tmp_path / f"{name}.gz").array()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with traced():
+        for name, sentence in [("a", "continues after them"), ("b", "continues after them"), ("c", "cannot hold that")]:
+            with pytest.raises(DataError, match=rf"{name}\.gz.*{sentence}"):
+                IdxFile(tmp_path / f"{name}.gz").array()
+        peak = tracemalloc.get_traced_memory()[1]
     assert peak < 10_000_000
 
 
@@ -139,10 +139,9 @@ def test_plain_files_are_mapped_not_read(tmp_path):
     with path.open("wb") as file:
         file.write(bytes([0, 0, 8, 2]) + (1 << 20).to_bytes(4, "big") + (1 << 10).to_bytes(4, "big"))
         file.truncate(12 + (1 << 30))
-    tracemalloc.start()
-    assert IdxFile(path).array()[-1].sum() == 0
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with traced():
+        assert IdxFile(path).array()[-1].sum() == 0
+        peak = tracemalloc.get_traced_memory()[1]
     assert peak < 1_000_000
 
 

@@ -15,6 +15,7 @@ from setsup.datasets import open_arrays
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors import FactorTable
 from setsup.opening import find_kind, options_of, path_options
+from tests.traced import traced
 
 N = 12
 WHO = list("aaaabbbbcccc")
@@ -355,10 +356,9 @@ def test_fetching_from_an_npz_copies_rows_only(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", image=np.zeros((2000, 32, 32), np.float32), who=np.arange(2000))
     found = setsup.open(tmp_path / "x.npz")
     found.fetch(0)
-    tracemalloc.start()
-    found.fetch([1, 5, 9])
-    assert tracemalloc.get_traced_memory()[1] < 200_000
-    tracemalloc.stop()
+    with traced():
+        found.fetch([1, 5, 9])
+        assert tracemalloc.get_traced_memory()[1] < 200_000
 
 
 # -- use ---------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from setsup.datasets.own.huggingface.writer import to_huggingface
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.huggingface import _MANY
+from tests.traced import traced
 
 hf = pytest.importorskip("datasets")
 
@@ -319,12 +320,9 @@ class Large(Dataset):
 
 @pytest.mark.long("large or genuine files")
 def test_a_block_is_held_at_once(tmp_path):
-    tracemalloc.start()
-    try:
+    with traced():
         found = to_huggingface(Large(), tmp_path / "large")
         assert tracemalloc.get_traced_memory()[1] < 256 << 20
-    finally:
-        tracemalloc.stop()
     assert found.num_rows == 512
     assert np.array_equal(from_huggingface(found).fetch([7, 300])["array"][:, 5, 5], [7, 300])
 

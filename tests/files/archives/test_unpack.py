@@ -12,6 +12,7 @@ from setsup.errors import DataError
 from setsup.files import unpack
 from tests.files.archives.release_files import entry, folder_of, gz_of, tar_of, zip_of
 from tests.fuzzing import survives
+from tests.traced import traced
 
 FILES = {
     "list.txt": b"a\n",
@@ -72,12 +73,9 @@ class TestGood:
     @pytest.mark.long("large or genuine files")
     def test_large_files_are_not_held_in_memory(self, tmp_path, packed):
         path = packed({"a": bytes(60_000_000)}, tmp_path / "x")
-        tracemalloc.start()
-        try:
+        with traced():
             unpack(path, tmp_path / "out")
             assert tracemalloc.get_traced_memory()[1] < 20_000_000
-        finally:
-            tracemalloc.stop()
         assert (tmp_path / "out" / "a").stat().st_size == 60_000_000
 
     @pytest.mark.filterwarnings("ignore:Duplicate name")

@@ -302,6 +302,7 @@ def test_batches_may_be_on_a_device(shapes, modalities) -> None:
         assert torch.equal(found[name], wanted[name])
 
 
+@pytest.mark.long("worker processes")
 def test_the_same_batches_whatever_makes_them(shapes) -> None:
     views = SpatialPairs(shapes, size=32)
     here, there = (first_batch(shapes, views, workers=workers) for workers in (0, 1))

@@ -17,6 +17,7 @@ from setsup.scenes import load_mesh
 from setsup.scenes.recipes import named_models
 from setsup.scenes.recipes.models import identity
 from tests.fuzzing import mutations
+from tests.traced import traced
 
 
 @pytest.mark.parametrize(
@@ -298,8 +299,7 @@ def test_what_a_key_reads_is_not_kept_in_memory(tmp_path: Path) -> None:
         file.truncate(48 << 20)
     with path.open("ab") as file:
         file.truncate(48 << 20)
-    tracemalloc.start()
-    identity(path)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced():
+        identity(path)
+        _, most = tracemalloc.get_traced_memory()
     assert most < 8 << 20
