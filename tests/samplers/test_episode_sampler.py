@@ -197,7 +197,7 @@ def test_neighbouring_steps_are_unrelated():
 # -- any table ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_episodes_of_any_table(data):
     domains, labels = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 5))

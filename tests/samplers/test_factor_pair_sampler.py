@@ -183,7 +183,7 @@ def ranks(count):
     return ((np.arange(count) + 0.5) / count * 2.0**64).astype(np.uint64)
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_every_anchor_and_every_partner_has_one_rank(data):
     sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
@@ -303,7 +303,7 @@ def test_ranked_pairs_are_independent_rows():
     assert list(sampler[0].pair_labels) == ["view"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_pairs_differ_in_what_is_said(data):
     name = data.draw(st.sampled_from(sorted(TABLES)))

@@ -141,7 +141,7 @@ def test_neighbouring_steps_are_unrelated():
     assert chisquare([seen[one + two] for one, two in pairs], expected).pvalue > 1e-4
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_of_any_table(data):
     shape = data.draw(st.sampled_from([(1, 4), (3, 3), (4, 2), (2, 2, 3), (3, 2, 2)]))

@@ -102,7 +102,7 @@ def test_pairs_of_a_step_and_of_neighbouring_steps_are_unrelated():
         assert chisquare([pairs[cell] for cell in cells], expected).pvalue > 1e-4
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_pairs_of_any_sequences(data):
     frame = st.one_of(st.none(), st.integers(0, 11))
