@@ -39,6 +39,7 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
     "mypy": "checks types",
     "nbclient": "runs the notebook in the tests",
     "nbformat": "reads and writes the notebook",
+    "playwright": "drives a browser, for tests of pages",
     "pytest": "runs the tests",
     "pytest-xdist": "runs them on all cores",
     "pytorch-metric-learning": "an example of its losses on domain batches",

@@ -169,11 +169,14 @@ class Sampler(ABC):
 
         """
         _check(step, self.length)
-        return self._single(int(step))
+        try:
+            return self._single(int(step))
+        except MemoryError as error:
+            raise _out_of_memory(1, error) from None
 
     def _single(self, step: int) -> Draw:
         """Draw of one step: that of a block of this step alone."""
-        return _draw(self, np.array([step], dtype=np.int64)).at(0)
+        return self.draws(np.array([step], dtype=np.int64)).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
         """Draws of the steps start … stop − 1 with a leading axis; equal to stacking the single draws."""
@@ -320,9 +323,13 @@ def _draw(sampler: Sampler, steps: Steps) -> Draw:
     try:
         return sampler.draws(steps)
     except MemoryError as error:
-        raise SamplerError(
-            f"memory ran out while {len(steps):,} steps were drawn ({error}); draw fewer steps, or lower size or sets"
-        ) from None
+        raise _out_of_memory(len(steps), error) from None
+
+
+def _out_of_memory(steps: int, error: MemoryError) -> SamplerError:
+    return SamplerError(
+        f"memory ran out while {steps:,} steps were drawn ({error}); draw fewer steps, or lower size or sets"
+    )
 
 
 def length_of(source: Sampler | Shard) -> int:

@@ -39,6 +39,7 @@ def test_memory_that_runs_out_after_all_is_one_sentence(monkeypatch):
         raise MemoryError("Unable to allocate 1.00 GiB")
 
     monkeypatch.setattr(sampler, "draws", draws)
+    monkeypatch.setattr("setsup.samplers.groups.single.SingleStep.draw", lambda one, key: draws(key))
     for ask in (lambda: sampler[3], lambda: sampler.block(0, 5), lambda: sampler.shard(0, 2)[1]):
         with pytest.raises(SamplerError, match=r"memory ran out while \d steps were drawn \(Unable"):
             ask()

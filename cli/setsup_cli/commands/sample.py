@@ -369,8 +369,6 @@ def _replay(options: Options, path: Path) -> _Drawn:
     for name in _given(options):
         if name not in (*_PLACES, *_OUTPUT, "sampler"):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{name}")
-    if options.sampler is not None:
-        find_class(options.sampler)  # which registers it
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)
@@ -396,6 +394,8 @@ def _replay(options: Options, path: Path) -> _Drawn:
         options = replace(options, image=table["image"], kinds=kinds)
     options = replace(options, split=split)
     dataset = open_source(options)
+    if options.sampler is not None:
+        find_class(options.sampler)  # which registers it
     sampler = recorded.sampler(dataset)
     draws = recorded.draws(sampler)
     notes = [f"the same draws as {path}"] if recorded.steps else []
