@@ -40,6 +40,8 @@ def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None)
             "counts those that occur"
         )
     mask = rows_kept(table, where)
+    if not names:
+        return np.array(len(table) if mask is None else np.count_nonzero(mask), dtype=np.int64)
     if table.is_grid and mask is None:
         return np.full(sizes, len(table) // cells, dtype=np.int64)
     counts = np.zeros(cells, dtype=np.int64)
