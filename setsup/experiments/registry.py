@@ -119,6 +119,8 @@ def _find_in_file(path: Path, name: str) -> Preset:
 
 def import_file(path: Path) -> ModuleType:
     """Import a Python file by its path; a file runs once."""
+    if not expanded(path).exists():
+        raise DataError(f"there is no file {path}")
     return _run(expanded(path).resolve())[0]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from setsup.checks import check_integer, check_path
 from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import written, written_folder
+from setsup.files.disk import need_writable
 from setsup.opening import find_kind
 from setsup.pages.answers import Answer, Source, digest, key_of
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
@@ -62,6 +63,8 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
     """
     out = check_path(out, "where the page is written", DataError)
     rows, steps = check_integer(rows, "rows", DataError, 1), check_integer(steps, "steps", DataError, 1)
+    alone = out.suffix.lower() in (".html", ".htm")
+    _need_free(out, alone)
     page = _to_pass_on(page, steps)
     found: dict[str, str] = {}
     keys: dict[str, str] = {}
@@ -77,12 +80,10 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
                 if question.get("q") in ("thumbs", "image", "row"):  # images are what a user came for
                     raise
                 found[name] = script_text({"error": str(error)})
-    if out.suffix.lower() in (".html", ".htm"):
+    if alone:
         with written(out) as part:
             part.write_bytes(single_document(page.title, [_put(found)]))
         return out
-    if out.exists() and any(out.iterdir()):
-        raise DataError(f"{out} is not empty; give a new folder, or a file that ends in .html")
     with written_folder(out) as folder:
         for place, name in ((folder / "static", one) for one in FILES):
             place.mkdir(exist_ok=True)
@@ -96,6 +97,17 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
         page_text = document(page.title, "files", "static/", policy, ["data/index.js"])
         (folder / "index.html").write_bytes(page_text)
     return out / "index.html"
+
+
+def _need_free(out: Path, alone: bool) -> None:
+    """Refuse a place where something is already, or that cannot be written, before long work for it."""
+    if alone and out.exists():
+        raise DataError(f"{out} is there already; give another name, or remove it first")
+    if not alone and out.exists() and not out.is_dir():
+        raise DataError(f"{out} is a file; give a new folder, or a file that ends in .html")
+    if not alone and out.exists() and any(out.iterdir()):
+        raise DataError(f"{out} is not empty; give a new folder, or a file that ends in .html")
+    need_writable(out if alone else out / "index.html")
 
 
 def _to_pass_on(page: Page, steps: int) -> Page:

@@ -106,7 +106,8 @@ class Sampler(ABC):
         row : int
             A row of the table.
         start, stop : int
-            0 ≤ start < stop ≤ 2⁶³ − 1, and not beyond the end of a finite sampler.
+            0 ≤ start < stop ≤ 2⁶³, and not beyond the end of a finite sampler; every step between is drawn, which takes
+            seconds for a million of them.
 
         Returns
         -------

@@ -35,8 +35,8 @@ def find_class(word: str) -> "type[Sampler]":
     name = names[0] if not name and len(names) == 1 else name
     found = getattr(module, name, None) if name else None
     if not isinstance(found, type) or not issubclass(found, Sampler):
-        listed = f"; it has {', '.join(names)}" if names else "; samplers derive from setsup.samplers.Sampler"
-        raise SamplerError(f"--sampler {word}: {place} has no sampler {name!r}{near(name, names)}{listed}")
+        listed = near(name, names) if names else "; samplers derive from setsup.samplers.Sampler"
+        raise SamplerError(f"--sampler {word}: {place} has no sampler {name!r}{listed}")
     return found
 
 
@@ -50,7 +50,7 @@ def build_own(given: Mapping[str, Any], options: Mapping[str, Any], table: "Fact
     }
     for name in arguments:
         if name not in takes:
-            raise SamplerError(f"{kind.__name__} has no argument {name!r}{near(name, takes)}: {', '.join(takes)}")
+            raise SamplerError(f"{kind.__name__} has no argument {name!r}{near(name, takes)}")
     try:
         return kind(table, **arguments)  # type: ignore[call-arg]
     except TypeError as error:

@@ -63,7 +63,7 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
         for number in numbers:
             put(run(interleaved(arrays[source[number]]), chains[rows[number]], eight_bit), list(planes[number]))
 
-    spread(some, blocks(len(rows)))
+    spread(some, blocks(len(rows), max(math.prod(size), math.prod(images.shape[2:]))))
     return found
 
 

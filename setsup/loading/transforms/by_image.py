@@ -52,7 +52,8 @@ LEVELS = np.arange(256, dtype=np.uint8)
 UNIT = LEVELS / np.float32(255)
 """What 256 levels stand for."""
 
-_BLOCKS = 4
+_BLOCKS = 4  # parts for each thread
+_THREADED = 1 << 14  # pixels of an image, from which on threads take less time than one
 _CHANNELS = 4  # OpenCV merges, splits and fills no more
 _LONGEST = 1 << 15  # pixels along a side, which its warps do not reach
 
@@ -146,9 +147,13 @@ def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result
             return list(pool.map(work, parts))
 
 
-def blocks(count: int) -> list[range]:
-    """Numbers 0 … count − 1 in parts for :func:`spread`: some for each thread, as images take different times."""
-    many = min(count, _BLOCKS * torch.get_num_threads())
+def blocks(count: int, pixels: int) -> list[range]:
+    """Numbers 0 … count − 1 of images in parts for :func:`spread`: some for each thread, as they take different times.
+
+    Small images are one part: what OpenCV does to them is so short that threads wait for Python's lock instead.
+    """
+    threads = torch.get_num_threads()
+    many = min(count, 1 if threads == 1 or pixels < _THREADED else _BLOCKS * threads)
     return [range(count * part // many, count * (part + 1) // many) for part in range(many)]
 
 

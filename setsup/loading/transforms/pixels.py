@@ -126,7 +126,7 @@ class PlanarPairs:
 
 def _drawn(keys: Words, image: Size, size: Size, shift: int | None, keep: float) -> AffinePairs:
     """What :func:`affine_pairs` draws for all keys, in several threads."""
-    parts = [numbers.start for numbers in blocks(len(keys))][1:]
+    parts = [numbers.start for numbers in blocks(len(keys), size[0] * size[1])][1:]
     drawn = spread(lambda some: affine_pairs(some, image, size, shift=shift, keep=keep), np.split(keys, parts))
     names = [one.name for one in fields(AffinePairs) if one.name != "source"]
     joined = {name: np.concatenate([getattr(one, name) for one in drawn]) for name in names}

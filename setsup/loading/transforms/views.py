@@ -114,7 +114,7 @@ class ColorViews:
                 values = array_in_color_space(image, self.space, normalize=self.normalize)
                 put(values, [*first[number], *others[number]])
 
-        spread(some, blocks(len(images)))
+        spread(some, blocks(len(images), math.prod(images.shape[-2:])))
 
     def _converted(self, images: torch.Tensor) -> torch.Tensor:
         try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.checks import check_array, check_path
-from setsup.errors import DamagedFile, SamplerError, brief
+from setsup.errors import SamplerError, brief
 from setsup.files.disk import read_errors
 
 __all__ = ["NeighbourTable", "read_tables"]
@@ -89,13 +89,21 @@ def _load(path: Path) -> Array:
         except OSError:
             raise
         except Exception as error:  # numpy raises many kinds
-            raise DamagedFile(f"{path} is no neighbour table, an .npy file of integers: {error}") from error
+            raise SamplerError(
+                f"{path} is no .npy file of integers: save the first array of setsup.evaluation.nearest by numpy.save"
+            ) from error
     return found
 
 
 def _digest(rows: Array, what: str, count: int) -> str:
     """Digest of a table, whose numbers are looked at on the way."""
     if getattr(rows, "ndim", 0) != 2 or rows.dtype.kind not in "iu" or rows.shape[0] != count or not rows.shape[1]:
+        whole = getattr(rows, "ndim", 0) == 2 and rows.dtype.kind in "iu" and rows.shape[1] > 0
+        if whole:
+            raise SamplerError(
+                f"{what} has {rows.shape[0]:,} rows, and the dataset {count:,}: a table has a line for each row of the "
+                "dataset, also for those that where= leaves out"
+            )
         kind = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
         raise SamplerError(
             f"{what} must be integers, the numbers of the rows nearest to each row, of shape ({count}, k), not {kind}; "
