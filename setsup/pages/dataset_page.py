@@ -15,8 +15,8 @@ from setsup.errors import DataError
 from setsup.factors.factor import Factor, Level
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.images import COLUMNS, image_modality, sprite, whole
 from setsup.pages.licences import manifest_of
-from setsup.pages.pictures import COLUMNS, image_modality, sprite, whole
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["PAGE_ROWS", "DatasetSource", "literal"]
@@ -162,8 +162,8 @@ class DatasetSource:
         found = []
         for name, kind in self.dataset.modalities.items():
             if self.images or not kind.color:
-                picture, words = whole(self.dataset, row, name)
-                found.append({"name": name, "words": words, "image": picture is not None})
+                shown, words = whole(self.dataset, row, name)
+                found.append({"name": name, "words": words, "image": shown is not None})
         values = {name: one[0] for name, one in self.values(np.array([row])).items()}
         return json_answer({"row": row, "values": values, "modalities": found})
 
@@ -173,10 +173,10 @@ class DatasetSource:
 
     def _image(self, query: Query) -> Answer:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
-        picture, words = whole(self.dataset, row, self._modality(query))
-        if picture is None:
+        shown, words = whole(self.dataset, row, self._modality(query))
+        if shown is None:
             raise DataError(f"this is no image: {words}")
-        return picture
+        return shown
 
     def _modality(self, query: Query) -> str:
         if not self.images:

@@ -18,9 +18,9 @@ from setsup.files.disk import need_writable
 from setsup.opening import find_kind
 from setsup.pages.answers import Answer, Source, digest, key_of
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
+from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
-from setsup.pages.pictures import image_modality
 from setsup.pages.run_page import RunSource, read_metrics
 from setsup.pages.sampler_page import SamplerSource, first_sampler, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static

@@ -13,7 +13,7 @@ from setsup.errors import DataError
 from setsup.experiments.runs.run import Run
 from setsup.experiments.step_batches import StepBatch, trained_on
 from setsup.pages.answers import Answer, Query, json_answer
-from setsup.pages.pictures import COLUMNS, encoded, image_modality, sprite
+from setsup.pages.images import COLUMNS, encoded, image_modality, sprite
 from setsup.pages.sampler_page import describe_draw
 
 __all__ = ["RunSource", "read_metrics", "thin"]

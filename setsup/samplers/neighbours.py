@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Array, Bools, Reals, Rows, Steps
+from setsup.arrays import Array, Rows, Steps
 from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.constraint import Constraint, read_constraint
@@ -32,7 +32,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, word
-from setsup.samplers.partners.companions import AllRows, Nearest
+from setsup.samplers.partners.companions import AllRows, Nearest, chance_of_rows
 from setsup.samplers.partners.neighbour_tables import read_tables
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, span
@@ -44,6 +44,8 @@ _REFRESH = (
     "embed all rows with the network of that time, give their setsup.evaluation.nearest to neighbours as the table of "
     "step {}, and go on with the new sampler"
 )
+
+_NOT_COUNTED = "how likely a row is depends on the rows that go with it, and is not counted"
 
 Neighbours = str | Path | Array | Sequence[Sequence[int]] | Mapping[Any, Any]
 """A neighbour table or its file, or tables by the step from which they hold."""
@@ -220,7 +222,8 @@ class NeighbourSampler(Sampler):
         companions, anchors = self._companions[int(held[0])], self._anchors[int(held[0])]
         able = np.zeros(len(self.table), dtype=bool)
         able[anchors] = True
-        chance, notes = self._chance(list(companions.values()), able)
+        chance = chance_of_rows(list(companions.values()), able)
+        notes = [_NOT_COUNTED] if np.isnan(chance).any() else []
         groups = group_by(self.table, self.shared, self._mask)
         of_rows = groups.of_rows()
         known = of_rows >= 0
@@ -239,24 +242,6 @@ class NeighbourSampler(Sampler):
         )
         sets = SetReach(tuple(range(self.sets)), lambda rows: chance[rows])
         return Reach(f"NeighbourSampler: {self.sets} sets", self.table, [found], [[[sets]]], notes)
-
-    def _chance(self, companions: Sequence[Nearest | AllRows], able: Bools) -> tuple[Reals, list[str]]:
-        """Chance of each row to be in a set, NaN where it is not known, and notes."""
-        count = int(able.sum())
-        chance = able / count
-        listed = [one.pairs(able) for one in companions if isinstance(one, Nearest)]
-        if len(listed) < len(companions):
-            reached = np.any([able, *(one.drawn(able) for one in companions)], axis=0)
-            return np.where(reached, np.nan, 0.0), [
-                "how likely a row is depends on the rows that go with it, and is not counted"
-            ]
-        for _, rows, share in listed:
-            chance += np.bincount(rows, share / count, minlength=len(able))
-        if len(listed) == 2:  # one row may be both
-            (one, rows, share), (other, others, part) = listed
-            _, left, right = np.intersect1d(one * len(able) + rows, other * len(able) + others, return_indices=True)
-            chance -= np.bincount(rows[left], share[left] * part[right] / count, minlength=len(able))
-        return chance, []
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training: an entry for each table."""

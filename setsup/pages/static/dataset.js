@@ -28,7 +28,7 @@ function DatasetView({source}) {
     <section aria-labelledby="filter-heading"><h2 id="filter-heading">Filter</h2>
       <form class="filter" onSubmit=${event => { event.preventDefault(); filter(draft); }}>
         <label class="grow">Rows where <input type="text" value=${draft} maxlength="2000" spellcheck="false" autocomplete="off" disabled=${!setsup.isLive}
-          placeholder="shape == 'cube' and scale >= 1" onInput=${event => setDraft(event.target.value)} /></label>
+          placeholder=${example(source.about.factors)} onInput=${event => setDraft(event.target.value)} /></label>
         <button type="submit" disabled=${!setsup.isLive}>Apply</button>
         <button type="button" onClick=${() => filter("")} disabled=${!where && !draft}>Clear</button>
       </form>
@@ -44,6 +44,12 @@ function DatasetView({source}) {
     <${Rows} source=${source} where=${where} onPick=${setRow} />
     ${row !== null && html`<${RowDetail} source=${source} row=${row} onClose=${() => setRow(null)} />`}
   </div>`;
+}
+
+// an expression for this table
+function example(factors) {
+  const factor = factors.find(one => one.literals && one.literals.length);
+  return factor ? `${nameOf(factor.name)} == ${factor.literals[0]}` : "";
 }
 
 function Card({about}) {
@@ -108,15 +114,14 @@ function Joint({source, where}) {
   const [x, y] = pair.map(name => source.about.factors.find(one => one.name === name));
   useEffect(() => {
     if (!answer || !canvas.current) return;
-    const rows = answer.counts, top = Math.max(1, ...rows.map(row => Math.max(...row)));
+    const rows = answer.counts, columns = rows[0].length, top = most(rows);
+    const side = Math.max(1, Math.min(28, Math.floor(480 / Math.max(columns, rows.length)))), gap = side > 5 ? 1 : 0;
     const context = canvas.current.getContext("2d");
-    canvas.current.width = rows[0].length; canvas.current.height = rows.length;
-    const pixels = context.createImageData(rows[0].length, rows.length);
-    rows.flat().forEach((number, place) => {
-      const share = number ? 0.12 + 0.88 * number / top : 0;
-      pixels.data.set([Math.round(247 - 214 * share), Math.round(250 - 147 * share), Math.round(252 - 80 * share), 255], 4 * place);
-    });
-    context.putImageData(pixels, 0, 0);
+    canvas.current.width = columns * side; canvas.current.height = rows.length * side;
+    rows.forEach((line, down) => line.forEach((number, across) => {
+      context.fillStyle = shade(number / top);
+      context.fillRect(across * side, down * side, side - gap, side - gap);
+    }));
   }, [answer]);
   if (names.length < 2) return null;
   const choose = place => html`<select value=${pair[place]} aria-label=${place ? "Columns" : "Lines"} onChange=${event => setPair(pair.map((old, at) => (at === place ? event.target.value : old)))}>
@@ -125,10 +130,22 @@ function Joint({source, where}) {
   return html`<section aria-labelledby="joint-heading"><h2 id="joint-heading">Two factors</h2>
     <p class="choice">${choose(0)} by ${choose(1)}</p><${Problem} error=${error} />
     ${answer && html`<canvas ref=${canvas} class="heat" role="img" aria-label=${`Rows by ${pair[0]} (lines) and ${pair[1]} (columns), as in the table below`}></canvas>
-      ${cells <= 2500 ? html`<details><summary>as a table</summary><div class="scroll"><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
+      <p class="note">Lines, from top to bottom: ${ends(x)}. Columns, from left to right: ${ends(y)}. <span class="key" style=${{background: shade(0)}}></span> no row
+        to <span class="key" style=${{background: shade(1)}}></span> ${plural(most(answer.counts), "row")}.</p>
+      ${cells <= 2500 ? html`<details open=${cells <= 200}><summary>as a table</summary><div class="scroll"><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
       <tbody>${answer.counts.map((line, at) => html`<tr key=${at}><th scope="row">${x.levels[at]}</th>${line.map((number, place) => html`<td key=${place}>${count(number)}</td>`)}</tr>`)}</tbody></table></div></details>`
     : html`<p>${count(cells)} combinations: too many for a table here; <code>table.joint_counts</code> gives them.</p>`}`}
   </section>`;
+}
+
+const most = rows => Math.max(1, ...rows.map(row => Math.max(...row)));
+
+const ends = factor => `${factor.name}, ${factor.levels[0]} to ${factor.levels[factor.levels.length - 1]}`;
+
+// the colour of a share of the largest count; no row is much lighter than one
+function shade(part) {
+  const share = part ? 0.12 + 0.88 * part : 0;
+  return `rgb(${Math.round(247 - 214 * share)}, ${Math.round(250 - 147 * share)}, ${Math.round(252 - 80 * share)})`;
 }
 
 function Rows({source, where, onPick}) {

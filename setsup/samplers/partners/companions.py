@@ -1,5 +1,7 @@
 """Rows that go with an anchor: those of its neighbours that satisfy a constraint, or all rows that do."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows, Words
@@ -9,7 +11,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import below_few
 from setsup.samplers.groups.candidates import Candidates, both
 
-__all__ = ["AllRows", "Nearest"]
+__all__ = ["AllRows", "Nearest", "chance_of_rows"]
 
 _BLOCK = 1 << 20  # neighbours looked at together
 
@@ -88,3 +90,24 @@ class AllRows:
         found = np.zeros(len(anchors), dtype=bool)
         found[rows] = reverse.others(reverse.find(groups.names, groups.keys()).at(of_rows[rows]), rows) > 0
         return found
+
+
+def chance_of_rows(companions: Sequence[Nearest | AllRows], anchors: Bools) -> Reals:
+    """Chance of each row to be an anchor, or to go with one, (rows,); NaN for rows whose chance is not counted.
+
+    `anchors` (rows,) bool is where anchors are, uniform; of each of up to two companions one row is drawn.
+    """
+    count = int(anchors.sum())
+    nearest = [one.pairs(anchors) for one in companions if isinstance(one, Nearest)]
+    if len(nearest) < len(companions):
+        reached = np.any([anchors, *(one.drawn(anchors) for one in companions)], axis=0)
+        return np.where(reached, np.nan, 0.0)
+    chance = anchors / count
+    for _, rows, share in nearest:
+        chance += np.bincount(rows, share / count, minlength=len(anchors))
+    if len(nearest) == 2:  # one row may be both
+        keys = [anchor * len(anchors) + rows for anchor, rows, _ in nearest]
+        _, left, right = np.intersect1d(keys[0], keys[1], return_indices=True)
+        (_, rows, share), (_, _, other) = nearest
+        chance -= np.bincount(rows[left], share[left] * other[right] / count, minlength=len(anchors))
+    return chance

@@ -4,7 +4,7 @@ Convention
 ----------
 The README of the release gives a formula for the number of an image whose strides are those of the order below, but
 under other names: its robot_x-movement, of 8 levels, has the stride of a factor of 4. The demonstration in the same
-repository, whose pictures show one factor each, has the order below.
+repository, whose images show one factor each, has the order below.
 """
 
 from pathlib import Path

@@ -220,8 +220,8 @@ def _lists(members: MemberIndex) -> dict[str, int]:
 
 def _drawn(pixels: npt.NDArray[np.float64], height: int, width: int) -> Array:
     """Draw boxes by their corners: the front of each in another colour."""
-    picture = Image.new("RGB", (_PREVIEW, _PREVIEW), (236, 236, 240))
-    pen = ImageDraw.Draw(picture)
+    image = Image.new("RGB", (_PREVIEW, _PREVIEW), (236, 236, 240))
+    pen = ImageDraw.Draw(image)
     scale = _PREVIEW / max(height, width, 1)
     shift = (_PREVIEW - scale * np.array([width, height])) / 2
     edges = [(one, one | bit) for one in range(8) for bit in (4, 2, 1) if not one & bit]
@@ -229,4 +229,4 @@ def _drawn(pixels: npt.NDArray[np.float64], height: int, width: int) -> Array:
         flat = [tuple(corner) for corner in np.clip(box[1:] * scale + shift, -1e4, 1e4)]
         for one, other in sorted(edges, key=lambda edge: edge[0] & edge[1] & 1):
             pen.line((*flat[one], *flat[other]), (200, 60, 40) if one & other & 1 else (60, 80, 150), 2)
-    return np.asarray(picture)
+    return np.asarray(image)

@@ -1,6 +1,7 @@
 """Arguments of operations, checked at construction and stored in one form, and what operations on values share."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +44,7 @@ Kernels = Iterable[Sequence[Kernel]]
 """For each image the kernels that change it, one after the other."""
 
 
-class Photometric:
+class Photometric(ABC):
     """An operation on values, not positions: what it draws, and its kernels for batches and for single images.
 
     ``_drawn(slots, shape)`` gives numbers for n images of one :data:`Shape`. By these ``_batch(images, drawn)`` changes
@@ -83,14 +84,14 @@ class Photometric:
     def _drawn(self, slots: Slots, shape: Shape) -> Any:
         return [None] * len(slots)
 
-    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def _batch(self, images: Tensor, drawn: Any) -> Tensor: ...
 
     def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
         return eight_bit.levels_of(self._batch(eight_bit.images_of(levels), drawn))
 
-    def _image(self, one: Any, image: Image) -> Image:
-        raise NotImplementedError
+    @abstractmethod
+    def _image(self, one: Any, image: Image) -> Image: ...
 
 
 @dataclass(frozen=True)

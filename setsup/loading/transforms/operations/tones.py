@@ -4,6 +4,7 @@ They follow Pillow's ``ImageOps``, which have 256 levels. Images of 0 … 1 are 
 except by :class:`AutoContrast`, which needs none.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -31,8 +32,8 @@ class _OnLevels(Photometric):
     def _image(self, one: Any, image: Image) -> Image:
         return self._changed(image) if image.dtype == np.uint8 else real(self._changed(levels_of(image)))
 
-    def _changed(self, image: Image) -> Image:
-        raise NotImplementedError
+    @abstractmethod
+    def _changed(self, image: Image) -> Image: ...
 
 
 @dataclass(frozen=True)

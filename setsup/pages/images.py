@@ -33,16 +33,16 @@ def sprite(dataset: Dataset, rows: Sequence[int], modality: str, tile: int) -> A
     """Thumbnails of rows in one image, ``COLUMNS`` to a line, each in a square of so many pixels."""
     if not dataset.modalities[modality].color:
         raise DataError(f"{modality} holds no images of colours; ask for one row of it")
-    pictures = dataset.fetch(np.asarray(rows, dtype=np.int64), [modality])[modality]
-    return tiled([np.asarray(picture) for picture in pictures], tile)
+    images = dataset.fetch(np.asarray(rows, dtype=np.int64), [modality])[modality]
+    return tiled([np.asarray(one) for one in images], tile)
 
 
-def tiled(pictures: Sequence[Array], tile: int) -> Answer:
+def tiled(images: Sequence[Array], tile: int) -> Answer:
     """Images in one, each in a square of so many pixels."""
-    lines = -(-len(pictures) // COLUMNS)
+    lines = -(-len(images) // COLUMNS)
     sheet = Image.new("RGB", (COLUMNS * tile, lines * tile), _PAPER)
-    for place, picture in enumerate(pictures):
-        small = thumbnail(picture, tile)
+    for place, pixels in enumerate(images):
+        small = thumbnail(pixels, tile)
         if max(small.size) > tile:
             small.thumbnail((tile, tile), Image.Resampling.LANCZOS)
         left = place % COLUMNS * tile + (tile - small.width) // 2
@@ -90,14 +90,14 @@ def _webp() -> bool:
     return bool(features.check("webp"))
 
 
-def encoded(picture: Image.Image, *, exact: bool) -> Answer:
+def encoded(shown: Image.Image, *, exact: bool) -> Answer:
     """PNG where it is exact; else WebP, or JPEG where Pillow lacks it."""
     buffer = io.BytesIO()
     if exact:
-        picture.save(buffer, "PNG", compress_level=1)
+        shown.save(buffer, "PNG", compress_level=1)
         return image(buffer.getvalue(), "image/png")
     if _webp():
-        picture.save(buffer, "WEBP", quality=86, method=0)
+        shown.save(buffer, "WEBP", quality=86, method=0)
         return image(buffer.getvalue(), "image/webp")
-    picture.save(buffer, "JPEG", quality=88)
+    shown.save(buffer, "JPEG", quality=88)
     return image(buffer.getvalue(), "image/jpeg")
