@@ -126,7 +126,8 @@ def _preparation() -> Iterator[Row]:
     """Crops, flips and Lab of a batch, as a share of a step of the network."""
     import torch
 
-    from setsup.loading.transforms import Augment, ColorViews, Compose, Flip, ResizedCrop
+    from setsup.loading.transforms import Augment, Compose, Flip, ResizedCrop
+    from setsup.loading.views import ColorViews
 
     for what, side, width, images, least in (
         ("ImageNet's half AlexNets, 256² to 224²", sized((256, 224), (80, 64)), 1.0, sized(16, 2), 0.2),

@@ -102,7 +102,7 @@ def _loop(first: Any, second: Any, partner: Any) -> Any:
 def _pairs() -> Row:
     import torch
 
-    from setsup.loading.transforms import PlanarPairs
+    from setsup.loading.views import PlanarPairs
 
     batch = {"image": torch.rand(1, PAIRS, 3, SIDE, SIDE), "step": 0}
     pairs = PlanarPairs(SIDE, 0.25)

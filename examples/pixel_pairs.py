@@ -7,7 +7,7 @@ import torch
 
 import setsup
 from setsup.correspondence import PixelPairSampler
-from setsup.loading.transforms import SpatialPairs
+from setsup.loading.views import SpatialPairs
 from setsup.scenes.recipes import Room
 
 rooms = setsup.RenderedDataset(Room(rooms=4, pairs=4, size=(60, 80)), renderer="embree")

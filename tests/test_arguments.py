@@ -75,7 +75,7 @@ def pixel_pairs() -> Any:
 
 
 def color_views() -> Any:
-    from setsup.loading.transforms import ColorViews
+    from setsup.loading.views import ColorViews
 
     return ColorViews
 

@@ -155,7 +155,7 @@ def zips() -> Image.Image:
 def colors() -> Image.Image:
     import torch  # only here, so that the other pictures need none
 
-    from setsup.loading.transforms.colors import SPACES, in_color_space
+    from setsup.loading.views.colors import SPACES, in_color_space
 
     image = shapes().where(ONE).fetch(np.array([1]))["image"][0]
     pixels = torch.from_numpy(image).movedim(-1, 0)
@@ -171,7 +171,7 @@ def colors() -> Image.Image:
 def pixel_pairs() -> Image.Image:
     import torch  # only here, so that the other pictures need none
 
-    from setsup.loading.transforms.pixels import PlanarPairs
+    from setsup.loading.views.pixels import PlanarPairs
 
     images = torch.from_numpy(shapes().where(ONE).fetch(np.arange(4))["image"])[None].movedim(-1, 2)
     batch = PlanarPairs(32, keep=0.25)({"image": images, "step": 3})

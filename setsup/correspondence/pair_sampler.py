@@ -17,7 +17,7 @@ class PixelPairSampler(SetSampler):
     different rows; pairs of a step are independent. It is ``SetSampler(inactive=scene, size=2, choose="groups")`` with
     a stream of its own, and draws rows only: views and partners come from
     :func:`setsup.correspondence.view_pairs`, or in a loader from
-    :class:`setsup.loading.transforms.SpatialPairs`.
+    :class:`setsup.loading.views.SpatialPairs`.
 
     Parameters
     ----------

@@ -39,9 +39,9 @@ class Loader:
     modalities : sequence of str, optional
         Modalities to fetch; all by default.
     transform : callable of a batch, optional
-        Applied to each batch, see :mod:`setsup.loading.transforms`. Arrays that keep their name must keep their axes
-        of sets and positions; new names are unrestricted. It must depend on the batch alone. It runs in the prefetching
-        thread or worker process; for batches on a device, in this process.
+        Applied to each batch, see :mod:`setsup.loading.transforms` and :mod:`setsup.loading.views`. Arrays that keep
+        their name must keep their axes of sets and positions; new names are unrestricted. It must depend on the batch
+        alone. It runs in the prefetching thread or worker process; for batches on a device, in this process.
     start : int
         First global draw.
     rank, world : int

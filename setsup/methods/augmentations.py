@@ -34,7 +34,6 @@ from setsup.loading.transforms import (
     Blur,
     Brightness,
     CenterCrop,
-    ColorViews,
     Compose,
     Contrast,
     Crop,
@@ -47,7 +46,6 @@ from setsup.loading.transforms import (
     Jitter,
     Noise,
     OneOf,
-    PlanarPairs,
     Posterize,
     Premultiply,
     RandomApply,
@@ -61,6 +59,7 @@ from setsup.loading.transforms import (
     VerticalFlip,
 )
 from setsup.loading.transforms.operations.arguments import Size
+from setsup.loading.views import ColorViews, PlanarPairs
 
 __all__ = [
     "APPENDIX_A",

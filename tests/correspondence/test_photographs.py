@@ -94,7 +94,8 @@ def test_one_scene_needs_no_folder_of_its_own(folder: Path) -> None:
 
 def test_batches_have_partners(folder: Path) -> None:
     torch = pytest.importorskip("torch")
-    from setsup.loading.transforms import Compose, SpatialPairs
+    from setsup.loading.transforms import Compose
+    from setsup.loading.views import SpatialPairs
     from setsup.methods.recipes import recipe
 
     photographs = open_photographs(folder, (64, 80))

@@ -20,7 +20,8 @@ from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import RunConfig, evaluate, find_preset, load_trained, train  # noqa: E402
 from setsup.experiments.measures import Components  # noqa: E402
 from setsup.experiments.settings import put  # noqa: E402
-from setsup.loading.transforms import Augment, ColorViews, Compose, Crop  # noqa: E402
+from setsup.loading.transforms import Augment, Compose, Crop  # noqa: E402
+from setsup.loading.views import ColorViews  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from setsup.methods.recipes import evaluation_transform, recipes  # noqa: E402
 from setsup_cli.main import main  # noqa: E402

@@ -173,7 +173,7 @@ def test_with_hugging_face(drawn, tmp_path):
 @pytest.mark.long("large or genuine files")
 def test_pairs_of_pixels_are_those_of_the_rendering(tmp_path):
     pytest.importorskip("embreex")
-    from setsup.loading.transforms import SpatialDescriptors, SpatialPairs
+    from setsup.loading.views import SpatialDescriptors, SpatialPairs
     from setsup.scenes.recipes import Shapes3D
 
     recipe = Shapes3D(size=(24, 24))

@@ -5,7 +5,7 @@ that is drawn from videos, and gives arrays of one shape:
 
 - action recognition: a window from the middle of each video, which is a row for each file of the release;
 - a frame and a later frame, with the motion between: ``video`` is what
-  :class:`~setsup.loading.transforms.FrameTriples` takes, which draws times within it again at every step
+  :class:`~setsup.loading.views.FrameTriples` takes, which draws times within it again at every step
   (``video.movedim(-1, -3)`` puts channels first, as it has them);
 - frames as images of an orbit or a set: ``every=25`` gives a row for every 25th frame, and ``image`` its first
   frame; ``OrbitSampler(clips.factors, "file")`` draws frames of one video, and negatives from others are those of

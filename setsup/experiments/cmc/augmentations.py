@@ -68,8 +68,9 @@ class ViewCrops:
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.loading.transforms import CenterCrop, ColorViews, Crop, Flip, Resize, ResizedCrop
-        from setsup.loading.transforms.colors import color_space
+        from setsup.loading.transforms import CenterCrop, Crop, Flip, Resize, ResizedCrop
+        from setsup.loading.views import ColorViews
+        from setsup.loading.views.colors import color_space
 
         colors = self._colors(dataset)
         wanted = [self.image] if colors else []
@@ -119,7 +120,7 @@ class ViewCrops:
 
     def _colors(self, dataset: "Dataset") -> bool:
         """Whether channels of the colour space are among the views."""
-        from setsup.loading.transforms.colors import color_space
+        from setsup.loading.views.colors import color_space
 
         channels = color_space(self.space).views if self.image in dataset.modalities else ()
         return any(view in channels and view not in dataset.modalities for view in self.views)
@@ -178,7 +179,7 @@ class _Views:
 
     def __call__(self, batch: "Batch") -> "Batch":
         from setsup.loading.transforms import Augment
-        from setsup.loading.transforms.colors import color_space
+        from setsup.loading.views.colors import color_space
 
         if self.colors is not None and (taken := [one for one in color_space(self.colors.space).views if one in batch]):
             raise SetsupError(
@@ -229,7 +230,7 @@ class _Cut:
 class PatchViews:
     """Two patches of each image at a fixed distance: views ``patch_1`` and ``patch_2``.
 
-    See :class:`setsup.loading.transforms.PatchPairs`.
+    See :class:`setsup.loading.views.PatchPairs`.
 
     Attributes
     ----------
@@ -248,7 +249,7 @@ class PatchViews:
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.loading.transforms import PatchPairs
+        from setsup.loading.views import PatchPairs
 
         return PatchPairs(self.size, self.offset, self.image, seed=seed)
 
@@ -257,7 +258,7 @@ class PatchViews:
 class Frames:
     """A frame of a clip, a later one, and the motion around the first: views ``frame``, ``later``, ``flow_stack``.
 
-    See :class:`setsup.loading.transforms.FrameTriples`.
+    See :class:`setsup.loading.views.FrameTriples`.
 
     Attributes
     ----------
@@ -279,7 +280,8 @@ class Frames:
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.loading.transforms import Augment, CenterCrop, Compose, Crop, Flip, FrameTriples
+        from setsup.loading.transforms import Augment, CenterCrop, Compose, Crop, Flip
+        from setsup.loading.views import FrameTriples
 
         if "flow" not in dataset.modalities:
             raise SetsupError(f"{dataset.name} has no modality 'flow': open it with optical flow, --option flow=true")

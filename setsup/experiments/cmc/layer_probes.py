@@ -281,7 +281,7 @@ def _strided(
     encoder: Any, images: "torch.Tensor", layers: Sequence[str], size: int, stride: int
 ) -> dict[str, "torch.Tensor"]:
     """Layers of all patches of images, as maps (n, d, rows, columns) of patches."""
-    from setsup.loading.transforms import Patches
+    from setsup.loading.views import Patches
 
     patches = Patches(size, stride)({"image": images[None]})["patches"]  # (1, n, rows·columns, C, size, size)
     grid = (len(images), *((side - size) // stride + 1 for side in images.shape[-2:]))

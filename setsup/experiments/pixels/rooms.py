@@ -42,7 +42,7 @@ class Views:
 class RoomPairs:
     """One window of both views, colours of each view by itself, and a partner for every pixel.
 
-    See the recipe ``oxels-3d`` and :class:`setsup.loading.transforms.SpatialPairs`.
+    See the recipe ``oxels-3d`` and :class:`setsup.loading.views.SpatialPairs`.
 
     Attributes
     ----------
@@ -61,7 +61,8 @@ class RoomPairs:
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.loading.transforms import Compose, SpatialPairs
+        from setsup.loading.transforms import Compose
+        from setsup.loading.views import SpatialPairs
         from setsup.methods.recipes import recipe
 
         if not self.colors:

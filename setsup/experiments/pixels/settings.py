@@ -48,7 +48,7 @@ class Images:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColoredPairs:
-    """Pairs of views of coloured digits; see :class:`setsup.loading.transforms.PlanarPairs`.
+    """Pairs of views of coloured digits; see :class:`setsup.loading.views.PlanarPairs`.
 
     Attributes
     ----------
@@ -68,7 +68,8 @@ class ColoredPairs:
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
-        from setsup.loading.transforms import Compose, FreshColors, PlanarPairs
+        from setsup.loading.transforms import Compose, FreshColors
+        from setsup.loading.views import PlanarPairs
 
         pairs = PlanarPairs(32, self.keep, self.shift, seed=seed)
         return pairs if self.colors == "fixed" else Compose([FreshColors(seed=seed), pairs])

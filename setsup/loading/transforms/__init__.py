@@ -1,4 +1,4 @@
-"""Transforms of batches on their device: augmentations and views of sets of images.
+"""Transforms of batches on their device: augmentations of sets of images, and of what lies on their pixels.
 
 Everything here is a callable of a batch, for ``transform=`` of :func:`setsup.loader`, or an operation that
 :class:`Augment` applies to its images.
@@ -13,7 +13,6 @@ need("transforms need", "torch", "kornia")  # before what imports them
 from setsup.loading.transforms.affine_members import AffineMembers
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import ForLevels, OneOf, RandomApply
-from setsup.loading.transforms.clips import FrameTriples
 from setsup.loading.transforms.fresh_colors import FreshColors
 from setsup.loading.transforms.operations.crops import CenterCrop, Crop, Resize, ResizedCrop
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
@@ -22,9 +21,6 @@ from setsup.loading.transforms.operations.jitter import Jitter
 from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
 from setsup.loading.transforms.operations.regions import Background, Erase, Premultiply
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
-from setsup.loading.transforms.pixels import PlanarPairs
-from setsup.loading.transforms.spatial import SpatialDescriptors, SpatialPairs
-from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
 
 __all__ = [
     "AddBrightness",
@@ -36,7 +32,6 @@ __all__ = [
     "Blur",
     "Brightness",
     "CenterCrop",
-    "ColorViews",
     "Compose",
     "Contrast",
     "Crop",
@@ -44,17 +39,13 @@ __all__ = [
     "Erase",
     "Flip",
     "ForLevels",
-    "FrameTriples",
     "FreshColors",
     "Gray",
     "Hue",
     "Jitter",
     "Noise",
     "OneOf",
-    "PatchPairs",
-    "Patches",
     "Perspective",
-    "PlanarPairs",
     "Posterize",
     "Premultiply",
     "RandomApply",
@@ -65,7 +56,5 @@ __all__ = [
     "Saturation",
     "Shift",
     "Sobel",
-    "SpatialDescriptors",
-    "SpatialPairs",
     "VerticalFlip",
 ]

@@ -1,6 +1,6 @@
-"""What transforms read of a batch and add to it, and what they refuse."""
+"""What transforms and views read of a batch, and what they refuse."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import torch
@@ -13,13 +13,10 @@ from setsup.random import stream_key
 
 __all__ = [
     "KINDS",
-    "add_views",
-    "check_names",
     "has_slots",
     "images_of",
     "keyed_slots",
     "leads_of",
-    "planes_of",
     "tensor_of",
 ]
 
@@ -104,49 +101,6 @@ def images_of(batch: Batch, name: str) -> torch.Tensor:
     return found
 
 
-def planes_of(
-    batch: Batch, name: str, kind: str
-) -> tuple[torch.Tensor, tuple[int, ...], Callable[[torch.Tensor], torch.Tensor]]:
-    """A modality as planes of pixels, which are cut in one way whatever its kind.
-
-    Returns `planes` (n, channels, height, width).
-
-    `kind`: ``color`` as in :func:`images_of`; ``label`` and ``depth``, (sets, size, height, width); ``normal``,
-    (sets, size, height, width, 3): with copies after the slots, or without slots, as images may be. A label or
-    depth (…, height, width, k) is refused; what has copies is told from it by images, or ``homographies``, of
-    as many.
-    """
-    if kind == "color":
-        images = images_of(batch, name)
-        return images.flatten(0, -4), tuple(images.shape[:-3]), lambda planes: planes
-    found, after = tensor_of(batch, name), 3 if kind == "normal" else 2
-    if found.ndim - after not in (1, 2, 3) or (kind == "normal" and found.shape[-1] != 3):
-        axes = KINDS[kind][1].split(" or ")[0]
-        raise DataError(
-            f"{name!r} must be {axes} to be {kind}, with copies after size or without size, not {tuple(found.shape)}"
-        )
-    lead = tuple(found.shape[:-after])
-    axes_of_sets = 2 if has_slots(batch, name, kind, found) else 1
-    if kind != "normal" and len(lead) > axes_of_sets and not _copied(batch, name, lead, found):
-        raise DataError(
-            f"{name!r}, {tuple(found.shape)}, has an axis more than images of {kind}, and nothing in the batch was "
-            "copied so: cut each of its k planes (…, height, width) alone, under a name of its own"
-        )
-    if kind == "normal":
-        return found.flatten(0, -4).movedim(-1, 1), lead, lambda planes: planes.movedim(-3, -1)
-    return found.flatten(0, -3)[:, None], lead, lambda planes: planes.squeeze(-3)
-
-
-def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor) -> bool:
-    """Whether the last axis of a lead is that of copies: those of matrices, or of images of the same size."""
-    matrices = batch.get("homographies", {}).get(name)
-    if matrices is not None and tuple(matrices.shape[:-2]) == lead:
-        return True
-    size = tuple(found.shape[-2:])
-    tensors = (one for one in batch.values() if isinstance(one, torch.Tensor) and one.ndim == len(lead) + 3)
-    return any(tuple(one.shape[: len(lead)]) == lead and tuple(one.shape[-2:]) == size for one in tensors)
-
-
 def keyed_slots(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
     """Keys of the images of a batch, flat.
 
@@ -160,18 +114,3 @@ def keyed_slots(batch: Batch, seed: int, stream: str, lead: Sequence[int], copie
         )
     many = lead[2] if len(lead) > 2 else copies
     return Slots(slots_of(stream_key(seed, stream), int(step), tuple(lead[:2]), many).reshape(-1))
-
-
-def add_views(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lead: Sequence[int]) -> Batch:
-    """The batch with views under their names, their first axis folded out to sets, slots and perhaps copies."""
-    for name in names:
-        if name in batch:
-            raise SetsupError(f"the batch has {name!r} already: give what the view adds another name")
-    return {**batch, **{name: view.reshape(*lead, *view.shape[1:]) for name, view in zip(names, views, strict=True)}}
-
-
-def check_names(names: tuple[str, ...], count: int) -> None:
-    """Refuse what is no tuple of so many different texts."""
-    texts = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
-    if not texts or not len(names) == len(set(names)) == count:
-        raise SetsupError(f"names must be {count} different strings in a tuple, not {names!r}")

@@ -86,7 +86,7 @@ class PixelContrast(LightningModule):
         Parameters
         ----------
         batch : dict
-            What :class:`~setsup.loading.transforms.PlanarPairs` or :class:`~setsup.loading.transforms.SpatialPairs`
+            What :class:`~setsup.loading.views.PlanarPairs` or :class:`~setsup.loading.views.SpatialPairs`
             adds: ``view_1`` and ``view_2``, (..., C, h, w), uint8 or float in [0, 1]; ``partner``, ``positive`` and
             ``valid``, (..., h·w).
 

@@ -13,7 +13,7 @@ from setsup.datasets.benchmarks import div2k
 from setsup.errors import DataError
 from setsup.factors import Kind
 from setsup.files import load_manifest, unpack
-from setsup.loading.transforms.views import PatchPairs
+from setsup.loading.views import PatchPairs
 from tests.true_files.div2k import LOW, SIZES, TRAIN, VALID, archives, encoded, scene, write
 
 DEGRADATIONS = ["none", "bicubic", "unknown", "mild", "difficult", "wild"]

@@ -361,7 +361,7 @@ def test_without_pyav(release, monkeypatch):
 def test_frame_and_later_frame(release):
     import torch
 
-    from setsup.loading.transforms import FrameTriples
+    from setsup.loading.views import FrameTriples
 
     actions = ucf101.open(release, length=16, stride=2)
     shown = torch.from_numpy(actions.fetch([[0, 5, 9]], ["video"])["video"])

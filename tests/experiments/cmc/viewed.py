@@ -9,7 +9,7 @@ from setsup.experiments import Data, Preset
 from setsup.experiments.cmc.settings import CMCSettings
 from setsup.experiments.optimisation import SGD
 from setsup.experiments.pixels.settings import Images
-from setsup.loading.transforms import ColorViews
+from setsup.loading.views import ColorViews
 from setsup.methods.networks import ViewEncoder
 
 __all__ = ["BANKED", "CONVOLVED", "ROWS"]

@@ -16,7 +16,7 @@ import setsup
 from setsup.correspondence import PixelPairSampler, stored
 from setsup.datasets import Dataset
 from setsup.experiments import Data, Measured, Preset, TrainedRun
-from setsup.loading.transforms import SpatialPairs
+from setsup.loading.views import SpatialPairs
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from setsup import EpochSampler, FactorTable
 from setsup.datasets import Dataset
 from setsup.experiments import Data, Preset
 from setsup.experiments.measures import Retrieval
-from setsup.loading.transforms import ColorViews
+from setsup.loading.views import ColorViews
 from setsup.methods.rows import RowState
 from setsup.random import below, fold, stream_key, uniform
 

@@ -21,7 +21,6 @@ from setsup.loading.transforms import (
     Blur,
     Brightness,
     CenterCrop,
-    ColorViews,
     Contrast,
     Crop,
     Equalize,
@@ -47,7 +46,8 @@ from setsup.loading.transforms import (
     by_image,
 )
 from setsup.loading.transforms.by_image import cv2
-from setsup.loading.transforms.colors import SPACES
+from setsup.loading.views import ColorViews
+from setsup.loading.views.colors import SPACES
 
 pytestmark = pytest.mark.skipif(cv2 is None, reason="OpenCV is not installed")
 

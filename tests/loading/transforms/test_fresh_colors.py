@@ -4,7 +4,8 @@ import torch
 
 import setsup
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms import Compose, FreshColors, PlanarPairs
+from setsup.loading.transforms import Compose, FreshColors
+from setsup.loading.views import PlanarPairs
 from setsup.random import fold, stream_key
 from tests.true_files import mnist as true
 

@@ -16,9 +16,9 @@ from setsup.random import below, fold, stream_key
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("kornia", reason="kornia is not installed")
 
-from setsup.loading.transforms.clips import FrameTriples  # noqa: E402
-from setsup.loading.transforms.colors import SPACES  # noqa: E402
-from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs  # noqa: E402
+from setsup.loading.views import ColorViews, Patches, PatchPairs  # noqa: E402
+from setsup.loading.views.clips import FrameTriples  # noqa: E402
+from setsup.loading.views.colors import SPACES  # noqa: E402
 
 VIEWS = [ColorViews("lab"), Patches(), PatchPairs(offset=32), FrameTriples(later=2)]
 

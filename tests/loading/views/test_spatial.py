@@ -26,10 +26,9 @@ from setsup.loading.transforms import (  # noqa: E402
     Resize,
     ResizedCrop,
     Rotate,
-    SpatialDescriptors,
-    SpatialPairs,
     VerticalFlip,
 )
+from setsup.loading.views import SpatialDescriptors, SpatialPairs  # noqa: E402
 from setsup.methods.recipes import recipe  # noqa: E402
 from setsup.random import fold, stream_key  # noqa: E402
 

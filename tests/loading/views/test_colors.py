@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("kornia", reason="kornia is not installed")
 skimage_color = pytest.importorskip("skimage.color", reason="scikit-image is not installed")
 
-from setsup.loading.transforms.colors import SPACES, color_space, in_color_space  # noqa: E402
+from setsup.loading.views.colors import SPACES, color_space, in_color_space  # noqa: E402
 
 CORNERS = np.stack(np.meshgrid(*3 * [[0, 255]], indexing="ij"), axis=-1).reshape(-1, 3)
 GREYS = np.repeat(np.arange(256)[:, None], 3, axis=1)

@@ -1,13 +1,6 @@
-"""Views of images: colour channels, patches of a grid, pairs of patches.
+"""Views of places in images: patches of a grid, pairs of patches.
 
-A view is a callable that takes a batch of tensors and gives the batch with more modalities; what was there stays as it
-was. The views are those of contrastive multiview coding [1]_.
-
-Convention
-----------
-Images are (sets, size, channels, height, width), or (sets, size, copies, channels, height, width), or (sets, channels,
-height, width) where there is one a set, such as ``canonical_image``. Positions are keyed by (seed, stream, step, set,
-slot, copy): two views of one class with one seed take the same positions unless their streams differ.
+Positions are keyed by (seed, stream, step, set, slot, copy).
 
 References
 ----------
@@ -15,7 +8,7 @@ References
 
 """
 
-import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
@@ -24,103 +17,13 @@ import torch
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.by_image import Image, blocks, by_array, interleaved, put, spread
-from setsup.loading.transforms.colors import array_in_color_space, color_space, in_color_space
-from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots, planes_of
+from setsup.loading.transforms.modalities import KINDS, has_slots, images_of, keyed_slots, tensor_of
+from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 
-__all__ = ["ColorViews", "PatchPairs", "Patches"]
+__all__ = ["PatchPairs", "Patches"]
 
 _CUT = ("color", "label", "depth", "normal")  # kinds that are cut
-_CHUNK = 1 << 18  # values of images converted at a time, so that what lies between two operations stays in the cache
-
-
-@dataclass(frozen=True)
-class ColorViews:
-    """Images in another colour space, split into a view of one channel and a view of two, as in figure 5 of [1]_.
-
-    Both views show the same pixels: put what crops or flips before this.
-
-    Parameters
-    ----------
-    space : str
-        One of :data:`setsup.loading.transforms.colors.SPACES`, such as ``"lab"`` or ``"ycbcr"``.
-    image : str
-        Modality to convert: uint8, or float in 0 … 1, sRGB.
-    normalize : bool
-        Whether channels are brought to about −1 … 1 by the published means and standard deviations of the space, or by
-        its range where none are published.
-    names : (str, str), optional
-        Of the two views; the channels' names by default: ``("L", "ab")``, ``("Y", "CbCr")``, ``("H", "SV")`` …
-
-    Returns
-    -------
-    batch
-        With (sets, size, 1, height, width) and (sets, size, 2, height, width) float32 under the two names.
-
-    Raises
-    ------
-    SetsupError
-        When there is no such space or modality, or the batch has one of the names already.
-    DataError
-        When the images are no colour images.
-
-    Examples
-    --------
-    >>> import setsup
-    >>> from setsup.loading.transforms.views import ColorViews
-    >>> shapes = setsup.load("shapes3d-procedural")
-    >>> sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=4, sets=2)
-    >>> batch = next(iter(setsup.loader(shapes, sets, transform=ColorViews("lab"))))
-    >>> tuple(batch["L"].shape), tuple(batch["ab"].shape)
-    ((2, 4, 1, 64, 64), (2, 4, 2, 64, 64))
-
-    """
-
-    space: str
-    image: str = "image"
-    normalize: bool = True
-    names: tuple[str, str] | None = None
-
-    def __post_init__(self) -> None:
-        color_space(self.space)
-        if self.names is not None:
-            check_names(self.names, 2)
-
-    def __call__(self, batch: Batch) -> Batch:
-        """Add the two views."""
-        images = images_of(batch, self.image)
-        *lead, channels, height, width = images.shape
-        flat = images.flatten(0, -4)
-        both = [
-            torch.empty((len(flat), count, height, width), dtype=torch.float32, device=images.device)
-            for count in (1, 2)
-        ]
-        if by_array(flat) and channels == 3 and flat.dtype in (torch.uint8, torch.float32):
-            self._by_array(flat.numpy(), *(view.numpy() for view in both))
-        else:
-            values = max(1, math.prod(images.shape[-3:]))
-            count = max(1, _CHUNK // values if images.device.type == "cpu" else len(flat))
-            for some, one, two in zip(*(torch.split(stack, count) for stack in (flat, *both)), strict=True):
-                converted = self._converted(some)
-                one.copy_(converted[:, :1])
-                two.copy_(converted[:, 1:])
-        return add_views(batch, self.names or color_space(self.space).views, both, lead)
-
-    def _by_array(self, images: Image, first: Image, others: Image) -> None:
-        def some(numbers: range) -> None:
-            for number in numbers:
-                image = interleaved(images[number])
-                values = array_in_color_space(image, self.space, normalize=self.normalize)
-                put(values, [*first[number], *others[number]])
-
-        spread(some, blocks(len(images), math.prod(images.shape[-2:])))
-
-    def _converted(self, images: torch.Tensor) -> torch.Tensor:
-        try:
-            return in_color_space(images, self.space, normalize=self.normalize)
-        except DataError as error:
-            raise DataError(f"{self.image!r}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -158,7 +61,7 @@ class Patches:
     Examples
     --------
     >>> import torch
-    >>> from setsup.loading.transforms.views import Patches
+    >>> from setsup.loading.views import Patches
     >>> tuple(Patches()({"image": torch.zeros(2, 4, 3, 64, 64)})["patches"].shape)
     (2, 4, 49, 3, 16, 16)
 
@@ -221,7 +124,7 @@ class PatchPairs:
     Examples
     --------
     >>> import torch
-    >>> from setsup.loading.transforms.views import PatchPairs
+    >>> from setsup.loading.views import PatchPairs
     >>> pairs = PatchPairs(size=64, offset=128)({"image": torch.zeros(1, 4, 3, 256, 256), "step": 0})
     >>> tuple(pairs["patch_1"].shape), tuple(pairs["patch_2"].shape)
     ((1, 4, 3, 64, 64), (1, 4, 3, 64, 64))
@@ -272,3 +175,46 @@ def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None
             f"{what} need images of at least {needed} x {needed} pixels, and {name!r} is {height} x {width} "
             "(height x width): take smaller ones, or larger images"
         )
+
+
+def planes_of(
+    batch: Batch, name: str, kind: str
+) -> tuple[torch.Tensor, tuple[int, ...], Callable[[torch.Tensor], torch.Tensor]]:
+    """A modality as planes of pixels, which are cut in one way whatever its kind.
+
+    Returns `planes` (n, channels, height, width).
+
+    `kind`: ``color`` as in :func:`images_of`; ``label`` and ``depth``, (sets, size, height, width); ``normal``,
+    (sets, size, height, width, 3): with copies after the slots, or without slots, as images may be. A label or
+    depth (…, height, width, k) is refused; what has copies is told from it by images, or ``homographies``, of
+    as many.
+    """
+    if kind == "color":
+        images = images_of(batch, name)
+        return images.flatten(0, -4), tuple(images.shape[:-3]), lambda planes: planes
+    found, after = tensor_of(batch, name), 3 if kind == "normal" else 2
+    if found.ndim - after not in (1, 2, 3) or (kind == "normal" and found.shape[-1] != 3):
+        axes = KINDS[kind][1].split(" or ")[0]
+        raise DataError(
+            f"{name!r} must be {axes} to be {kind}, with copies after size or without size, not {tuple(found.shape)}"
+        )
+    lead = tuple(found.shape[:-after])
+    axes_of_sets = 2 if has_slots(batch, name, kind, found) else 1
+    if kind != "normal" and len(lead) > axes_of_sets and not _copied(batch, name, lead, found):
+        raise DataError(
+            f"{name!r}, {tuple(found.shape)}, has an axis more than images of {kind}, and nothing in the batch was "
+            "copied so: cut each of its k planes (…, height, width) alone, under a name of its own"
+        )
+    if kind == "normal":
+        return found.flatten(0, -4).movedim(-1, 1), lead, lambda planes: planes.movedim(-3, -1)
+    return found.flatten(0, -3)[:, None], lead, lambda planes: planes.squeeze(-3)
+
+
+def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor) -> bool:
+    """Whether the last axis of a lead is that of copies: those of matrices, or of images of the same size."""
+    matrices = batch.get("homographies", {}).get(name)
+    if matrices is not None and tuple(matrices.shape[:-2]) == lead:
+        return True
+    size = tuple(found.shape[-2:])
+    tensors = (one for one in batch.values() if isinstance(one, torch.Tensor) and one.ndim == len(lead) + 3)
+    return any(tuple(one.shape[: len(lead)]) == lead and tuple(one.shape[-2:]) == size for one in tensors)

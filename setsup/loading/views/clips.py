@@ -20,7 +20,8 @@ import torch
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import add_views, check_names, keyed_slots, tensor_of
+from setsup.loading.transforms.modalities import keyed_slots, tensor_of
+from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 
 __all__ = ["FrameTriples"]
@@ -65,7 +66,7 @@ class FrameTriples:
     Examples
     --------
     >>> import torch
-    >>> from setsup.loading.transforms.clips import FrameTriples
+    >>> from setsup.loading.views import FrameTriples
     >>> clips = {"video": torch.zeros(1, 4, 16, 3, 8, 8), "flow": torch.zeros(1, 4, 15, 2, 8, 8), "step": 0}
     >>> triples = FrameTriples(later=3)(clips)
     >>> tuple(triples["frame"].shape), tuple(triples["later"].shape), tuple(triples["flow_stack"].shape)

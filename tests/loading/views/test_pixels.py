@@ -15,7 +15,7 @@ from setsup.random import fold, stream_key
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("kornia", reason="kornia is not installed")
 
-from setsup.loading.transforms.pixels import PlanarPairs  # noqa: E402
+from setsup.loading.views.pixels import PlanarPairs  # noqa: E402
 
 ADDED = ("view_1", "view_2", "partner", "positive", "valid")
 ROUNDED = 1 / 32  # pixels: OpenCV moves images by coordinates that are rounded

@@ -14,8 +14,9 @@ from setsup.loading.batch import Batch
 from setsup.loading.transforms.apply import apply_steps
 from setsup.loading.transforms.by_image import blocks, spread
 from setsup.loading.transforms.choices import Move, Steps
-from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
+from setsup.loading.transforms.modalities import images_of, keyed_slots
 from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
+from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 
 __all__ = ["PlanarPairs"]
@@ -73,7 +74,7 @@ class PlanarPairs:
     Examples
     --------
     >>> import torch
-    >>> from setsup.loading.transforms.pixels import PlanarPairs
+    >>> from setsup.loading.views import PlanarPairs
     >>> batch = PlanarPairs(size=32, keep=0.25)({"image": torch.rand(1, 8, 3, 64, 64), "step": 0})
     >>> tuple(batch["view_1"].shape), tuple(batch["partner"].shape)
     ((1, 8, 3, 32, 32), (1, 8, 1024))

@@ -14,9 +14,10 @@ from setsup.correspondence.pixel_pairs import partners
 from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
+from setsup.loading.transforms.modalities import images_of, keyed_slots
 from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
 from setsup.loading.transforms.slots import Slots
+from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 
 __all__ = ["SpatialDescriptors", "SpatialPairs"]
@@ -85,7 +86,7 @@ class SpatialPairs:
     >>> import setsup
     >>> from setsup.correspondence import PixelPairSampler
     >>> from setsup.rendered.dataset import RenderedDataset
-    >>> from setsup.loading.transforms import SpatialPairs
+    >>> from setsup.loading.views import SpatialPairs
     >>> from setsup.scenes.recipes import Shapes3D
     >>> shapes = RenderedDataset(Shapes3D(size=(48, 48)), renderer="embree")
     >>> pairs = PixelPairSampler(shapes, pairs=2)
