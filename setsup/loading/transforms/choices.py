@@ -141,11 +141,10 @@ def check_operations(operations: Any, of: str) -> tuple[Any, ...]:
         raise SetsupError(f"{of} takes a list of operations, not {operations!r}")
     found = tuple(operations)
     for operation in found:
-        if isinstance(operation, type) or not (
-            isinstance(operation, OneOf | RandomApply | ForLevels | Geometric) or callable(operation)
-        ):
+        known = isinstance(operation, OneOf | RandomApply | ForLevels | Geometric)
+        if isinstance(operation, type) or not (known or callable(operation)):
             raise SetsupError(f"{of} takes operations such as Flip() or Crop(64), and {operation!r} is none")
-        if not isinstance(operation, OneOf | RandomApply | ForLevels | Geometric) and not _takes_two(operation):
+        if not known and not _takes_two(operation):
             raise SetsupError(
                 f"{of} takes operations, callables of (images, slots), and {operation!r:.80} is none: transforms of "
                 "batches, such as recipes, belong in a Compose"
@@ -209,44 +208,34 @@ def _steps(operation: Any, own: Slots, shared: Slots, size: Size) -> Steps:
     """Steps of one operation."""
     if _is_geometric(operation):
         return [Move(*operation.homography(shared, *size))]
-    if not _inner(operation):
+    inner = _inner(operation)
+    if not inner:
         return [Paint(operation, own)]
     chooser = shared if moves(operation) else own
+    which: npt.NDArray[Any]  # of the inner operations each image gets, from 1 on; 0 is none
     if isinstance(operation, OneOf):
-        return _one_of(operation, own, shared, size, chooser.below(len(operation.operations)))
-    if isinstance(operation, RandomApply):
-        chosen = chooser.uniform(0, 1) < operation.p
+        which = 1 + chooser.below(len(inner))
+    elif isinstance(operation, RandomApply):
+        which = chooser.uniform(0, 1) < operation.p
     else:
-        chosen = np.isin(own.factors[operation.factor], operation.levels)
+        which = np.isin(own.factors[operation.factor], operation.levels)
     # an operation inside draws from keys of its own, apart from the choice, which is parameter 0
-    inner = _steps(operation.operation, own.at(1), shared.at(1), size)
-    return [_restricted(step, chosen, size, operation) for step in inner]
-
-
-def _one_of(operation: OneOf, own: Slots, shared: Slots, size: Size, which: npt.NDArray[np.int64]) -> Steps:
-    branches = [
-        _steps(inner, own.at(1 + number), shared.at(1 + number), size)
-        for number, inner in enumerate(operation.operations)
-    ]
-    found = [steps[0] for steps in branches if len(steps) == 1 and isinstance(steps[0], Move)]
-    if len(found) == len(branches):  # so they may change the size, if they agree on it
-        if len({move.size for move in found}) > 1:
-            raise _other_sizes(operation, [move.size for move in found])
-        return [Move(np.stack([move.matrices for move in found])[which, np.arange(len(which))], found[0].size)]
-    steps = [_restricted(step, which == n, size, operation) for n, branch in enumerate(branches) for step in branch]
+    branches = [_steps(one, own.at(number), shared.at(number), size) for number, one in enumerate(inner, 1)]
+    moved = [branch[0] for branch in branches if len(branch) == 1 and isinstance(branch[0], Move)]
+    all_moved = isinstance(operation, OneOf) and len(moved) == len(branches)
+    sizes = [step.size for branch in branches for step in branch if isinstance(step, Move)]
+    if len(different := dict.fromkeys(sizes if all_moved else [size, *sizes])) > 1:
+        shown = " and ".join(f"{height} × {width}" for height, width in different)
+        raise SetsupError(f"{operation} gives images of different sizes, {shown}: bring all images to one size first")
+    if all_moved:
+        return [Move(np.stack([move.matrices for move in moved])[which - 1, np.arange(len(which))], sizes[0])]
+    steps = [_restricted(step, which == number) for number, branch in enumerate(branches, 1) for step in branch]
     # an image has one of the steps, so their order is free; moves in front join those before
     return sorted(steps, key=lambda step: isinstance(step, Paint))
 
 
-def _restricted(step: Move | Paint, chosen: Chosen, size: Size, operation: Any) -> Move | Paint:
+def _restricted(step: Move | Paint, chosen: Chosen) -> Move | Paint:
     """A step for chosen images only."""
-    if isinstance(step, Paint):
-        return Paint(step.operation, step.slots, chosen if step.chosen is None else step.chosen & chosen)
-    if step.size != size:
-        raise _other_sizes(operation, [size, step.size])
-    return Move(where(chosen, step.matrices), size)
-
-
-def _other_sizes(operation: Any, sizes: list[Size]) -> SetsupError:
-    shown = " and ".join(dict.fromkeys(f"{height} × {width}" for height, width in sizes))
-    return SetsupError(f"{operation} gives images of different sizes, {shown}: bring all images to one size first")
+    if isinstance(step, Move):
+        return Move(where(chosen, step.matrices), step.size)
+    return Paint(step.operation, step.slots, chosen if step.chosen is None else step.chosen & chosen)
