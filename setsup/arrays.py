@@ -1,4 +1,4 @@
-"""Types of arrays, by what they hold or by their dtype, as annotations use them."""
+"""Types of arrays, by what they hold or by their dtype, and of their sizes, as annotations use them."""
 
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = [
     "Places",
     "Reals",
     "Rows",
+    "Size",
     "Steps",
     "Words",
 ]
@@ -44,3 +45,6 @@ Words = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float32]
 Reals = npt.NDArray[np.float64]
 Matrices = npt.NDArray[np.float64]
+
+Size = tuple[int, int]
+"""Height and width, in pixels."""

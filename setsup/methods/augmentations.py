@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Size
 from setsup.loading.batch import Batch, Transform
 from setsup.loading.transforms import (
     AddBrightness,
@@ -58,7 +59,6 @@ from setsup.loading.transforms import (
     Sobel,
     VerticalFlip,
 )
-from setsup.loading.transforms.operations.arguments import Size
 from setsup.loading.views import ColorViews, PlanarPairs
 
 __all__ = [

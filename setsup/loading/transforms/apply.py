@@ -18,8 +18,6 @@ from setsup.loading.transforms.slots import Slots
 
 __all__ = ["apply_steps", "mapped"]
 
-Size = tuple[int, int]
-
 _CHUNK = 1 << 19  # numbers a thread, so that a chain of operations works in the caches of a CPU, not in its memory
 
 

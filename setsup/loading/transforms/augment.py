@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setsup.arrays import Size
 from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, near
@@ -16,13 +17,11 @@ from setsup.loading.batch import Batch
 from setsup.loading.transforms.apply import apply_steps, mapped
 from setsup.loading.transforms.choices import Move, Steps, check_operations, factors_of, moves, steps_of
 from setsup.loading.transforms.modalities import KINDS, keyed_slots, leads_of
-from setsup.loading.transforms.resampling.maps import carried
+from setsup.loading.transforms.resampling.warp import carried
 from setsup.loading.transforms.slots import Slots
 from setsup.random import stream_key
 
 __all__ = ["Augment", "Compose"]
-
-Size = tuple[int, int]
 
 _IMAGES = ("color", "clip")
 _GEOMETRY = ("independent", "copies", "sets")
@@ -61,10 +60,8 @@ class Augment:
     eight_bit : bool
         Images are uint8 after every operation, with the arithmetic of Pillow, as in papers that augmented stored
         images. Results are uint8; otherwise they are float32 in 0 … 1.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Transforms with one seed draw the same numbers unless their streams differ.
+    seed, stream : int, str
+        0 ≤ seed < 2⁶⁴; transforms with one seed draw the same numbers unless their streams differ.
 
     Raises
     ------

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Array, Bools, Matrices, Size
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
 from setsup.loading.transforms.operations.arguments import check_probability
@@ -19,9 +19,6 @@ from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["ForLevels", "Move", "OneOf", "Paint", "RandomApply", "factors_of", "moves", "steps_of"]
-
-Size = tuple[int, int]
-Chosen = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ class ForLevels:
 class Move:
     """A matrix (n, 3, 3) for each image, and the (height, width) that all then have."""
 
-    matrices: npt.NDArray[np.float64]
+    matrices: Matrices
     size: Size
 
 
@@ -129,7 +126,7 @@ class Paint:
 
     operation: Any
     slots: Slots
-    chosen: Chosen | None = None
+    chosen: Bools | None = None
 
 
 Steps = list[Move | Paint]
@@ -212,7 +209,7 @@ def _steps(operation: Any, own: Slots, shared: Slots, size: Size) -> Steps:
     if not inner:
         return [Paint(operation, own)]
     chooser = shared if moves(operation) else own
-    which: npt.NDArray[Any]  # of the inner operations each image gets, from 1 on; 0 is none
+    which: Array  # of the inner operations each image gets, from 1 on; 0 is none
     if isinstance(operation, OneOf):
         which = 1 + chooser.below(len(inner))
     elif isinstance(operation, RandomApply):
@@ -234,7 +231,7 @@ def _steps(operation: Any, own: Slots, shared: Slots, size: Size) -> Steps:
     return sorted(steps, key=lambda step: isinstance(step, Paint))
 
 
-def _restricted(step: Move | Paint, chosen: Chosen) -> Move | Paint:
+def _restricted(step: Move | Paint, chosen: Bools) -> Move | Paint:
     """A step for chosen images only."""
     if isinstance(step, Move):
         return Move(where(chosen, step.matrices), step.size)

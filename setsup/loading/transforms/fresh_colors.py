@@ -34,10 +34,8 @@ class FreshColors:
     image : str
         Modality to colour, with 2 or 3 channels of which one is empty, see
         :func:`setsup.datasets.benchmarks.colored_mnist.zeroed`; of any type.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Transforms with one seed draw the same flips unless their streams differ.
+    seed, stream : int, str
+        0 ≤ seed < 2⁶⁴; transforms with one seed draw the same flips unless their streams differ.
 
     Returns
     -------

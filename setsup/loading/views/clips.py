@@ -47,10 +47,8 @@ class FrameTriples:
         Modality (sets, size, fields, 2, height, width), of any type; a clip has at most one field a frame.
     names : (str, str, str)
         Of the frame, the later frame and the stack.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two with one seed take the same times unless this differs.
+    seed, stream : int, str
+        0 ≤ seed < 2⁶⁴; two with one seed take the same times unless their streams differ.
 
     Returns
     -------

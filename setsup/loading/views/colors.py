@@ -32,13 +32,13 @@ import numpy.typing as npt
 import torch
 from kornia.color import rgb_to_hsv, rgb_to_lab, rgb_to_linear_rgb, rgb_to_luv
 
+from setsup.arrays import Matrices
 from setsup.errors import DataError, SetsupError, brief, near
 from setsup.loading.transforms.by_image import UNIT, Image, cv2, real
 
 __all__ = ["SPACES", "ColorSpace", "array_in_color_space", "color_space", "in_color_space"]
 
 Three = tuple[float, float, float]
-Matrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ _YUV = np.array([[0.299, 0.587, 0.114], [-0.14714119, -0.28886916, 0.43601035], 
 _YIQ = np.array([[0.299, 0.587, 0.114], [0.59590059, -0.27455667, -0.32134392], [0.21153661, -0.52273617, 0.31119955]])
 
 
-def _mixed(planes: torch.Tensor, matrix: Matrix, offset: Three = (0.0, 0.0, 0.0)) -> torch.Tensor:
+def _mixed(planes: torch.Tensor, matrix: Matrices, offset: Three = (0.0, 0.0, 0.0)) -> torch.Tensor:
     """Multiply each pixel by a matrix.
 
     Sums of planes, not a matrix product or a convolution: those may round their factors to 10 bits on a GPU.
@@ -139,7 +139,7 @@ def _mixed(planes: torch.Tensor, matrix: Matrix, offset: Three = (0.0, 0.0, 0.0)
     return torch.stack([one * a + two * b + three * c + shift for (a, b, c), shift in rows], dim=-3)
 
 
-def _array_mixed(image: Image, matrix: Matrix, offset: Three = (0.0, 0.0, 0.0)) -> Image:
+def _array_mixed(image: Image, matrix: Matrices, offset: Three = (0.0, 0.0, 0.0)) -> Image:
     return cv2.transform(real(image), np.column_stack([matrix, offset]))
 
 
@@ -212,7 +212,7 @@ def _ranged(
     return ColorSpace(channels, tuple(mean), tuple(std), convert, convert_array)
 
 
-def _mixture(channels: tuple[str, str, str], matrix: Matrix) -> ColorSpace:
+def _mixture(channels: tuple[str, str, str], matrix: Matrices) -> ColorSpace:
     """Space whose channels are mixtures of red, green and blue, each of which lies in 0 … 1."""
     low, high = np.minimum(matrix, 0).sum(axis=1), np.maximum(matrix, 0).sum(axis=1)
     return _ranged(channels, low, high, partial(_mixed, matrix=matrix), partial(_array_mixed, matrix=matrix))

@@ -106,10 +106,8 @@ class PatchPairs:
         Of the two patches.
     kind : str
         What it is, as of :class:`Patches`.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two with one seed take the same x and y unless this differs.
+    seed, stream : int, str
+        0 ≤ seed < 2⁶⁴; two with one seed take the same x and y unless their streams differ.
 
     Returns
     -------

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 import numpy as np
 import torch
 
-from setsup.arrays import Words
+from setsup.arrays import Size, Words
 from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
@@ -15,7 +15,7 @@ from setsup.loading.transforms.apply import apply_steps
 from setsup.loading.transforms.by_image import blocks, spread
 from setsup.loading.transforms.choices import Move, Steps
 from setsup.loading.transforms.modalities import images_of, keyed_slots
-from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
+from setsup.loading.transforms.operations.arguments import check_box, check_probability, pair
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 
@@ -46,10 +46,8 @@ class PlanarPairs:
         Modality of which views are made: uint8, or float32 in 0 … 1.
     names : tuple of five str
         What is added.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two with one seed draw the same pairs unless this differs.
+    seed, stream : int, str
+        0 ≤ seed < 2⁶⁴; two with one seed draw the same pairs unless their streams differ.
 
     Returns
     -------

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from setsup.arrays import Reals, Rows
+from setsup.arrays import Reals, Rows, Size
 from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.matching import Match, followed, matched, view_size
@@ -15,7 +15,7 @@ from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import images_of, keyed_slots
-from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
+from setsup.loading.transforms.operations.arguments import check_box, check_probability, pair
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
@@ -57,10 +57,8 @@ class SpatialPairs:
         Modality to make views of.
     names : tuple of five str
         Names of the new modalities.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Transforms with one seed draw the same numbers unless their streams differ.
+    seed, stream : int, str
+        0 ≤ seed < 2⁶⁴; transforms with one seed draw the same numbers unless their streams differ.
 
     Returns
     -------
@@ -153,10 +151,8 @@ class SpatialDescriptors:
         What finds pairs, as of :class:`SpatialPairs`.
     names : tuple of five str
         Names of the new modalities.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Transforms with one seed draw the same numbers unless their streams differ.
+    seed, stream : int, str
+        0 ≤ seed < 2⁶⁴; transforms with one seed draw the same numbers unless their streams differ.
 
     Returns
     -------

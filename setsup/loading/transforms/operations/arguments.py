@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setsup.arrays import Size
 from setsup.checks import check_image_size, check_number, is_integer, is_number
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, Kernel, Pointwise
@@ -24,7 +25,6 @@ __all__ = [
     "Range",
     "Ranged",
     "Shape",
-    "Size",
     "Sized",
     "check_box",
     "check_channels",
@@ -35,7 +35,6 @@ __all__ = [
     "set_field",
 ]
 
-Size = tuple[int, int]
 Range = tuple[float, float]
 Shape = tuple[int, ...]
 """Channels, height and width."""

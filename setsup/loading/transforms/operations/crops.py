@@ -5,17 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.arrays import Matrices
+from setsup.arrays import Bools, Matrices, Rows, Size
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import Range, Size, Sized, check_range, pair, set_field
+from setsup.loading.transforms.operations.arguments import Range, Sized, check_range, pair, set_field
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["TRIES", "CenterCrop", "Crop", "Resize", "ResizedCrop", "random_sides"]
-
-Sides = npt.NDArray[np.int64]
 
 TRIES = 10
 """Attempts of :func:`random_sides`, as published."""
@@ -133,11 +130,11 @@ class ResizedCrop(Sized):
         size = pair(self.size)
         return planar.fit(left, top, rows, columns, *size), size
 
-    def boxes(self, slots: Slots, height: int, width: int) -> tuple[npt.NDArray[np.int64], ...]:
+    def boxes(self, slots: Slots, height: int, width: int) -> tuple[Rows, ...]:
         """Left, top, height and width of the boxes, each (n,) int64."""
         middle = _middle_box(height, width, self.aspect)
 
-        def fits(tall: Sides, wide: Sides) -> npt.NDArray[np.bool_]:
+        def fits(tall: Rows, wide: Rows) -> Bools:
             return (0 < tall) & (tall <= height) & (0 < wide) & (wide <= width)
 
         rows, columns = random_sides(slots, height * width, self.area, self.aspect, fits)
@@ -149,8 +146,8 @@ class ResizedCrop(Sized):
 
 
 def random_sides(
-    slots: Slots, pixels: int, area: Range, aspect: Range, fits: Callable[[Sides, Sides], npt.NDArray[np.bool_]]
-) -> tuple[Sides, Sides]:
+    slots: Slots, pixels: int, area: Range, aspect: Range, fits: Callable[[Rows, Rows], Bools]
+) -> tuple[Rows, Rows]:
     """Two sides per image, (n,) int64: the first that fit of some attempts; 0 if none does.
 
     Their product is a share in `area` of the pixels, and the second over the first a ratio in `aspect`.

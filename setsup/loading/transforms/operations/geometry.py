@@ -12,17 +12,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Matrices
+from setsup.arrays import Matrices, Size
 from setsup.checks import is_number
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import (
-    Range,
-    Size,
-    check_probability,
-    check_range,
-    set_field,
-)
+from setsup.loading.transforms.operations.arguments import Range, check_probability, check_range, set_field
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Affine", "Flip", "Geometric", "Perspective", "Rotate", "Shift", "VerticalFlip", "where"]

@@ -16,18 +16,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from setsup.arrays import Matrices, Reals
+from setsup.arrays import Matrices, Reals, Size
 from setsup.correspondence import planar
 from setsup.loading.transforms.by_image import Image, Kernel, cv2, real
-from setsup.loading.transforms.resampling.maps import sources
 from setsup.loading.transforms.resampling.taps import axis, box_of, separable
 
-__all__ = ["AFFINE", "COPIED", "PROJECTIVE", "SAME", "STRAIGHT", "finish", "floats", "kernels", "resample", "ways"]
-
-Size = tuple[int, int]
+__all__ = ["COPIED", "SAME", "finish", "floats", "kernels", "resample", "sources", "ways"]
 
 SAME, COPIED, STRAIGHT, AFFINE, PROJECTIVE = range(5)  # what a matrix does
 
+_FAR = -1e9  # pixels: where nothing is
 _NOISE = 2.0**-12  # levels of 255: what float32 may lack of the integer that exact arithmetic gives
 _WHOLE = 1e-6  # pixels
 
@@ -87,6 +85,27 @@ def _slanted(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Ten
     if images.dtype == torch.uint8:  # Pillow's transforms truncate, and its resizes round
         found = found.mul_(255).add_(_NOISE).clamp_(0, 255).to(torch.uint8)
     return _filled(found, (x >= -1) & (x < 1) & (y >= -1) & (y < 1), fill)
+
+
+def sources(inverse: Matrices, size: Size, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Where pixels of the result come from.
+
+    `inverse` (n, 3, 3) float64; `size` (height, width); returns `x, y` (n, height, width).
+    """
+    u, v = np.arange(size[1], dtype=np.float64), np.arange(size[0], dtype=np.float64)
+    across, down = inverse[:, :, :1] * u, inverse[:, :, 1:2] * v + inverse[:, :, 2:]  # (n, 3, length) each
+    affine = bool((inverse[:, 2] == [0, 0, 1]).all())
+    if affine and not inverse[:, (0, 1), (1, 0)].any():
+        x, y = (
+            torch.from_numpy(part[:, at]).to(device, dtype) for at, part in ((0, across + down[:, :, :1]), (1, down))
+        )
+        return x[:, None, :], y[:, :, None]
+    terms = [torch.from_numpy(term).to(device, dtype if affine else torch.float64) for term in (across, down)]
+    x, y, *depth = (terms[0][:, at, None, :] + terms[1][:, at, :, None] for at in range(2 if affine else 3))
+    if affine:
+        return x, y
+    far = depth[0] <= 0
+    return x.div_(depth[0]).masked_fill_(far, _FAR).to(dtype), y.div_(depth[0]).masked_fill_(far, _FAR).to(dtype)
 
 
 def _filled(images: Tensor, inside: Tensor, fill: float) -> Tensor:

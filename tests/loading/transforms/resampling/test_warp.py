@@ -26,8 +26,7 @@ from setsup.loading.transforms import (
     Shift,
     VerticalFlip,
 )
-from setsup.loading.transforms.resampling.maps import carried
-from setsup.loading.transforms.resampling.warp import warp
+from setsup.loading.transforms.resampling.warp import carried, warp
 from setsup.loading.transforms.slots import Slots
 from setsup.random import fold, stream_key
 
