@@ -21,9 +21,9 @@ import torch
 
 from setsup.loading.transforms import by_image
 from setsup.loading.transforms.augment import Compose
-from setsup.loading.transforms.slots import Slots, slots_of
+from setsup.loading.transforms.modalities import keyed_slots
+from setsup.loading.transforms.slots import Slots
 from setsup.methods.recipes import recipe, recipes
-from setsup.random import stream_key
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 RARE = 1e-4  # every statistic below is a fixed number, for its seed is
@@ -371,7 +371,7 @@ def test_dcodr_is_pillow_s(monkeypatch: pytest.MonkeyPatch, library: str) -> Non
     images = np.concatenate([shapes.fetch(rows)["image"], pictures(1, 100)[0].permute(0, 2, 3, 1).numpy()])[:224]
     batch = {"image": torch.from_numpy(images).unflatten(0, (4, 56)).movedim(-1, -3), "step": 11}
     found = recipe("dcodr", seed=5)(batch)["positive_image"].movedim(-3, -1).flatten(0, 1).numpy()
-    slots = Slots(slots_of(stream_key(5, "dcodr"), 11, (4, 56)).reshape(-1)).at(0)
+    slots = keyed_slots({"step": 11}, 5, "dcodr", (4, 56)).at(0)
     chosen = np.zeros(4, dtype=int)
     for number, (pixels, result) in enumerate(zip(images, found, strict=True)):
         which, wanted = positive(Image.fromarray(pixels), slots.take(slice(number, number + 1)))

@@ -54,10 +54,7 @@ class AffineMembers:
     def __call__(self, batch: Batch) -> Batch:
         """The batch with ``image`` (sets, size, 1, side, side) uint8 in place of ``original``."""
         factors = batch.get("factors", {})
-        missing = [
-            *(["original"] if "original" not in batch else []),
-            *(name for name in _FACTORS if name not in factors),
-        ]
+        missing = [name for name in ("original", *_FACTORS) if name not in (batch if name == "original" else factors)]
         if missing:
             raise DataError(
                 f"AffineMembers renders digits of affine-mnist by its factors, and this batch has no "

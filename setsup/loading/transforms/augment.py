@@ -120,17 +120,16 @@ class Augment:
         lead = _lead(batch, self.modalities)
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         size = _size(values, self.modalities, len(lead))
-        if not all(moves(operation) for operation in self.operations):
-            for name in (name for name, kind in self.modalities.items() if kind in _IMAGES):
+        moving = [moves(operation) for operation in self.operations]
+        for name, kind in self.modalities.items():
+            if kind in _IMAGES and not all(moving):
                 _check_range(name, values[name])
-        moving = any(moves(operation) for operation in self.operations)
         copies = self.copies or 1
         axes = lead if self.copies is None else (*lead, copies)
         own, shared = self._slots(batch, lead, copies)
         steps = steps_of(self.operations, own, shared, size)
-        total = Move(np.tile(np.eye(3), (len(own), 1, 1)), size)
-        for step in (step for step in steps if isinstance(step, Move)):
-            total = Move(planar.compose(total.matrices, step.matrices), step.size)
+        moved = [Move(np.tile(np.eye(3), (len(own), 1, 1)), size), *(step for step in steps if isinstance(step, Move))]
+        total = Move(planar.compose(*(step.matrices for step in moved)), moved[-1].size)
         found: Batch = {}
         for name, kind in self.modalities.items():
             flat, target = values[name].flatten(0, len(lead) - 1), self._target(name)
@@ -139,26 +138,27 @@ class Augment:
                 found[target], found[f"{target}_inside"] = carried(points, total.matrices, total.size)
             else:
                 found[target] = self._changed(flat, kind, steps, total, self._fill(name))
-        if moving:
+        if any(moving):
             device = next(iter(values.values())).device
             found[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
         taken = [name for name in found if self.into is not None and name in batch]
         if taken:
             raise DataError(f"the batch has {taken[0]!r} already: give into= a string other than {self.into!r}")
         found = {name: value.unflatten(0, axes) for name, value in found.items()}
-        matrices = found[self._target("homography")] if moving else None
+        matrices = found.get(self._target("homography"))
         return {**batch, **found, **self._homographies(batch, axes, matrices)}
 
     def _changed(self, flat: Tensor, kind: str, steps: Steps, total: Move, fill: float) -> Tensor:
         """A modality (n, …) after all steps, (n · copies, …)."""
         copies = self.copies or 1
-        if kind in _IMAGES:
-            frames = flat.shape[1] if kind == "clip" else 1
-            rows = np.arange(len(flat) * copies).repeat(frames)
-            source = rows // copies * frames + np.tile(np.arange(frames), len(flat) * copies)
-            images = flat.flatten(0, 1) if kind == "clip" else flat
-            done = apply_steps(images, steps, source, rows, fill, self.eight_bit)
-            return done.reshape(len(flat) * copies, frames, *done.shape[1:]) if kind == "clip" else done
+        if kind == "color":
+            return self._changed(flat[:, None], "clip", steps, total, fill)[:, 0]
+        if kind == "clip":
+            frames, results = flat.shape[1], len(flat) * copies
+            rows = np.arange(results).repeat(frames)
+            source = rows // copies * frames + np.tile(np.arange(frames), results)
+            done = apply_steps(flat.flatten(0, 1), steps, source, rows, fill, self.eight_bit)
+            return done.reshape(results, frames, *done.shape[1:])
         if kind == "flow":
             fields = mapped(flat.flatten(1, -3).movedim(1, -1), total, kind, copies, fill)
             return fields.movedim(-1, 1).reshape(len(fields), *flat.shape[1:-2], *fields.shape[1:3])
@@ -292,8 +292,10 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
 def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     """A modality of a batch, if its dtype is one of its kind, and it can hold what it is filled with."""
     found: Tensor = batch[name]
-    if kind in _IMAGES:
-        _check_images(name, found, kind)
+    if kind in _IMAGES and found.dtype not in (torch.uint8, torch.float32):
+        raise DataError(f"{name!r} must be uint8 or float32 to be {kind}, not {found.dtype}")
+    if kind in _IMAGES and found.shape[-3] > 4 >= found.shape[-1]:
+        raise DataError(f"{name!r} has its channels last, {tuple(found.shape)}: movedim(-1, -3) puts them first")
     if kind in ("depth", "normal", "flow") and not found.dtype.is_floating_point:
         raise DataError(f"{name!r} must be floating to be {kind}, not {found.dtype}: what must not be mixed is label")
     if kind == "label" and not found.dtype.is_floating_point and found.dtype != torch.bool:
@@ -301,13 +303,6 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
         if not fill.is_integer() or not limits.min <= fill <= limits.max:
             raise DataError(f"{name!r} is {found.dtype} and cannot be filled with {fill:g}")
     return found
-
-
-def _check_images(name: str, found: Tensor, kind: str) -> None:
-    if found.dtype not in (torch.uint8, torch.float32):
-        raise DataError(f"{name!r} must be uint8 or float32 to be {kind}, not {found.dtype}")
-    if found.shape[-3] > 4 >= found.shape[-1]:
-        raise DataError(f"{name!r} has its channels last, {tuple(found.shape)}: movedim(-1, -3) puts them first")
 
 
 def _check_range(name: str, found: Tensor) -> None:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
 import torch
 
+from setsup import random
+from setsup.arrays import Words
 from setsup.checks import is_integer
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.slots import Slots, slots_of
-from setsup.random import stream_key
+from setsup.loading.transforms.slots import Slots
 
 __all__ = [
     "KINDS",
@@ -36,6 +38,7 @@ KINDS: Mapping[str, tuple[tuple[int, ...], str]] = MappingProxyType(
 
 _LAST = {"normal": 3, "points": 2}  # lengths of last axes
 _CHANNELS = 4  # of an image, at most
+_NO_SLOT = np.array([2**64 - 1], dtype=np.uint64)  # the number of what stands for a whole set, which no slot has
 _CANONICAL = "canonical_"  # what names of modalities of canonical rows begin with, one row a set
 
 
@@ -102,15 +105,16 @@ def images_of(batch: Batch, name: str) -> torch.Tensor:
 
 
 def keyed_slots(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
-    """Keys of the images of a batch, flat.
-
-    `lead` (sets,), (sets, size) or (sets, size, copies).
-    """
+    """Keys of the images of a batch, flat; `lead` (sets,), (sets, size) or (sets, size, copies)."""
     step = batch.get("step")
     if not is_integer(step):
         raise SetsupError(
             f"the batch needs the number of its draw as batch['step'], an integer, not {step!r}: "
             "it comes from setsup.loader"
         )
-    many = lead[2] if len(lead) > 2 else copies
-    return Slots(slots_of(stream_key(seed, stream), int(step), tuple(lead[:2]), many).reshape(-1))
+    sets, *size = lead[:2]
+    slots = np.arange(size[0], dtype=np.uint64) if size else _NO_SLOT
+    keys: Words = random.fold(random.stream_key(seed, stream), int(step))
+    for numbers in (np.arange(sets, dtype=np.uint64), slots, np.arange(*lead[2:] or [copies], dtype=np.uint64)):
+        keys = random.fold(keys[..., None], numbers)
+    return Slots(keys.reshape(-1))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from setsup import random
 from setsup.arrays import Words
 
-__all__ = ["Slots", "slots_of"]
+__all__ = ["Slots"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +71,3 @@ class Slots:
         """Some of the images, by number, by mask or by slice."""
         factors = {name: codes[which] for name, codes in self.factors.items()}
         return replace(self, keys=self.keys[which], factors=factors)
-
-
-_NO_SLOT = np.array([2**64 - 1], dtype=np.uint64)  # the number of what stands for a whole set, which no slot has
-
-
-def slots_of(key: int, step: int, shape: tuple[int, ...], copies: int = 1) -> Words:
-    """Keys of a batch's images.
-
-    `shape` (sets, size) or (sets,); returns (sets, size, copies) uint64; a size of 1 without slots.
-    """
-    sets, *size = shape
-    slots = np.arange(size[0], dtype=np.uint64) if size else _NO_SLOT
-    found: Words = random.fold(key, int(step))
-    for numbers in (np.arange(sets, dtype=np.uint64), slots, np.arange(copies, dtype=np.uint64)):
-        found = random.fold(found[..., None], numbers)
-    return found
