@@ -3,9 +3,9 @@
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from setsup.arrays import Codes
 from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE, zeroed
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
@@ -98,14 +98,12 @@ class FreshColors:
         shares = np.asarray(self.noise, np.float64)[environment]
         label = clean ^ (slots.uniform(0, 1, 0).reshape(lead) < self.label_noise)
         color = label ^ (slots.uniform(0, 1, 1).reshape(lead) < shares)
-        fresh = {
-            name: torch.from_numpy(codes).to(images.device) for name, codes in (("label", label), ("color", color))
-        }
+        fresh = {"label": torch.from_numpy(label).to(images.device), "color": torch.from_numpy(color).to(images.device)}
         images = _colored(images, fresh["color"])
         return {**batch, self.image: images, "factors": {**batch["factors"], **fresh}}
 
 
-def _codes(batch: Batch, name: str, lead: tuple[int, ...], levels: int) -> npt.NDArray[np.int64]:
+def _codes(batch: Batch, name: str, lead: tuple[int, ...], levels: int) -> Codes:
     """Codes of a factor, (sets, size) int64, each below the number of its levels."""
     found = batch.get("factors", {}).get(name)
     if found is None or tuple(found.shape) != lead:

@@ -80,10 +80,7 @@ class ColorViews:
         images = images_of(batch, self.image)
         *lead, channels, height, width = images.shape
         flat = images.flatten(0, -4)
-        both = [
-            torch.empty((len(flat), count, height, width), dtype=torch.float32, device=images.device)
-            for count in (1, 2)
-        ]
+        both = [images.new_empty((len(flat), count, height, width), dtype=torch.float32) for count in (1, 2)]
         if by_array(flat) and channels == 3 and flat.dtype in (torch.uint8, torch.float32):
             self._by_array(flat.numpy(), *(view.numpy() for view in both))
         else:

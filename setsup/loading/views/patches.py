@@ -187,10 +187,8 @@ def planes_of(
     depth (…, height, width, k) is refused; what has copies is told from it by images, or ``homographies``, of
     as many.
     """
-    if kind == "color":
-        images = images_of(batch, name)
-        return images.flatten(0, -4), tuple(images.shape[:-3]), lambda planes: planes
-    found, after = tensor_of(batch, name), 3 if kind == "normal" else 2
+    found = images_of(batch, name) if kind == "color" else tensor_of(batch, name)
+    after = 3 if kind in ("color", "normal") else 2
     if found.ndim - after not in (1, 2, 3) or (kind == "normal" and found.shape[-1] != 3):
         axes = KINDS[kind][1].split(" or ")[0]
         raise DataError(
@@ -198,14 +196,17 @@ def planes_of(
         )
     lead = tuple(found.shape[:-after])
     axes_of_sets = 2 if has_slots(batch, name, kind, found) else 1
-    if kind != "normal" and len(lead) > axes_of_sets and not _copied(batch, name, lead, found):
+    if after == 2 and len(lead) > axes_of_sets and not _copied(batch, name, lead, found):
         raise DataError(
             f"{name!r}, {tuple(found.shape)}, has an axis more than images of {kind}, and nothing in the batch was "
             "copied so: cut each of its k planes (…, height, width) alone, under a name of its own"
         )
+    flat = found.flatten(0, len(lead) - 1)
+    if kind == "color":
+        return flat, lead, lambda planes: planes
     if kind == "normal":
-        return found.flatten(0, -4).movedim(-1, 1), lead, lambda planes: planes.movedim(-3, -1)
-    return found.flatten(0, -3)[:, None], lead, lambda planes: planes.squeeze(-3)
+        return flat.movedim(-1, 1), lead, lambda planes: planes.movedim(-3, -1)
+    return flat[:, None], lead, lambda planes: planes.squeeze(-3)
 
 
 def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor) -> bool:

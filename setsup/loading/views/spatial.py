@@ -218,7 +218,7 @@ class SpatialDescriptors:
 def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, Rows]:
     """A modality of pairs of views, and their rows (pairs, 2) of the dataset, whose factors are the batch's."""
     images = images_of(batch, name) if axes == 5 else batch.get(name)
-    rows = torch.as_tensor(batch["indices"]).cpu().numpy()
+    rows = torch.as_tensor(batch.get("indices", ())).cpu().numpy()
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
         raise SetsupError(
             f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: "

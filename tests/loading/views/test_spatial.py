@@ -373,6 +373,8 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
     loose = {name: value for name, value in batch.items() if name != "step"}
     with pytest.raises(SetsupError, match="step"):
         SpatialPairs(shapes)(loose)
+    with pytest.raises(SetsupError, match="draw by a PixelPairSampler"):
+        SpatialPairs(shapes)({name: value for name, value in batch.items() if name != "indices"})
     cubes = shapes.where("shape == 'cube'")
     some = first_batch(cubes, SpatialPairs(cubes), workers=0)
     del some["view_1"]
