@@ -159,11 +159,12 @@ def _moves(matrices: Matrices, before: Size, size: Size) -> list[Change]:
 
 def _moved(spans: list[list[int]], parts: list[float], mirrored: list[bool], to: To, image: Image) -> Image:
     if parts != [0, 0]:
+        rounded = to.eight_bit and image.dtype == np.uint8
         level = 1.0 if to.eight_bit or image.dtype != np.uint8 else 1 / 255
         (down, y), (across, x) = (([1 - part, part], int(part >= 0.5)) if part else ([1.0], 0) for part in parts)
         taps = np.array(across, np.float32), np.array(down, np.float32) * np.float32(level)
-        depth = -1 if to.eight_bit else cv2.CV_32F
-        image = cv2.sepFilter2D(image, depth, *taps, anchor=(x, y), borderType=cv2.BORDER_REPLICATE)
+        image = cv2.sepFilter2D(image, cv2.CV_32F, *taps, anchor=(x, y), borderType=cv2.BORDER_REPLICATE)
+        image = cv2.convertScaleAbs(image) if rounded else image
     (top, bottom, row, below), (left, right, column, beyond) = spans
     cut = _mirrored(image[row:below, column:beyond], mirrored)
     if cut.shape[:2] == to.size:
