@@ -11,7 +11,7 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import SetsupError
-from setsup.loading.transforms.by_image import Kernel, OnLevels, blocks, by_array, interleaved, put, run, spread
+from setsup.loading.transforms.by_image import Kernel, blocks, by_array, interleaved, levels_of, put, run, spread
 from setsup.loading.transforms.choices import Move, Paint, Steps
 from setsup.loading.transforms.resampling.images import finish, floats, kernels
 from setsup.loading.transforms.resampling.warp import warp
@@ -59,18 +59,20 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
             channels = after
         for row, more in zip(chosen.tolist(), made, strict=True):
             chains[row].extend(more)
-    # what starts all chains is done once to an image
+    # what starts all chains is done once to an image, whose results are made one after the other
     head = [first for first, *_ in takewhile(_common, zip(*chains, strict=False))] if len(rows) > len(images) else []
+    order = np.argsort(source, kind="stable").tolist()
     # numpy has pages of 2 MB where the system gives them: to touch new memory takes a third of the time
     arrays, planes = images.numpy(), np.empty((len(rows), channels, *size), np.uint8 if eight_bit else np.float32)
 
     def some(numbers: range) -> None:
-        begun: Any = None
-        for number in numbers:
-            if begun is None or source[number] != source[number - 1]:
-                begun = interleaved(arrays[source[number]])
+        last = -1
+        for number in order[numbers.start : numbers.stop]:
+            if source[number] != last:
+                last = source[number]
+                begun = interleaved(arrays[last])
                 for kernel in head:
-                    begun = kernel(begun)
+                    begun = kernel(levels_of(begun) if eight_bit else begun)
             put(run(begun, chains[rows[number]][len(head) :], eight_bit), list(planes[number]))
 
     spread(some, blocks(len(rows), max(math.prod(size), math.prod(images.shape[2:]))))
@@ -83,8 +85,8 @@ def _all_on_levels(step: Paint) -> bool:
 
 
 def _common(kernels: Sequence[Kernel]) -> bool:
-    """Whether kernels are one, that leaves its argument as it is."""
-    return isinstance(kernels[0], OnLevels) and all(kernel is kernels[0] for kernel in kernels)
+    """Whether kernels are one, which leaves its argument as it is."""
+    return getattr(kernels[0], "levels", False) and all(kernel is kernels[0] for kernel in kernels)
 
 
 def _by_batch(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:

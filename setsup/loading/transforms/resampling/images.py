@@ -132,7 +132,9 @@ class Warp:
 
 
 def kernels(matrices: Matrices, before: Size, size: Size, fill: float, eight_bit: bool) -> list[Kernel | None]:
-    """A kernel for each of n images; None where a matrix changes nothing."""
+    """A kernel for each of n images, one for all where matrices are equal; None where a matrix changes nothing."""
+    if len(matrices) > 1 and (matrices == matrices[0]).all():
+        return kernels(matrices[:1], before, size, fill, eight_bit) * len(matrices)
     found: list[Kernel | None] = [None] * len(matrices)
     kinds, to = ways(matrices, before, size), To(size, fill, eight_bit)
     unmixed = (np.abs(matrices[:, (0, 1), (0, 1)]) == 1).all(axis=1) & (kinds <= STRAIGHT)
