@@ -2,7 +2,7 @@
 
 A kernel takes an image and returns one: (height, width), or (height, width, channels) of more than one channel. With
 8 bits, images are uint8 and a kernel leaves its argument as it is. Otherwise they are float32 in 0 … 1 and a kernel may
-overwrite its argument; those whose ``levels`` is true are also given uint8 that stands for 1/255, and any may return it.
+overwrite its argument. Those whose ``levels`` is true are also given uint8 that stands for 1/255; all may return it.
 Kernels that change each value by itself are composed into one look-up table as long as an image is uint8.
 
 Any installation of OpenCV does. Without one, ``cv2`` is None, and images on a CPU are changed by torch, as on a device.
