@@ -101,15 +101,17 @@ def _rooms(one: Any, pool: Any, threads: int) -> Iterator[Row]:
 
 
 def _scaling() -> Iterator[Row]:
-    """Ours in two threads, against itself in one."""
+    """Ours in two threads, against itself in one; and what such threads reach that only move the same images."""
     import torch
 
-    for what, images, ours in (
-        ("ABC pose", 64, _posed()),
-        ("DCoDR", 128, _ours("dcodr", _pictures(128, 64, 64), 4, result="positive_image")),
-        ("single pixels, 2D", 128, _ours("oxels-2d", _pictures(128, 32, 32), 1, result="view_1")),
-        ("single pixels, 3D", 16, _ours("oxels-3d", _pictures(16, 480, 640), 8)),
+    small, tiny, rooms = _pictures(128, 64, 64), _pictures(128, 32, 32), _pictures(16, 480, 640)
+    for what, pictures, ours in (
+        ("ABC pose", _pictures(64, 128, 128, 4), _posed()),
+        ("DCoDR", small, _ours("dcodr", small, 4, result="positive_image")),
+        ("single pixels, 2D", tiny, _ours("oxels-2d", tiny, 1, result="view_1")),
+        ("single pixels, 3D", rooms, _ours("oxels-3d", rooms, 8)),
     ):
+        images = len(pictures)
         sides = {
             str(count): Side(ours, images, before=lambda count=count: torch.set_num_threads(count)) for count in (1, 2)
         }
@@ -117,6 +119,21 @@ def _scaling() -> Iterator[Row]:
             found = alternate(sides, blocks=15, clock=time.perf_counter)
         said = rate(found["2"], "images"), "one thread", rate(found["1"], "images")
         yield Row(TOPIC, f"{what}, two threads", *said, ratio(found["1"], found["2"]), "×", SCALED)
+        with _threads(2) as pool:
+            moved = {"1": Side(lambda some=pictures: _moved(some), images)}
+            halves = np.array_split(pictures, 2)
+            moved["2"] = Side(lambda some=halves, pool=pool: list(pool.map(_moved, some)), images)
+            found = alternate(moved, blocks=15, clock=time.perf_counter)
+        said = rate(found["2"], "images"), "one thread", rate(found["1"], "images")
+        yield Row(TOPIC, f"{what}, warpAffine alone, two threads", *said, ratio(found["1"], found["2"]), "×", None)
+
+
+def _moved(pictures: np.ndarray) -> None:
+    import cv2
+
+    matrix = np.array([[1, 0.1, 2], [-0.1, 1, 3]])
+    for one in pictures:
+        cv2.warpAffine(one, matrix, one.shape[1::-1])
 
 
 def _compared(what: str, ours: Make, other: Make, images: int, by: str, bound: Bound | None, threads: int) -> Row:
@@ -158,9 +175,20 @@ def _ours(
 
     def made() -> object:
         found = transform({"image": images, "step": next(step), "factors": factors or {}})[result]
-        return found if found.dtype == torch.float32 else found.float().div_(255)
+        return found if found.dtype == torch.float32 else _real(found.flatten(0, 1).numpy())
 
     return made
+
+
+def _real(images: np.ndarray) -> np.ndarray:
+    """Images as float32, in as many threads as torch has: its own would keep cores busy while they wait for work."""
+    import torch
+
+    found, threads = np.empty(images.shape, np.float32), torch.get_num_threads()
+    parts = zip(np.array_split(images, threads), np.array_split(found, threads), strict=True)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda part: np.divide(part[0], np.float32(255), out=part[1]), parts))
+    return found
 
 
 def _each(one: Any, item: Item, given: Any, pool: Any) -> Make:

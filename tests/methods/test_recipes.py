@@ -317,7 +317,8 @@ def test_a_box_is_moved_over_its_photograph() -> None:
     assert tuple(found["image"].shape) == (2, 100, 2, 3, 36, 40)
     assert found["image"][..., 2, :, :].max() == 0  # nowhere the pool
     corners = found["image"][..., :2, 18, 20].double() * 255 / 4 - torch.tensor([20, 18])  # shown by pixel (20, 18)
-    assert np.abs((corners + found["homography"][..., :2, 2]).numpy()).max() < 1e-3
+    rounded = 1 / 8  # of a pixel: half a level, of four from one pixel to the next
+    assert np.abs((corners + found["homography"][..., :2, 2]).numpy()).max() <= rounded + 1e-6
     assert is_uniform(corners[..., 0].numpy().ravel() - 4, -4, 4, slack=1e-3)  # a tenth of 40 about the middle
     assert is_uniform(corners[..., 1].numpy().ravel() - 4, -3.6, 3.6, slack=1e-3)
     whole = recipe("abc-pose", **still)(batch)["image"]

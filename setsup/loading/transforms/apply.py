@@ -1,7 +1,8 @@
 """What steps do to images: by torch a whole batch at a time, on a CPU by OpenCV one image after the other."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile, zip_longest
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import SetsupError
-from setsup.loading.transforms.by_image import Kernel, blocks, by_array, interleaved, put, run, spread
-from setsup.loading.transforms.choices import Move, Steps
+from setsup.loading.transforms.by_image import Kernel, blocks, by_array, interleaved, levels_of, put, run, spread
+from setsup.loading.transforms.choices import Move, Paint, Steps
 from setsup.loading.transforms.resampling.images import finish, floats, kernels
 from setsup.loading.transforms.resampling.warp import warp
 from setsup.loading.transforms.slots import Slots
@@ -36,12 +37,14 @@ def apply_steps(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: fl
 def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
     channels, size = images.shape[1], (int(images.shape[2]), int(images.shape[3]))
     chains: list[list[Kernel]] = [[] for _ in range(int(rows.max()) + 1)]
-    for step in steps:
+    for step, following in zip_longest(steps, steps[1:]):
         chosen = np.arange(len(chains))
         if isinstance(step, Move):
+            # what is rounded next is moved in 8 bits
+            levels = eight_bit or (isinstance(following, Paint) and _all_on_levels(following))
             made: Any = [
                 () if kernel is None else (kernel,)
-                for kernel in kernels(step.matrices[: len(chains)], size, step.size, fill, eight_bit)
+                for kernel in kernels(step.matrices[: len(chains)], size, step.size, fill, levels)
             ]
             size = step.size
         else:
@@ -54,15 +57,34 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
             channels = after
         for row, more in zip(chosen.tolist(), made, strict=True):
             chains[row].extend(more)
-    found = torch.empty((len(rows), channels, *size), dtype=torch.uint8 if eight_bit else torch.float32)
-    arrays, planes = images.numpy(), found.numpy()
+    # what starts all chains is done once to an image, whose results are made one after the other
+    head = [first for first, *_ in takewhile(_common, zip(*chains, strict=False))] if len(rows) > len(images) else []
+    order = np.argsort(source, kind="stable").tolist()
+    # numpy has pages of 2 MB where the system gives them: to touch new memory takes a third of the time
+    arrays, planes = images.numpy(), np.empty((len(rows), channels, *size), np.uint8 if eight_bit else np.float32)
 
     def some(numbers: range) -> None:
-        for number in numbers:
-            put(run(interleaved(arrays[source[number]]), chains[rows[number]], eight_bit), list(planes[number]))
+        last = -1
+        for number in order[numbers.start : numbers.stop]:
+            if source[number] != last:
+                last = source[number]
+                begun = interleaved(arrays[last])
+                for kernel in head:
+                    begun = kernel(levels_of(begun) if eight_bit else begun)
+            put(run(begun, chains[rows[number]][len(head) :], eight_bit), list(planes[number]))
 
     spread(some, blocks(len(rows), max(math.prod(size), math.prod(images.shape[2:]))))
-    return found
+    return torch.from_numpy(planes)
+
+
+def _all_on_levels(step: Paint) -> bool:
+    """Whether a step works on all images, in 8 bits."""
+    return step.chosen is None and getattr(step.operation, "on_levels", False)
+
+
+def _common(kernels: Sequence[Kernel]) -> bool:
+    """Whether kernels are one, which leaves its argument as it is."""
+    return getattr(kernels[0], "levels", False) and all(kernel is kernels[0] for kernel in kernels)
 
 
 def _by_batch(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:

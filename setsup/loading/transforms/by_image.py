@@ -2,7 +2,7 @@
 
 A kernel takes an image and returns one: (height, width), or (height, width, channels) of more than one channel. With
 8 bits, images are uint8 and a kernel leaves its argument as it is. Otherwise they are float32 in 0 … 1 and a kernel may
-overwrite its argument; only what moves pixels, whose ``levels`` is true, is also given uint8 that stands for 1/255.
+overwrite its argument. Those whose ``levels`` is true are also given uint8 that stands for 1/255; all may return it.
 Kernels that change each value by itself are composed into one look-up table as long as an image is uint8.
 
 Any installation of OpenCV does. Without one, ``cv2`` is None, and images on a CPU are changed by torch, as on a device.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ __all__ = [
     "UNIT",
     "Image",
     "Kernel",
+    "OnLevels",
     "Pointwise",
     "blend",
     "blocks",
@@ -72,15 +73,29 @@ class Pointwise:
         return self.change(values)
 
 
+@dataclass(frozen=True, slots=True)
+class OnLevels:
+    """A kernel of uint8, to which images of float32 are rounded first."""
+
+    change: Kernel
+
+    levels: ClassVar[bool] = True
+
+    def __call__(self, image: Image) -> Image:
+        """The image changed, uint8."""
+        return self.change(levels_of(image))
+
+
 def run(image: Image, kernels: Iterable[Kernel], eight_bit: bool) -> Image:
     """An image after all kernels, uint8 with ``eight_bit`` and float32 otherwise; the image given stays as it is."""
     plain = LEVELS if eight_bit else UNIT
     if image.dtype != np.uint8:
-        image = levels_of(image) if eight_bit else np.array(image, order="C")
+        image = levels_of(np.ascontiguousarray(image)) if eight_bit else np.array(image, order="C")
     table = None
     for kernel in kernels:
         if isinstance(kernel, Pointwise) and image.dtype == np.uint8:
             table = kernel(plain if table is None else table)
+            table = table if eight_bit or table.dtype != np.uint8 else UNIT[table]
             continue
         if table is not None:
             image, table = cv2.LUT(image, table), None
@@ -112,8 +127,10 @@ def put(image: Image, planes: Sequence[Image]) -> None:
 
 
 def levels_of(image: Image) -> Image:
-    """An image of float32 in 0 … 1 as uint8, rounded."""
-    return np.rint(np.clip(image * np.float32(255), 0, 255)).astype(np.uint8)
+    """An image as uint8: float32 in 0 … 1 is rounded."""
+    if image.dtype == np.uint8:
+        return image
+    return cv2.addWeighted(image, 255, image, 0, 0, dtype=cv2.CV_8U).reshape(image.shape)
 
 
 def own(values: Image) -> Image | None:

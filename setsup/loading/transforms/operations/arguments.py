@@ -15,7 +15,7 @@ from torch import Tensor
 from setsup.arrays import Size
 from setsup.checks import check_image_size, check_number, is_integer, is_number
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms.by_image import Image, Kernel, Pointwise
+from setsup.loading.transforms.by_image import Image, Kernel, OnLevels, Pointwise
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.slots import Slots
 
@@ -48,7 +48,8 @@ class Photometric(ABC):
 
     ``_drawn(slots, shape)`` gives numbers for n images of one :data:`Shape`. By these ``_batch(images, drawn)`` changes
     tensors (n, C, height, width) float32 in 0 … 1; ``_levels(levels, drawn)`` those of 8 bits, where it is not
-    ``_batch`` rounded; and ``_image(one, image)`` an array as :mod:`setsup.loading.transforms.by_image` has it.
+    ``_batch`` rounded; and ``_image(one, image)`` an array as :mod:`setsup.loading.transforms.by_image` has it. An
+    operation that has no ``_batch`` works on levels, to which images of 0 … 1 are rounded.
     """
 
     pointwise: ClassVar[bool] = False  # whether each value changes by itself
@@ -68,8 +69,20 @@ class Photometric(ABC):
         """The operation on single images."""
         if self._skips(shape[0]):
             return [()] * len(slots)
-        made = (partial(self._image, one) for one in self._drawn(slots, shape))
-        return [(Pointwise(kernel) if self.pointwise else kernel,) for kernel in made]
+        drawn = self._drawn(slots, shape)
+        if drawn is None:  # one kernel, so that it is seen that copies have it in common
+            return [(self._kernel(None),)] * len(slots)
+        return [(self._kernel(one),) for one in drawn]
+
+    @property
+    def on_levels(self) -> bool:
+        """Whether images of 0 … 1 are rounded to 256 levels first."""
+        return type(self)._batch is Photometric._batch
+
+    def _kernel(self, one: Any) -> Kernel:
+        kernel: Kernel = partial(self._image, one)
+        kernel = OnLevels(kernel) if self.on_levels else kernel
+        return Pointwise(kernel) if self.pointwise else kernel
 
     def _skips(self, channels: int) -> bool:
         """Whether images of so many channels stay as they are."""
@@ -81,10 +94,10 @@ class Photometric(ABC):
         return self.colors_only and channels == 1
 
     def _drawn(self, slots: Slots, shape: Shape) -> Any:
-        return [None] * len(slots)
+        return None
 
-    @abstractmethod
-    def _batch(self, images: Tensor, drawn: Any) -> Tensor: ...
+    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
+        return eight_bit.images_of(self._levels(eight_bit.levels_of(images), drawn))
 
     def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
         return eight_bit.levels_of(self._batch(eight_bit.images_of(levels), drawn))

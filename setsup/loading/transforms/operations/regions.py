@@ -10,7 +10,7 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms.by_image import Image, cv2, real
+from setsup.loading.transforms.by_image import Image, cv2
 from setsup.loading.transforms.operations.arguments import Photometric, Shape, check_range, set_field
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
@@ -84,7 +84,7 @@ class Premultiply(Photometric):
     """Colours times alpha, for geometric operations between this and ``Background(…, premultiplied=True)``.
 
     Resampling mixes a pixel with its neighbours. Unless each counts by its alpha [1]_, the colour that a file has where
-    nothing is seen, often black, gets into the outline of objects. 8-bit images are as those of Pillow's mode RGBa.
+    nothing is seen, often black, gets into the outline of objects. Results have 8 bits, as those of Pillow's mode RGBa.
 
     Raises
     ------
@@ -99,21 +99,18 @@ class Premultiply(Photometric):
     --------
     >>> from setsup.loading.transforms.slots import Slots
     >>> half = torch.tensor([0.2, 0.4, 1.0, 0.5]).reshape(1, 4, 1, 1)
-    >>> Premultiply()(half, Slots(np.arange(1, dtype=np.uint64))).flatten()
-    tensor([0.1000, 0.2000, 0.5000, 0.5000])
+    >>> Premultiply()(half, Slots(np.arange(1, dtype=np.uint64))).mul(255).flatten()
+    tensor([ 26.,  51., 128., 128.])
 
     """
 
     alpha: ClassVar[bool] = True
 
-    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
-        return torch.cat([images[:, :3] * images[:, 3:], images[:, 3:]], dim=1)
+    def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
+        return torch.cat([_over_255(levels[:, :3] * levels[:, 3:]), levels[:, 3:]], dim=1)
 
     def _image(self, one: Any, image: Image) -> Image:
-        alpha = cv2.extractChannel(image, 3)
-        levels = image.dtype == np.uint8
-        factors = cv2.merge([alpha, alpha, alpha, np.full_like(alpha, 255 if levels else 1)])
-        return cv2.multiply(image, factors, scale=1 / 255) if levels else cv2.multiply(image, factors, dst=image)
+        return cv2.cvtColor(image, cv2.COLOR_RGBA2mRGBA)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +134,8 @@ class Background(Photometric):
 
     Notes
     -----
-    Image and position are uniform. 8-bit images whose colours are not premultiplied are composed as by Pillow's
-    ``Image.paste`` with a mask.
+    Image and position are uniform. Results have 8 bits, and are those of Pillow's ``Image.paste`` with a mask where
+    colours are not premultiplied.
 
     Examples
     --------
@@ -173,45 +170,28 @@ class Background(Photometric):
         places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
         return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(places, axis=-1).tolist()]
 
-    def _batch(self, images: Tensor, drawn: list[Image]) -> Tensor:
-        colors, alpha, behind = images[:, :3], images[:, 3:], _planes(drawn, images).div_(255)
-        if self.premultiplied:
-            return behind.mul_(1 - alpha).add_(colors).clamp_(max=1)
-        return torch.lerp(behind, colors, alpha)
-
     def _levels(self, levels: Tensor, drawn: list[Image]) -> Tensor:
+        colors, alpha = levels[:, :3], levels[:, 3:]
+        behind = _planes(drawn, levels).mul_(255 - alpha)
         if self.premultiplied:
-            return super()._levels(levels, drawn)
-        alpha, behind = levels[:, 3:], _planes(drawn, levels)
-        total = levels[:, :3].mul(alpha).add_(behind.mul_(255 - alpha)).add_(128)
-        # (t + t/256)/256, each truncated, is t/255 rounded
-        return total.add_((total / 256).floor_()).div_(256).floor_()
+            return _over_255(behind).add_(colors).clamp_(max=255)
+        return _over_255(behind.addcmul_(colors, alpha))
 
     def _image(self, one: Image, image: Image) -> Image:
-        return (_added if self.premultiplied else _laid_over)(one, image)
+        alpha, colors = cv2.extractChannel(image, 3), cv2.cvtColor(image, cv2.COLOR_RGBA2RGB)
+        if self.premultiplied:
+            clear = cv2.cvtColor(cv2.bitwise_not(alpha), cv2.COLOR_GRAY2RGB)
+            return cv2.add(colors, cv2.multiply(one, clear, scale=1 / 255))
+        alpha, above = cv2.cvtColor(alpha, cv2.COLOR_GRAY2RGB), cv2.subtract(colors, one, dtype=cv2.CV_32F)
+        return cv2.add(cv2.multiply(above, alpha, scale=1 / 255, dtype=cv2.CV_32F), one, dtype=cv2.CV_8U)
+
+
+def _over_255(products: Tensor) -> Tensor:
+    """Sums of products of levels over 255, rounded, in place: (t + t/256)/256 of t + 128, each truncated."""
+    products.add_(128)
+    return products.add_((products / 256).floor_()).div_(256).floor_()
 
 
 def _planes(arrays: list[Image], like: Tensor) -> Tensor:
     """Arrays (height, width, 3) as one tensor (n, 3, height, width) of the device and dtype of another."""
     return torch.from_numpy(np.stack([array.transpose(2, 0, 1) for array in arrays])).to(like)
-
-
-def _added(behind: Image, image: Image) -> Image:
-    alpha, colors = cv2.extractChannel(image, 3), cv2.cvtColor(image, cv2.COLOR_RGBA2RGB)
-    if image.dtype == np.uint8:
-        clear = cv2.cvtColor(cv2.bitwise_not(alpha), cv2.COLOR_GRAY2RGB)
-        return cv2.add(colors, cv2.multiply(behind, clear, scale=1 / 255))
-    clear = cv2.cvtColor(cv2.subtract(1.0, alpha), cv2.COLOR_GRAY2RGB)
-    shown = cv2.add(colors, cv2.multiply(real(behind), clear, dst=clear), dst=colors)
-    return np.minimum(shown, 1, out=shown)
-
-
-def _laid_over(behind: Image, image: Image) -> Image:
-    alpha = cv2.cvtColor(cv2.extractChannel(image, 3), cv2.COLOR_GRAY2RGB)
-    colors = cv2.cvtColor(image, cv2.COLOR_RGBA2RGB)
-    if image.dtype != np.uint8:
-        behind = real(behind)
-        mixed = cv2.multiply(cv2.subtract(colors, behind, dst=colors), alpha, dst=colors)
-        return cv2.add(mixed, behind, dst=colors)
-    mixed = cv2.multiply(cv2.subtract(colors, behind, dtype=cv2.CV_32F), alpha, scale=1 / 255, dtype=cv2.CV_32F)
-    return cv2.add(mixed, behind, dtype=cv2.CV_8U)

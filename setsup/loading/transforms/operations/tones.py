@@ -4,7 +4,6 @@ They follow Pillow's ``ImageOps``, which have 256 levels. Images of 0 … 1 are 
 except by :class:`AutoContrast`, which needs none.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,28 +15,15 @@ from torch import Tensor
 
 from setsup.checks import check_integer
 from setsup.errors import SetsupError
-from setsup.loading.transforms.by_image import LEVELS, Image, cv2, levels_of, real
+from setsup.loading.transforms.by_image import LEVELS, Image, cv2
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.arguments import Photometric
 
 __all__ = ["AutoContrast", "Equalize", "Posterize"]
 
 
-class _OnLevels(Photometric):
-    """An operation on levels, which images of 0 … 1 are rounded to."""
-
-    def _batch(self, images: Tensor, drawn: Any) -> Tensor:
-        return eight_bit.images_of(self._levels(eight_bit.levels_of(images), drawn))
-
-    def _image(self, one: Any, image: Image) -> Image:
-        return self._changed(image) if image.dtype == np.uint8 else real(self._changed(levels_of(image)))
-
-    @abstractmethod
-    def _changed(self, image: Image) -> Image: ...
-
-
 @dataclass(frozen=True)
-class Posterize(_OnLevels):
+class Posterize(Photometric):
     """The upper bits of each of 256 levels, the others 0.
 
     Written here because kornia's truncates products of floats, which can fall a level short.
@@ -67,12 +53,12 @@ class Posterize(_OnLevels):
         step = 1 << (8 - self.bits)
         return levels.mul_(1 / step).floor_().mul_(step)
 
-    def _changed(self, image: Image) -> Image:
+    def _image(self, one: Any, image: Image) -> Image:
         return image & np.uint8(256 - (1 << (8 - self.bits)))
 
 
 @dataclass(frozen=True)
-class Equalize(_OnLevels):
+class Equalize(Photometric):
     """Tones of each channel spread so that each range of them holds the same share of the pixels.
 
     Examples
@@ -87,7 +73,7 @@ class Equalize(_OnLevels):
     def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
         return eight_bit.levels_of(equalize(eight_bit.images_of(levels)))
 
-    def _changed(self, image: Image) -> Image:
+    def _image(self, one: Any, image: Image) -> Image:
         return _toned(_equal, image)
 
 

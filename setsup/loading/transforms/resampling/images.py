@@ -151,7 +151,9 @@ class Warp:
 
 
 def kernels(matrices: Matrices, before: Size, size: Size, fill: float, eight_bit: bool) -> list[Kernel | None]:
-    """A kernel for each of n images; None where a matrix changes nothing."""
+    """A kernel for each of n images, one for all where matrices are equal; None where a matrix changes nothing."""
+    if len(matrices) > 1 and (matrices == matrices[0]).all():
+        return kernels(matrices[:1], before, size, fill, eight_bit) * len(matrices)
     found: list[Kernel | None] = [None] * len(matrices)
     kinds, to = ways(matrices, before, size), To(size, fill, eight_bit)
     unmixed = (np.abs(matrices[:, (0, 1), (0, 1)]) == 1).all(axis=1) & (kinds <= STRAIGHT)
@@ -178,11 +180,12 @@ def _moves(matrices: Matrices, before: Size, size: Size) -> list[Change]:
 
 def _moved(spans: list[list[int]], parts: list[float], mirrored: list[bool], to: To, image: Image) -> Image:
     if parts != [0, 0]:
+        rounded = to.eight_bit and image.dtype == np.uint8
         level = 1.0 if to.eight_bit or image.dtype != np.uint8 else 1 / 255
         (down, y), (across, x) = (([1 - part, part], int(part >= 0.5)) if part else ([1.0], 0) for part in parts)
         taps = np.array(across, np.float32), np.array(down, np.float32) * np.float32(level)
-        depth = -1 if to.eight_bit else cv2.CV_32F
-        image = cv2.sepFilter2D(image, depth, *taps, anchor=(x, y), borderType=cv2.BORDER_REPLICATE)
+        image = cv2.sepFilter2D(image, cv2.CV_32F, *taps, anchor=(x, y), borderType=cv2.BORDER_REPLICATE)
+        image = cv2.convertScaleAbs(image) if rounded else image
     (top, bottom, row, below), (left, right, column, beyond) = spans
     cut = _mirrored(image[row:below, column:beyond], mirrored)
     if cut.shape[:2] == to.size:
