@@ -8,6 +8,8 @@ rows that are equal to it outside S, those that agree in T ⊆ S as well are a g
 for all subsets at once a Möbius transform of the sizes of groups. The same sum over rows up to a cell, which each group
 has in the order of cells, is the number of partners up to it; so the partner of a given rank is found by bisection.
 Steps within a radius are enumerated: each leads to groups in which the factor has another level.
+
+With weights, draws count the units of rows in place of rows, so that a rank is a point of a row's weight.
 """
 
 import itertools
@@ -21,6 +23,7 @@ from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.factors.counting import number_cells
 from setsup.random import below
+from setsup.samplers.groups.units import last_before
 from setsup.samplers.partners.cells import Cells
 
 __all__ = ["IndexPartners"]
@@ -35,6 +38,7 @@ class IndexPartners:
 
     def __init__(self, cells: Cells, subsets: Bools, differ: bool) -> None:
         self._cells, self._differ = cells, differ
+        self._load: Rows = np.asarray(cells.groups.sizes) if cells.units is None else cells.units.totals
         near = np.array([axis.radius is not None for axis in cells.axes])
         self._near = np.flatnonzero(near & subsets.any(axis=0))
         masks = [_mask(subset) for subset in subsets]
@@ -53,7 +57,7 @@ class IndexPartners:
         """Groups of every set of free factors: for each, its cells in order, as one sorted array of numbers."""
         cells, count, lists = self._cells, len(self._cells), len(self._equal)
         sizes = np.asarray(cells.groups.sizes)
-        unit = bool((sizes == 1).all())
+        unit = cells.units is None and bool((sizes == 1).all())
         need = lists * count * (32 if unit else 48)
         what = f"the groups of {count:,} combinations of levels by {lists:,} lists of factors"
         check_memory(need, what, "k or among", SamplerError)
@@ -81,12 +85,12 @@ class IndexPartners:
             self._number[place, order] = number
             self._sorted[place * count : (place + 1) * count] = number * count + order
             if ends is not None:
-                ends[place * count + 1 : (place + 1) * count + 1] = sizes[order]
+                ends[place * count + 1 : (place + 1) * count + 1] = self._load[order]
             totals.append(np.add.reduceat(sizes[order], starts))
             if len(self._near):
                 known.append(ordered[starts] + place * self._span)
             first += len(starts)
-        self._ends = None if ends is None else np.cumsum(ends)
+        self._ends = None if ends is None else np.cumsum(ends)  # units may wrap around, which their sums undo
         self._totals = np.concatenate(totals)
         self._known = np.concatenate(known) if known else None
 
@@ -153,12 +157,14 @@ class IndexPartners:
         self._anchor_cells = np.concatenate([np.arange(len(sizes), dtype=kind), *few])
         lengths = np.array([len(those) % len(sizes) for those in of_subset])
         starts = np.where(lengths > 0, len(sizes) + np.cumsum(lengths) - lengths, 0)
-        ends = None
+        load, ends = self._load, None
         if self._ends is not None:
-            ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), sizes, *(sizes[those] for those in few)]))
+            ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), load, *(load[those] for those in few)]))
         self._anchor_ends = ends
+        self._anchor_start, self._anchor_count = starts, np.array([len(those) for those in of_subset])
+        self._anchor_load: Rows = np.array([load[those].sum() for those in of_subset], dtype=np.int64)
         self._first: Rows = starts if ends is None else ends[starts]
-        del self._totals
+        del self._totals, self._load
 
     def _partners(self, cells: Rows, near: int) -> Rows:
         """Partners of cells for each plain list together with these near factors: (plain lists, cells) int64."""
@@ -185,11 +191,16 @@ class IndexPartners:
 
     def draw(self, which: Rows, first: Words, second: Words) -> tuple[Rows, Rows, Rows]:
         """Anchors and partners (pairs,) by the numbers of their subsets and a word each; and cells of the anchors."""
-        rank = self._first[which] + below(first, self.anchors[which])
-        ends = self._anchor_ends
-        place = rank if ends is None else np.searchsorted(ends, rank, side="right") - 1
+        rank, ends = self._first[which] + below(first, self._anchor_load[which]), self._anchor_ends
+        if ends is None:
+            place = rank
+        elif self._cells.units is None:
+            place = np.searchsorted(ends, rank, side="right") - 1
+        else:  # sums that may wrap around are in no order
+            start = self._anchor_start[which]
+            place = last_before(ends, start, start + self._anchor_count[which], rank - ends[start])
         cell = self._anchor_cells[place].astype(np.int64)
-        anchor = self._cells.groups.take(cell, 0 if ends is None else rank - ends[place])
+        anchor = self._row(cell, np.zeros_like(cell) if ends is None else rank - ends[place])
         partner = np.empty_like(anchor)
         many = self._many[which]
         for count in np.unique(many):
@@ -226,10 +237,19 @@ class IndexPartners:
                 settled += self._sum(signs[gone], start[gone], pair[gone], len(cell))
                 base, signs, pair, start, stop = base[here], signs[here], pair[here], start[here], stop[here]
         found = self._sorted[low] - head
-        return self._cells.groups.take(found, rank - settled - self._sum(signs, start, pair, len(cell)))
+        return self._row(found, rank - settled - self._sum(signs, start, pair, len(cell)))
+
+    def _row(self, cells: Rows, ranks: Rows) -> Rows:
+        """Rows of cells by their ranks in them."""
+        units = self._cells.units
+        return self._cells.groups.take(cells, ranks) if units is None else units.take(cells, cells + 1, ranks)
 
     def _sum(self, signs: Rows, places: Rows, pair: Rows, pairs: int) -> Rows:
-        """Rows before places in the sorted numbers, added up with signs for each pair; exact below 2⁵³."""
+        """Rows before places in the sorted numbers, added up with signs for each pair; exact below 2⁵³; or units."""
+        if self._ends is not None and self._cells.units is not None:
+            found = np.zeros(pairs, dtype=np.int64)
+            np.add.at(found, pair, signs * self._ends[places])
+            return found
         rows = signs * (places if self._ends is None else self._ends[places])
         return np.bincount(pair, rows, pairs).astype(np.int64)
 
