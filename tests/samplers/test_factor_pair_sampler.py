@@ -273,6 +273,30 @@ def test_every_anchor_and_every_partner_has_one_rank(data):
     )
 
 
+@pytest.mark.parametrize("kind", [Kind.ORDINAL, Kind.CYCLIC])
+@pytest.mark.parametrize("radius", [{"a": 1}, {"a": 6}, {"a": 7}, {"a": 40}, {"a": 3, "b": 2}])
+def test_partners_within_a_radius_are_all_counted(kind, radius):
+    levels = tuple(range(13))
+    factors = [Factor(name, kind, levels, period=13.0 if kind is Kind.CYCLIC else None) for name in "ab"]
+    random = np.random.default_rng(7)
+    codes = {"a": random.integers(0, 13, 80), "b": random.integers(0, 9, 80), "c": random.integers(0, 2, 80)}
+    table = FactorTable([*factors, Factor("c", Kind.NOMINAL, (0, 1))], codes)
+    for differ in (True, False):
+        sampler = FactorPairSampler(table, k=(1, 3), radius=radius, differ=differ)
+        for number, subset in enumerate(sampler._subsets):
+            fits = np.ones((80, 80), dtype=bool)
+            for (name, code), free in zip(codes.items(), subset, strict=True):
+                apart = abs(code[:, None] - code)
+                near = np.minimum(apart, 13 - apart) if kind is Kind.CYCLIC and name != "c" else apart
+                within = near <= radius.get(name, 99)
+                fits &= (within & (apart > 0) if differ else within) if free else apart == 0
+            same = np.all([code[:, None] == code for code in codes.values()], axis=0)
+            able = (fits & ~same).any(axis=1)
+            assert sampler._partners.anchors[number] == able.sum()
+            pairs = fits[able].sum()
+            assert np.exp(sampler._partners.log_pairs[number]) == pytest.approx(pairs)
+
+
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_every_anchor_and_every_partner_has_as_many_ranks_as_its_weight(data):

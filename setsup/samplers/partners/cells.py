@@ -33,11 +33,16 @@ class Axis:
 
     def steps(self, differ: bool) -> list[int]:
         """Steps within the radius, each leading to another code; without 0 where the code must differ."""
+        first, last = self.window
+        return [step for step in range(first, last + 1) if step or not differ]
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """First and last step within the radius."""
         reach = self.size - 1 if self.radius is None else min(self.radius, self.size - 1)
-        found = range(-reach, reach + 1)
         if self.cyclic:  # half a cycle is the farthest, and the same both ways
-            found = range(max(-reach, -((self.size - 1) // 2)), min(reach, self.size // 2) + 1)
-        return [step for step in found if step or not differ]
+            return max(-reach, -((self.size - 1) // 2)), min(reach, self.size // 2)
+        return -reach, reach
 
     def move(self, codes: Rows, steps: Rows | int) -> tuple[Rows, Bools]:
         """Codes so many steps on, and which of them there are."""

@@ -7,14 +7,15 @@ rows that are equal to it outside S, those that agree in T ⊆ S as well are a g
 
 for all subsets at once a Möbius transform of the sizes of groups. The same sum over rows up to a cell, which each group
 has in the order of cells, is the number of partners up to it; so the partner of a given rank is found by bisection.
-Steps within a radius are enumerated: each leads to groups in which the factor has another level.
+Steps within a radius are enumerated in draws: each leads to groups in which the factor has another level. Where all
+cells are counted, those of the factor with the most steps are windows of groups in a line.
 
 With weights, draws count the units of rows in place of rows, so that a rank is a point of a row's weight.
 """
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from setsup.factors.counting import number_cells
 from setsup.random import below
 from setsup.samplers.groups.units import last_before
 from setsup.samplers.partners.cells import Cells
+from setsup.samplers.partners.windows import Windows
 
 __all__ = ["IndexPartners"]
 
@@ -58,7 +60,7 @@ class IndexPartners:
         cells, count, lists = self._cells, len(self._cells), len(self._equal)
         sizes = np.asarray(cells.groups.sizes)
         unit = cells.units is None and bool((sizes == 1).all())
-        need = lists * count * (32 if unit else 48)
+        need = lists * count * ((32 if unit else 48) + (40 if len(self._near) else 0))
         what = f"the groups of {count:,} combinations of levels by {lists:,} lists of factors"
         check_memory(need, what, "k or among", SamplerError)
         radix = [axis.size for axis in cells.axes]
@@ -116,22 +118,39 @@ class IndexPartners:
         """Groups of cells, steps away, by their lists; and which there are (None: all)."""
         if self._known is None or not steps.any():
             return np.asarray(self._number[lists, cells], dtype=np.int64), None
-        key: Array = np.asarray(lists * self._span)
-        there = np.ones(np.broadcast_shapes(lists.shape, cells.shape, steps.shape[:-1]), dtype=bool)
         moved = dict(zip(self._near.tolist(), np.moveaxis(steps, -1, 0), strict=True))
-        for place, (axis, column) in enumerate(zip(self._cells.axes, self._cells.columns, strict=True)):
-            codes = column[cells]
-            if place in moved:
-                codes, here = axis.move(codes, moved[place])
-                there = there & here
-            key = key + np.where(self._equal[lists, place], codes * self._weights[place], 0)
+        key, there = self._keys(lists, cells, moved)
         number = np.minimum(np.searchsorted(self._known, key), len(self._known) - 1)
         return number, there & (self._known[number] == key)
+
+    def _keys(
+        self, lists: Array, cells: Array, moves: Mapping[int, Array | int], without: int | None = None
+    ) -> tuple[Rows, Bools]:
+        """Keys of cells, some steps away, by their lists, without one factor; and which there can be."""
+        key: Array = np.asarray(lists * self._span)
+        there: Bools = np.ones((), dtype=bool)
+        for place, (axis, column) in enumerate(zip(self._cells.axes, self._cells.columns, strict=True)):
+            if place == without:
+                continue
+            codes = column[cells]
+            if place in moves:
+                codes, here = axis.move(codes, moves[place])
+                there = there & here
+            key = key + np.where(self._equal[lists, place], codes * self._weights[place], 0)
+        return key, there
+
+    def _windows(self, place: int) -> Windows:
+        """Groups of all lists in the order of the other factors, then of one."""
+        if place not in self._lines:
+            known: Array = np.zeros(0, dtype=np.int64) if self._known is None else self._known
+            self._lines[place] = Windows.of(self._cells.axes[place], self._weights[place], known, self._totals)
+        return self._lines[place]
 
     def _count(self, masks: Sequence[int], rough: int) -> None:
         """Rows that have a partner, by subset: their cells, and how many rows these have up to each."""
         sizes = np.asarray(self._cells.groups.sizes)
         kind = np.int32 if len(sizes) < 2**31 else np.int64
+        self._lines: dict[int, Windows] = {}
         found: list[list[Array]] = [[] for _ in masks]
         pairs = np.zeros(len(masks))
         seen = np.zeros(len(sizes), dtype=bool)
@@ -164,15 +183,24 @@ class IndexPartners:
         self._anchor_start, self._anchor_count = starts, np.array([len(those) for those in of_subset])
         self._anchor_load: Rows = np.array([load[those].sum() for those in of_subset], dtype=np.int64)
         self._first: Rows = starts if ends is None else ends[starts]
-        del self._totals, self._load
+        del self._totals, self._load, self._lines
 
     def _partners(self, cells: Rows, near: int) -> Rows:
         """Partners of cells for each plain list together with these near factors: (plain lists, cells) int64."""
-        axes, total = self._cells.axes, np.zeros((len(self._plain), len(cells)), dtype=np.int64)
-        away = [axes[place].steps(self._differ) if near >> int(place) & 1 else [0] for place in self._near]
-        for steps in itertools.product(*away):
-            number, there = self._numbers(self._plain[:, None], cells[None], np.array(steps, dtype=np.int64))
-            total += self._totals[number] if there is None else np.where(there, self._totals[number], 0)
+        axes, shape = self._cells.axes, (len(self._plain), len(cells))
+        places = [int(place) for place in self._near if near >> int(place) & 1]
+        if not places:
+            total = self._totals[self._numbers(self._plain[:, None], cells[None], np.zeros(len(self._near), int))[0]]
+        else:
+            total = np.zeros(shape, dtype=np.int64)
+            wide = max(places, key=lambda place: len(axes[place].steps(self._differ)))
+            windows = self._windows(wide)
+            others = [place for place in places if place != wide]
+            codes = self._cells.columns[wide][cells]
+            for steps in itertools.product(*(axes[place].steps(self._differ) for place in others)):
+                moves = dict(zip(others, steps, strict=True))
+                key, there = self._keys(self._plain[:, None], cells[None], moves, without=wide)
+                total += np.where(there, windows.count(key, codes, self._differ), 0)
         if self._differ:
             for larger, smaller in self._lattice():
                 total[larger] -= total[smaller]
