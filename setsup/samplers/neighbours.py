@@ -95,7 +95,8 @@ class NeighbourSampler(Sampler):
         default the last table holds without end.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and valid for no
-        anchor; they keep their ranks in the tables.
+        anchor; they keep their ranks in the tables. For positions without ranks, weights are counted in the unit of
+        :class:`TripletSampler`.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers.

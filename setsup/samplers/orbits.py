@@ -88,7 +88,7 @@ class OrbitSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn, and go with no anchor. Whole orbits have all rows of positive
-        weight.
+        weight. For `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
         numbers. Rows keep their numbers.

@@ -89,6 +89,8 @@ class TripletSampler(Sampler):
         ``choose="rows"`` orbits are chosen by their total weight. With constraints, the anchor is drawn by weight among
         the anchors of its group, positive and negative by weight among the rows that satisfy their constraint; groups
         are chosen by the total weight of their anchors. Rows of weight 0 are never drawn, and satisfy no constraint.
+        For constraints, weights are counted in a unit of which the rows that agree in all factors compared by ``==``
+        have 2⁶⁰ to 2⁶¹ together, and none that is positive as less.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers.
