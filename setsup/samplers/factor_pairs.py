@@ -14,7 +14,7 @@ References
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,11 @@ from setsup.arrays import Bools, Reals, Rows, Steps
 from setsup.checks import check_boolean, check_integer, is_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Kind
-from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
     MOST_SETS,
+    Weights,
     Where,
     check_draw_memory,
     check_names,
@@ -35,13 +35,16 @@ from setsup.samplers.arguments import (
     copy_arguments,
     inactive_factors,
     row_mask,
+    row_weights,
 )
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.partners.cells import cells_of
 from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
+from setsup.samplers.partners.ranked import RankedRows
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import PairEntry, Report, span
 from setsup.samplers.sampler import Sampler, check_step
@@ -58,7 +61,8 @@ class FactorPairSampler(Sampler):
     For each pair, independently: k is uniform over the feasible numbers among those asked, the set S of factors over
     the feasible k-subsets of ``among``, the anchor over the rows that have a partner for S, and the partner over the
     rows that are equal to the anchor in all compared factors outside S and differ from it in *every* factor of S.
-    Feasible is what some pair of rows has. Compared are all factors that sets can fix: no keys, no splits, and no
+    Feasible is what some pair of rows has. With `weights`, the anchor and the partner are drawn by weight among these
+    rows in place of uniformly. Compared are all factors that sets can fix: no keys, no splits, and no
     continuous ones, whose values pairs leave open. A row with an unknown value of a compared factor is never drawn.
 
     Parameters
@@ -77,13 +81,17 @@ class FactorPairSampler(Sampler):
     share : list of str, optional
         In place of `k` and `among`: these factors are equal, and all others that vary differ.
     rank : list of str, optional
-        In place of all these: the two rows are independent and uniform over the rows with known levels of these
-        ordinal factors, and the draw says for each of them whether the first row's level is at least the second's.
+        In place of all these: the two rows are independent and uniform, or by weight, over the rows with known
+        levels of these ordinal factors, and the draw says for each of them whether the first row's level is at least
+        the second's.
     differ : bool
         False: the factors of S are drawn again, and may coincide. The partner is then uniform over the rows that are
         equal outside S, the anchor among them, and a row has a partner if one of these differs from it.
     radius : int or mapping of str to int, optional
         Steps between the levels of the two rows, at most: for the named ordinal and cyclic factors, or for all of them.
+    weights : str or (rows,) float, optional
+        Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and make no pair
+        feasible. Weights are counted in a unit of which their sum has 2⁶⁰ to 2⁶¹, and none that is positive as less.
     where : str, (rows,) bool or sequence of int, optional
         Expression that drawn rows satisfy, booleans per row, or row numbers; rows keep their numbers.
     seed : int
@@ -123,6 +131,7 @@ class FactorPairSampler(Sampler):
         rank: Sequence[str] | None = None,
         differ: bool = True,
         radius: int | Mapping[str, int] | None = None,
+        weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
         stream: str = "FactorPairSampler",
@@ -134,14 +143,18 @@ class FactorPairSampler(Sampler):
         self._key = stream_key(seed, stream)
         self._check_one({"change": change, "share": share, "rank": rank, "k or among": k if among is None else among})
         self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(4)))
-        self._ranked: list[str] | None = None
+        self._ranked: RankedRows | None = None
+        weight = row_weights(table, weights)
+        mask = both(row_mask(table, where), None if weight is None else weight > 0)
         if rank is not None:
-            self._rank(rank, where)
+            names = [table[name].name for name in check_names(rank, "rank")]
+            self._ranked = RankedRows(table, names, mask, weight)
+            self._groups = self._ranked.groups
         else:
             options = {"among": among, "change": change, "share": share}
             given = {name: check_names(names, name) for name, names in options.items() if names is not None}
             compared = self._compared(next(iter(given.values()), []))
-            self._cells = cells_of(table, compared, self._radii(compared, radius), row_mask(table, where))
+            self._cells = cells_of(table, compared, self._radii(compared, radius), mask, weight)
             self._groups = self._cells.groups
             self._compare(k, among, change, share)
             self._weigh()
@@ -257,27 +270,14 @@ class FactorPairSampler(Sampler):
     def _names(self, here: Bools) -> list[str]:
         return [axis.name for axis, chosen in zip(self._cells.axes, here.tolist(), strict=True) if chosen]
 
-    def _rank(self, rank: Sequence[str], where: Where | None) -> None:
-        """Rows with known levels of ordinal factors."""
-        names = [self.table[name].name for name in check_names(rank, "rank")]
-        for name in names:
-            if self.table[name].kind is not Kind.ORDINAL:
-                raise SamplerError(f"rank compares levels of ordinal factors, and {name!r} is {self.table[name].kind}")
-        self._ranked = names
-        self._groups = groups = group_by(self.table, names, row_mask(self.table, where))
-        if not groups.rows:
-            raise SamplerError(f"no row has a known level of {', '.join(names)}; where leaves out {groups.excluded:,}")
-        self._known = None if groups.rows == len(self.table) else np.flatnonzero(groups.of_rows() >= 0)
-
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, pairs, 2)."""
         bits = mix(fold(self._key, steps)[:, None, None], self._spread)
         if self._ranked is not None:
-            rows = below(bits[..., :2], self._groups.rows)
-            rows = rows if self._known is None else self._known[rows]
-            levels = {name: self.table.codes(name, rows) for name in self._ranked}
+            rows = self._ranked.draw(bits[..., :2])
+            levels = {name: self.table.codes(name, rows) for name in self._ranked.names}
             return Draw(rows, pair_labels={name: code[..., 0] >= code[..., 1] for name, code in levels.items()})
         shape = bits.shape[:2]
         stretch = self._spans.stretch(steps)[:, None]
@@ -301,16 +301,15 @@ class FactorPairSampler(Sampler):
         if self._ranked is None and len(self._spans.values) > 1:
             k = self._spans.values[int(self._spans.stretch(np.array([step], dtype=np.uint64))[0])]
             return FactorPairSampler(self.table, **{**self.arguments, "k": k}).reach(step)
+        if (ranked := self._ranked) is not None:
+            of_groups = at_least_one(ranked.of_groups(), 2 * self.pairs)
+            reached = ReachedGroups(", ".join(ranked.groups.names), (), ranked.groups, of_groups)
+            return self._reach_of(reached, lambda rows: at_least_one(ranked.chance(rows), 2), [])
         groups, notes = self._groups, self._left_open()
-        paired: Bools = np.ones(len(groups) if self._ranked is not None else 0, dtype=bool)
-        if self._ranked is not None:
-            chance, notes = 1 - (1 - 1 / groups.rows) ** 2, []
-            of_groups = at_least_one(groups.sizes / groups.rows, 2 * self.pairs)
-        else:
-            paired, chance = self._partners.paired, self._even_chance()
-            of_groups = np.where(paired, np.nan, 0.0)
-            if math.isnan(chance):
-                notes.append("how likely a row is depends on the rows that go with it, and is not counted")
+        paired, chance = self._partners.paired, self._even_chance()
+        of_groups = np.where(paired, np.nan, 0.0)
+        if math.isnan(chance):
+            notes.append("how likely a row is depends on the rows that go with it, and is not counted")
 
         def of_rows(rows: Rows) -> Reals:
             group, place = groups.find(self.table, rows)
@@ -319,6 +318,9 @@ class FactorPairSampler(Sampler):
         reason = Reason("no other row differs from it as asked", "name more factors in among=, or raise k=")
         lonely = np.where(paired, -1, 0).astype(np.int8)
         reached = ReachedGroups(", ".join(groups.names), (), groups, of_groups, (reason,), lonely)
+        return self._reach_of(reached, of_rows, notes)
+
+    def _reach_of(self, reached: ReachedGroups, of_rows: Callable[[Rows], Reals], notes: list[str]) -> Reach:
         sets = SetReach(tuple(range(self.pairs)), of_rows)
         title = f"FactorPairSampler: {self.pairs} pairs per step"
         return Reach(title, self.table, [reached], [[[sets]]], notes)
@@ -336,10 +338,10 @@ class FactorPairSampler(Sampler):
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         groups = self._groups
-        lost = {"with an unknown value": groups.unknown, "left out by where": groups.excluded}
+        lost = {"with an unknown value": groups.unknown, "left out by where or weights": groups.excluded}
         if self._ranked is not None:
-            title = f"FactorPairSampler: {self.pairs} pairs per step, ranked by {', '.join(self._ranked)}"
-            return Report(title, [], [*_never(lost), *self._ties()])
+            title = f"FactorPairSampler: {self.pairs} pairs per step, ranked by {', '.join(self._ranked.names)}"
+            return Report(title, [], [*_never(lost), *self._ranked.ties()])
         lost |= {"without a partner": self._partners.lonely}
         sizes = self._subsets.sum(axis=1)
         anchors = {
@@ -369,19 +371,6 @@ class FactorPairSampler(Sampler):
         first, *others = zip(self._spans.starts, self._spans.values, strict=True)
         words = [span(*first[1]), *(f"from step {start:,} on {span(*ends)}" for start, ends in others)]
         return [f"k is {', '.join(words)}; probabilities are those at the first steps that have this k"]
-
-    def _ties(self) -> list[str]:
-        """How often both rows have the same level."""
-        found = []
-        for name in self._ranked or ():
-            known = self._known
-            counts = self.table.counts(name) if known is None else np.bincount(self.table.codes(name, known))
-            share = float(((counts / self._groups.rows) ** 2).sum())
-            found.append(
-                f"{name}: the first level is at least the second in {(1 + share) / 2:.1%} of the pairs, "
-                f"equal in {share:.1%}"
-            )
-        return found
 
     def _left_open(self) -> list[str]:
         """Continuous factors, which are not compared."""

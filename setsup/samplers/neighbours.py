@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Array, Rows, Steps
+from setsup.arrays import Array, Reals, Rows, Steps, Words
 from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.constraint import Constraint, read_constraint
@@ -27,11 +27,20 @@ from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below_few, fold, mix, spread, stream_key
-from setsup.samplers.arguments import MOST_SETS, Where, check_draw_memory, check_table, copy_arguments, row_mask
+from setsup.samplers.arguments import (
+    MOST_SETS,
+    Weights,
+    Where,
+    check_draw_memory,
+    check_table,
+    copy_arguments,
+    row_mask,
+    row_weights,
+)
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.chances import at_least_one
-from setsup.samplers.groups.within import GROUP, word
+from setsup.samplers.groups.within import GROUP, by_weight, word
 from setsup.samplers.partners.companions import AllRows, Nearest, chance_of_rows
 from setsup.samplers.partners.neighbour_tables import read_tables
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
@@ -57,7 +66,9 @@ class NeighbourSampler(Sampler):
     For each pair or triplet, independently: the anchor is uniform over the rows that have a valid row for every other
     position; given the anchor, the other rows are independent, each uniform over its valid ones. Valid for a position
     are, among the neighbours of the anchor with ranks r₁ … r₂, those that satisfy its constraint; for one without
-    ranks, all rows of the table that do. The anchor itself is never among them. A draw costs O(rows drawn).
+    ranks, all rows of the table that do. The anchor itself is never among them. With `weights`, the anchor is drawn by
+    weight among these rows, and every other row by weight among its valid ones. A draw costs O(rows drawn), with
+    `weights` times a logarithm.
 
     A neighbour table holds from its step on until that of the next one. Its digest is one of the key words, so that
     another table is another draw, and the draws of a step depend on the table that holds there, on no other.
@@ -82,6 +93,10 @@ class NeighbourSampler(Sampler):
     every : int, optional
         Steps for which a table holds at most; a step after that is an error, which says which table is missing. By
         default the last table holds without end.
+    weights : str or (rows,) float, optional
+        Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and valid for no
+        anchor; they keep their ranks in the tables. For positions without ranks, weights are counted in the unit of
+        :class:`TripletSampler`.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers.
@@ -121,6 +136,7 @@ class NeighbourSampler(Sampler):
         *,
         ranks: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
         every: int | None = None,
+        weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
         stream: str = "NeighbourSampler",
@@ -137,15 +153,19 @@ class NeighbourSampler(Sampler):
         self.arguments["neighbours"] = {step: one.plain for step, one in tables.items()}
         self._spans = _read_ranks(ranks, list(self._constraints))
         self._every = None if every is None else check_integer(every, "every", SamplerError, 1)
-        self._mask = row_mask(table, where)
+        self._weights = row_weights(table, weights)
+        self._mask = both(row_mask(table, where), None if self._weights is None else self._weights > 0)
         anywhere = {
-            role: AllRows(table, one, self._mask) for role, one in constraints.items() if role not in self._spans
+            role: AllRows(table, one, self._mask, self._weights)
+            for role, one in constraints.items()
+            if role not in self._spans
         }
         self._steps = np.array(list(tables), dtype=np.int64)
         self.first_step = int(self._steps[0])
         self._digests = [one.digest for one in tables.values()]
         self._companions: list[dict[str, Nearest | AllRows]] = []
         self._anchors: list[Rows] = []
+        self._anchor_ends: list[Reals] = []
         for step, one in tables.items():
             found = {
                 role: anywhere[role] if role in anywhere else self._nearest(one.rows, role, step)
@@ -154,6 +174,8 @@ class NeighbourSampler(Sampler):
             able = np.all([one.counts > 0 for one in found.values()], axis=0)
             self._companions.append(found)
             self._anchors.append(np.flatnonzero(able))
+            if self._weights is not None:
+                self._anchor_ends.append(np.cumsum(self._weights[able]))
             if not able.any():
                 raise SamplerError(
                     f"no row has a valid {' and '.join(found)} in the neighbour table of step {step}: "
@@ -171,7 +193,7 @@ class NeighbourSampler(Sampler):
                 f"ranks {first} to {last} of the {role} go beyond the {rows.shape[1]} neighbours of the table of step "
                 f"{step}: lower ranks, or make a table with more neighbours"
             )
-        return Nearest(self.table, self._constraints[role], rows[:, first - 1 : last], self._mask)
+        return Nearest(self.table, self._constraints[role], rows[:, first - 1 : last], self._mask, self._weights)
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, sets, 2 or 3)."""
@@ -181,14 +203,24 @@ class NeighbourSampler(Sampler):
         indices = np.empty(bits.shape, dtype=np.int64)
         for number in np.unique(held):
             some = held == number
-            words, anchors = bits[some], self._anchors[number]
-            anchor = anchors[below_few(words[..., 0], len(anchors))]
+            words = bits[some]
+            anchor = self._anchor(int(number), words[..., 0])
             others = self._companions[number].values()
             found = [one.take(anchor, words[..., place]) for place, one in enumerate(others, 1)]
             indices[some] = np.stack([anchor, *found], axis=-1)
         if len(self._constraints) > 1:  # as all triplets
             return Draw(indices)
         return Draw(indices, {name: self.table.codes(name, indices[..., 0]).astype(np.int64) for name in self.shared})
+
+    def _anchor(self, number: int, bits: Words) -> Rows:
+        """Anchors for the table of a number, of the shape of the bits."""
+        anchors = self._anchors[number]
+        if self._weights is None:
+            return np.asarray(anchors[below_few(bits, len(anchors))])
+        flat = bits.reshape(-1, 1)
+        start = np.zeros(len(flat), dtype=np.int64)
+        place = by_weight(flat, self._anchor_ends[number], start, np.full(len(flat), len(anchors)))
+        return np.asarray(anchors[place].reshape(bits.shape))
 
     def _check(self, steps: Steps, held: Rows) -> None:
         """Refuse steps for which no table holds."""
@@ -220,15 +252,16 @@ class NeighbourSampler(Sampler):
         held = np.searchsorted(self._steps, steps, side="right") - 1
         self._check(steps, held)
         companions, anchors = self._companions[int(held[0])], self._anchors[int(held[0])]
-        able = np.zeros(len(self.table), dtype=bool)
-        able[anchors] = True
-        chance = chance_of_rows(list(companions.values()), able)
+        of_anchor = np.zeros(len(self.table))
+        of_anchor[anchors] = 1.0 if self._weights is None else self._weights[anchors]
+        of_anchor /= of_anchor.sum()
+        chance = chance_of_rows(list(companions.values()), of_anchor)
         notes = [_NOT_COUNTED] if np.isnan(chance).any() else []
         groups = group_by(self.table, self.shared, self._mask)
         of_rows = groups.of_rows()
         known = of_rows >= 0
         drawn = np.bincount(of_rows[known & (chance != 0)], minlength=len(groups)) > 0
-        share = np.bincount(of_rows[anchors], minlength=len(groups)) / len(anchors)
+        share = np.bincount(of_rows[anchors], of_anchor[anchors], minlength=len(groups)).astype(np.float64)
         of_step = at_least_one(share, self.sets) if len(companions) == 1 else np.where(drawn, np.nan, 0.0)
         reason = Reason(f"no row of it has a valid {' and '.join(companions)}, or is one", "widen ranks=")
         found = ReachedGroups(

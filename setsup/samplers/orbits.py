@@ -70,8 +70,9 @@ class OrbitSampler(Sampler):
         and shorter ones are padded with their first member and masked.
     members : str, optional
         Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is an anchor,
-        uniform over the rows of the orbit that ``size - 1`` other members go with; the others are uniform over these,
-        without repeats. The terms are those of ``positive`` of :class:`setsup.samplers.TripletSampler`.
+        uniform over the rows of the orbit that ``size - 1`` other members go with, or by weight among them; the others
+        are uniform over these members, or by weight, without repeats. The terms are those of ``positive`` of
+        :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
         ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
         ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as for `where`:
@@ -80,13 +81,14 @@ class OrbitSampler(Sampler):
         ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
     choose : str
         ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with `members`, the rows that
-        count are anchors.
+        count, or whose weights do, are anchors.
     small : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
         With `members`, ``short`` and ``replace`` are for anchors that fewer rows go with, at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
-        sampling. Rows of weight 0 are never drawn. Whole orbits have all rows of positive weight. Not with `members`.
+        sampling. Rows of weight 0 are never drawn, and go with no anchor. Whole orbits have all rows of positive
+        weight. For `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
         numbers. Rows keep their numbers.
@@ -138,7 +140,7 @@ class OrbitSampler(Sampler):
         self.arguments["size"] = None if self._sizes is None else self._sizes.plain()
         need = 1 if self._sizes is None else self._sizes.most
         taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
-        constraint = None if members is None else self._check_members(members, names, weights)
+        constraint = None if members is None else self._check_members(members, names)
         self._orbits = GroupSampler(
             table,
             names,
@@ -167,12 +169,10 @@ class OrbitSampler(Sampler):
         words = chooser.words if self._different is not None else 1
         self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(words)))
 
-    def _check_members(self, members: str, names: Sequence[str], weights: Weights | None) -> Constraint:
+    def _check_members(self, members: str, names: Sequence[str]) -> Constraint:
         found = read_constraint(members, self.table, "members")
         if self._sizes is None or self._sizes.most < 2:
             raise SamplerError("members needs a size of 2 or more: an anchor, and at least one row that goes with it")
-        if weights is not None:
-            raise SamplerError("weights cannot be combined with members, which are uniform over the rows that go")
         if same := next((name for name in found.differ if name in with_outer(self.table, names)), None):
             raise SamplerError(
                 f"all members of an orbit have the same {same!r}; leave {same} out of members or of orbit"

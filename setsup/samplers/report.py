@@ -122,7 +122,8 @@ class AnchorEntry:
     lacking : mapping of str to int
         Rows that are no anchors because too few rows go with them, for each role.
     unknown, excluded : int
-        Rows that are no anchors because a value is unknown, or because of ``where`` and terms of the anchor alone.
+        Rows that are no anchors because a value is unknown, or because of ``where``, weights and terms of the anchor
+        alone.
     unreachable : int or None
         Rows that are never drawn, in no role; None where another entry has it, or for a table of very many rows.
     log10_sets : float
@@ -172,7 +173,7 @@ def anchors_lost(lacking: Mapping[str, int], unknown: int, excluded: int) -> str
     lost = {
         **{f"without {'enough' if role == 'members' else 'a'} {role}": count for role, count in lacking.items()},
         "with an unknown value": unknown,
-        "left out by where or by terms of the anchor": excluded,
+        "left out by where, weights or terms of the anchor": excluded,
     }
     return ", ".join(f"{count:,} {why}" for why, count in lost.items() if count) or "none"
 

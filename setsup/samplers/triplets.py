@@ -36,6 +36,7 @@ from setsup.samplers.arguments import (
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchors import Anchors
+from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.chances import at_least_one, set_reach
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -60,7 +61,7 @@ class TripletSampler(Sampler):
     With the constraints ``positive`` and ``negative``, the anchor is chosen by ``choose`` over the rows that have both;
     given the anchor, the positive and the negative are independent, and uniform over the rows that satisfy their
     constraint, the anchor never among them. A draw takes time logarithmic in the rows, whatever share of them
-    satisfies a constraint.
+    satisfies a constraint. With `weights`, each is drawn by weight in place of uniformly.
 
     Parameters
     ----------
@@ -85,8 +86,11 @@ class TripletSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the anchor is drawn by weight within its orbit, the
         positive by weight among the orbit's other rows, the negative by weight over the rows of all other orbits. With
-        ``choose="rows"`` orbits are chosen by their total weight. Rows of weight 0 are never drawn. Not with
-        constraints.
+        ``choose="rows"`` orbits are chosen by their total weight. With constraints, the anchor is drawn by weight among
+        the anchors of its group, positive and negative by weight among the rows that satisfy their constraint; groups
+        are chosen by the total weight of their anchors. Rows of weight 0 are never drawn, and satisfy no constraint.
+        For constraints, weights are counted in a unit of which the rows that agree in all factors compared by ``==``
+        have 2⁶⁰ to 2⁶¹ together, and none that is positive as less.
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers.
@@ -150,12 +154,12 @@ class TripletSampler(Sampler):
         else:
             if orbit is not None or positive is None or negative is None:
                 raise SamplerError("name the orbit, or both positive and negative, as in positive='id == anchor.id'")
-            if small != "error" or weights is not None:
+            if small != "error":
                 raise SamplerError(
-                    f"{'weights' if small == 'error' else 'small'} goes with orbit, not with positive and negative; "
-                    "rows without a positive or a negative are never anchors"
+                    "small goes with orbit, not with positive and negative; rows without a positive or a negative are "
+                    "never anchors"
                 )
-            self._triplets = _OfConstraints(table, positive, negative, choose, where)
+            self._triplets = _OfConstraints(table, positive, negative, choose, weights, where)
         self._key = stream_key(seed, stream)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)
         self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(4)))
@@ -291,25 +295,34 @@ class _OfOrbits:
 class _OfConstraints:
     """Positive and negative by constraints with the anchor."""
 
-    def __init__(self, table: FactorTable, positive: str, negative: str, choose: str, where: Where | None) -> None:
+    def __init__(
+        self,
+        table: FactorTable,
+        positive: str,
+        negative: str,
+        choose: str,
+        weights: Weights | None,
+        where: Where | None,
+    ) -> None:
         given = {"positive": positive, "negative": negative}
         constraints = {role: read_constraint(text, table, role) for role, text in given.items()}
         self.shared = with_outer(table, constraints["positive"].equal)
-        mask = row_mask(table, where)
+        weight = row_weights(table, weights)
+        mask = both(row_mask(table, where), None if weight is None else weight > 0)
         self._table, self._mask = table, mask
-        self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), mask)
+        self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), mask, weight)
         if not len(self._anchors):
             raise SamplerError(f"no row has both a positive and a negative: {self._anchors.lost()}")
-        self._chooser = Chooser(self._anchors.keys, self._anchors.counts, choose)
+        self._chooser = Chooser(self._anchors.keys, self._anchors.totals, choose)
 
     def draw(self, bits: Words, keys: Keys) -> Rows:
         """Rows (steps, triplets, 3), from four words each."""
         cells, anchors = self._anchors.draw(self._chooser.pick(bits[..., 0]), bits[..., 1])
-        rows = [anchors]
-        for place, role in enumerate(("positive", "negative"), 2):
-            ranks = below(bits[..., place], self._anchors.others(role, cells, anchors))
-            rows.append(self._anchors.take(role, cells, anchors, ranks))
-        return np.stack(rows, axis=-1)
+        others = [
+            self._anchors.pick(role, cells, anchors, bits[..., place])
+            for place, role in enumerate(("positive", "negative"), 2)
+        ]
+        return np.stack([anchors, *others], axis=-1)
 
     def reach(self, triplets: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str], bool]:
         """Groups, whether rows are in a triplet at all, notes, and that nothing is approximated."""

@@ -202,6 +202,11 @@ def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
     pair = setsup("sample", "--inactive", "shape", "--size", "1,2", "--values", "equal", *FEW, "--json", "--out", "b")
     shared = library.SetSampler(table, ["shape"], size=[1, 2], values="equal", where=FEW[1])
     assert pair.json["draws"][0]["indices"] == shared[0].indices.tolist()
+    words = ["--pairs", "1-2", "--sets", 5, "--weights", "scale", *FEW]
+    found = setsup("sample", *words, "--json", "--out", "c").json
+    weighted = library.FactorPairSampler(table, 5, k=(1, 2), weights="scale", where=FEW[1])
+    assert found["draws"][0]["indices"] == weighted[0].indices.tolist()
+    refused(setsup("sample", "--pairs", "1", "--weights", "scal"), "did you mean 'scale'?")
 
 
 @pytest.mark.parametrize(
@@ -691,6 +696,7 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
         np.save(tmp_path / f"{name}.npy", found.astype(np.int32))
     words = ["sample", "--neighbours", "0:first.npy", "1:second.npy", "--positive", "scale == anchor.scale"]
     words += ["--negative", "shape != anchor.shape", "--ranks", "negative=2-5", "--sets", 5, "--steps", 2, "--seed", 4]
+    words += ["--weights", "scale"]
     found = setsup(*words, "--json")
     sampler = library.NeighbourSampler(
         table,
@@ -699,6 +705,7 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
         "shape != anchor.shape",
         5,
         ranks={"negative": (2, 5)},
+        weights="scale",
         seed=4,
     )
     assert [step["indices"] for step in found.json["draws"]] == sampler.block(0, 2).indices.tolist()

@@ -1,6 +1,7 @@
 """Constraints between positions against the enumeration of all pairs of rows."""
 
 import itertools
+import json
 import math
 from collections import Counter
 
@@ -72,7 +73,7 @@ class Meant:
 
 
 def choices(groups, choose):
-    """Chance of each group, given by its key and its number of anchors."""
+    """Chance of each group, given by its key and the number, or the weight, of its anchors."""
     keys = list(groups)
     if choose == "rows":
         return {key: groups[key] / sum(groups.values()) for key in keys}
@@ -86,9 +87,15 @@ def choices(groups, choose):
     return chances
 
 
-def triplets_of(table, positive, negative, choose="rows", kept=None):
+def shares(rows, weights):
+    """Chance of each of some rows, by weight."""
+    return {row: weights[row] / sum(weights[one] for one in rows) for row in rows}
+
+
+def triplets_of(table, positive, negative, choose="rows", kept=None, weights=None):
     """Chance of every triplet."""
     every = range(len(table)) if kept is None else kept
+    weights = np.ones(len(table)) if weights is None else weights
     able = {}
     for anchor in every:
         both = positive.rows(table, anchor, kept), negative.rows(table, anchor, kept)
@@ -96,12 +103,15 @@ def triplets_of(table, positive, negative, choose="rows", kept=None):
             able[anchor] = both
     names = [name for name in table.names if name in {n for one in positive.equal for n in (one, *table.outer(one))}]
     keys = {anchor: tuple(int(table.codes(name, anchor)) for name in names) for anchor in able}
-    groups = Counter(keys.values())
+    groups = Counter()
+    for anchor, key in keys.items():
+        groups[key] += weights[anchor]
     chances = choices(groups, choose)
     found = {}
     for anchor, (positives, negatives) in able.items():
-        each = chances[keys[anchor]] / groups[keys[anchor]] / len(positives) / len(negatives)
-        found |= {(anchor, one, other): each for one in positives for other in negatives}
+        of_anchor = chances[keys[anchor]] * weights[anchor] / groups[keys[anchor]]
+        one, other = shares(positives, weights), shares(negatives, weights)
+        found |= {(anchor, i, j): of_anchor * one[i] * other[j] for i in one for j in other}
     assert not found or math.isclose(sum(found.values()), 1)
     return found
 
@@ -134,6 +144,22 @@ def test_triplets_come_as_often_as_documented(name, unknown, choose):
     sampler = TripletSampler(table, None, 40, positive=str(positive), negative=str(negative), choose=choose)
     chances = triplets_of(table, positive, negative, choose)
     assert_agrees(sampler.block(0, 2500).indices, chances)
+
+
+@pytest.mark.parametrize("choose", ["rows", "groups"])
+@pytest.mark.parametrize("name", ["re-identification", "two differ", "nested"])
+def test_triplets_come_by_weight(name, choose):
+    table, (positive, negative) = table_of(12, seed=3), PAIRS[name]
+    weights = np.random.default_rng(2).integers(0, 4, len(table)) * 0.25
+    options = {"positive": str(positive), "negative": str(negative), "choose": choose}
+    sampler = TripletSampler(table, None, 40, weights=weights, **options)
+    kept = np.flatnonzero(weights).tolist()
+    assert_agrees(sampler.block(0, 1500).indices, triplets_of(table, positive, negative, choose, kept, weights))
+    entry = sampler.report().entries[0]
+    assert entry.excluded == len(table) - len(kept)
+    assert entry == TripletSampler(table, None, where=weights > 0, **options).report().entries[0]  # it counts rows
+    again = from_dict(json.loads(json.dumps(sampler.to_dict())), table)
+    assert np.array_equal(again.block(0, 5).indices, sampler.block(0, 5).indices)
 
 
 def test_without_statistics_triplets_are_those_of_the_enumeration():
@@ -222,6 +248,34 @@ def test_every_anchor_and_every_row_has_one_rank(data):
         assert entry.anchors == len(able)
 
 
+@settings(max_examples=25)
+@given(data=st.data())
+def test_every_anchor_and_every_row_has_as_many_ranks_as_its_weight(data):
+    table = data.draw(tables())
+    positive, negative = (data.draw(constraints(list(table.names))) for _ in range(2))
+    weights = np.array(data.draw(st.lists(st.integers(0, 4), min_size=len(table), max_size=len(table))))
+    kept = np.flatnonzero(weights).tolist()
+    meant = {"positive": positive, "negative": negative}
+    read = {role: read_constraint(str(one), table, role) for role, one in meant.items()}
+    scaled = np.ldexp(weights.astype(float), data.draw(st.sampled_from([0, -1000, 1000])))
+    anchors = Anchors(table, (), read, {"positive": 1, "negative": 1}, weights > 0, scaled)
+
+    able = {row: {role: one.rows(table, row, kept) for role, one in meant.items()} for row in kept}
+    able = {row: rows for row, rows in able.items() if all(rows.values())}
+    assert len(anchors) == len(able)
+    if not able:
+        return
+    count = sum(weights[row] for row in able)
+    cells, rows = anchors.draw(np.zeros(count, dtype=np.int64), words(count))
+    assert Counter(rows.tolist()) == {row: weights[row] for row in able}
+    for cell, row in dict(zip(rows.tolist(), zip(cells, rows, strict=True), strict=True)).values():
+        for role in meant:
+            others = able[int(row)][role]
+            count = sum(weights[other] for other in others)
+            found = anchors.pick(role, np.repeat(cell, count), np.repeat(row, count), words(count))
+            assert Counter(found.tolist()) == {other: weights[other] for other in others}
+
+
 @settings(max_examples=50)
 @given(data=st.data())
 def test_holds_agrees_with_the_meaning(data):
@@ -274,6 +328,49 @@ def test_sets_of_an_anchor_come_as_often_as_documented(members, size, small, cho
         repeated = draw.indices == draw.indices[..., :1]
         repeated[..., 0] = False
         assert np.array_equal(draw.mask, ~repeated)
+
+
+@pytest.mark.parametrize("small", ["drop", "short", "replace"])
+def test_sets_of_an_anchor_come_by_weight(small):
+    table, members = table_of(12, seed=5), Meant([], ["camera"])
+    weights = np.random.default_rng(4).integers(0, 5, len(table)).astype(float)
+    options = {"values": "independent", "choose": "rows", "small": small}
+    sampler = OrbitSampler(table, "category", 20, 4, members=str(members), weights=weights, **options)
+    kept, meant = np.flatnonzero(weights).tolist(), Meant(["category"], ["camera"])
+    able = {row: rows for row in kept if len(rows := meant.rows(table, row, kept)) >= (3 if small == "drop" else 1)}
+    chances = {}
+    for row, anchor in shares(able, weights).items():
+        rows, few = able[row], len(able[row]) < 3
+        for way in (
+            itertools.product(rows, repeat=3)
+            if few and small == "replace"
+            else itertools.permutations(rows, 3 if not few else len(rows))
+        ):
+            chance, left = anchor, list(rows)
+            for other in way:
+                chance *= shares(left, weights)[other]
+                if not few or small != "replace":
+                    left.remove(other)
+            chances[row, *way, *[row] * (3 - len(way))] = chance
+    assert math.isclose(sum(chances.values()), 1)
+    assert_agrees(sampler.block(0, 2500).indices, chances)
+    again = from_dict(json.loads(json.dumps(sampler.to_dict())), table)
+    assert np.array_equal(again.block(0, 5).indices, sampler.block(0, 5).indices)
+
+
+def test_members_of_hardly_any_weight_are_drawn_where_no_other_is_left():
+    table = FactorTable.from_values({"id": list("aaaab"), "camera": [1, 2, 2, 2, 3]})
+    for light in (1e-20, 1e-300):
+        options = {"members": "camera != anchor.camera", "small": "drop", "weights": [1.0, 1.0, light, 2 * light, 1.0]}
+        rows = OrbitSampler(table, "id", 1, 4, **options).block(0, 600).indices[:, 0]
+        assert (rows[:, :2] == [0, 1]).all()
+        assert chisquare(np.bincount(rows[:, 2])[2:], [200, 400]).pvalue > 1e-4
+    # an anchor that is heavy leaves what is light its own chances
+    negatives = {"positive": "id == anchor.id", "negative": "camera == anchor.camera and id != anchor.id"}
+    table = FactorTable.from_values({"id": list("aabbb"), "camera": [1, 2, 1, 1, 1]})
+    weights = [1e12, 1e12, 1e-3, 2e-3, 3e-3]
+    rows = TripletSampler(table, triplets=60, weights=weights, **negatives).block(0, 100).indices.reshape(-1, 3)
+    assert chisquare(np.bincount(rows[rows[:, 0] == 0, 2])[2:], [1000, 2000, 3000]).pvalue > 1e-4
 
 
 def test_sets_of_a_step_are_different_orbits():
@@ -402,6 +499,13 @@ def test_samplers_are_made_again_from_plain_data():
         ({"negative": POSITIVE}, SamplerError, "both positive and negative"),
         ({"orbit": "id", "positive": POSITIVE, "negative": NEGATIVE}, SamplerError, "name the orbit, or both"),
         ({"positive": POSITIVE, "negative": NEGATIVE, "small": "drop"}, SamplerError, "small goes with orbit"),
+        ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 2]}, SamplerError, "weights must be one number"),
+        ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [-1.0] * 8}, SamplerError, "from 0 on"),
+        (
+            {"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 0, 1, 1, 1, 1, 1, 1]},
+            SamplerError,
+            "no row has both a positive and a negative: .*1 left out by where, weights",
+        ),
         ({"positive": POSITIVE, "negative": NEGATIVE, "choose": "row"}, SamplerError, "did you mean 'rows'"),
         ({"positive": 3, "negative": NEGATIVE}, FactorError, "positive must be a string"),
         ({"positive": "idd == anchor.id", "negative": NEGATIVE}, FactorError, "did you mean 'id'"),

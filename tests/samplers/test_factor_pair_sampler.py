@@ -77,12 +77,13 @@ def steps_between(factor, one, other):
     return min(apart, len(factor) - apart) if factor.kind is Kind.CYCLIC else apart
 
 
-def pairs_of(table, sizes, *, among=None, differ=True, radius=None, where=None):
+def pairs_of(table, sizes, *, among=None, differ=True, radius=None, where=None, weights=None):
     """Chance of every (subset, anchor, partner), from the definition alone."""
+    weights = np.ones(len(table)) if weights is None else weights
     names = [factor.name for factor in table.factors if not factor.continuous and factor.role == "variation"]
     kept = range(len(table)) if where is None else np.flatnonzero(table.mask(where)).tolist()
     value = {name: [identity(table, name, row) for row in range(len(table))] for name in names}
-    rows = [row for row in kept if all(value[name][row] is not None for name in names)]
+    rows = [row for row in kept if all(value[name][row] is not None for name in names) and weights[row] > 0]
 
     def fits(subset, one, other):
         for name in names:
@@ -112,9 +113,9 @@ def pairs_of(table, sizes, *, among=None, differ=True, radius=None, where=None):
     for feasible in found.values():
         for subset, partners in feasible.items():
             for one, others in partners.items():
+                of_anchor = weights[one] / weights[list(partners)].sum() / len(found) / len(feasible)
                 for other in others:
-                    chance = 1 / len(found) / len(feasible) / len(partners) / len(others)
-                    chances[subset, one, other] = chance
+                    chances[subset, one, other] = of_anchor * weights[other] / weights[others].sum()
     return chances
 
 
@@ -178,6 +179,44 @@ def test_radius_bounds_steps(name, radius, differ):
     assert_agrees(drawn_pairs(table, sampler.block(0, 1000)), chances)
 
 
+WEIGHTED = {
+    "any k": {"sizes": [1, 2, 3]},
+    "drawn again": {"sizes": [1, 2], "differ": False},
+    "within a radius": {"sizes": [1, 2], "radius": {"hue": 1, "size": 2}},
+    "two alone": {"sizes": [2], "among": ["size", "hue"]},
+}
+
+
+@pytest.mark.parametrize("name", ["grid", "repeated rows"])
+@pytest.mark.parametrize("options", WEIGHTED)
+def test_pairs_come_by_weight(name, options):
+    table, meant = TABLES[name], WEIGHTED[options]
+    weights = np.random.default_rng(5).integers(0, 4, len(table)) * 0.5
+    arguments = {**meant, "k": (meant["sizes"][0], meant["sizes"][-1])}
+    del arguments["sizes"]
+    sampler = FactorPairSampler(table, 50, weights=weights, **arguments)
+    assert_agrees(drawn_pairs(table, sampler.block(0, 600)), pairs_of(table, **meant, weights=weights))
+    listed = FactorPairSampler(table, 50, where=weights > 0, **arguments)
+    assert sampler.report() == listed.report()  # it counts rows
+    again = from_dict(json.loads(json.dumps(sampler.to_dict())), table)
+    assert np.array_equal(again[7].indices, sampler[7].indices)
+
+
+def test_ranked_pairs_come_by_weight():
+    table, weights = nested(), np.arange(40) % 4
+    sampler = FactorPairSampler(table, 20, rank=["view"], weights=weights)
+    chance = np.where(table.codes("view") >= 0, weights, 0) / weights[table.codes("view") >= 0].sum()
+    rows = np.flatnonzero(chance)
+    drawn = Counter(map(tuple, sampler.block(0, 600).indices.reshape(-1, 2).tolist()))
+    every = list(itertools.product(rows.tolist(), repeat=2))
+    assert set(drawn) <= set(every)
+    expected = np.array([chance[one] * chance[other] for one, other in every]) * drawn.total()
+    assert chisquare([drawn[pair] for pair in every], expected).pvalue > 1e-4
+    np.testing.assert_allclose(sampler.reach().chance(range(40)), 1 - (1 - chance) ** 40)
+    share = sum(chance[table.codes("view") == code].sum() ** 2 for code in range(3))
+    assert f"equal in {share:.1%}" in str(sampler.report())
+
+
 def ranks(count):
     """Words that lead to each of so many numbers once."""
     return ((np.arange(count) + 0.5) / count * 2.0**64).astype(np.uint64)
@@ -232,6 +271,69 @@ def test_every_anchor_and_every_partner_has_one_rank(data):
     assert {entry.k: entry.log10_pairs for entry in report.pairs if any(entry.anchors.values())} == pytest.approx(
         {size: math.log10(count) for size, count in of_size.items()}
     )
+
+
+@pytest.mark.parametrize("kind", [Kind.ORDINAL, Kind.CYCLIC])
+@pytest.mark.parametrize("radius", [{"a": 1}, {"a": 6}, {"a": 7}, {"a": 40}, {"a": 3, "b": 2}])
+def test_partners_within_a_radius_are_all_counted(kind, radius):
+    levels = tuple(range(13))
+    factors = [Factor(name, kind, levels, period=13.0 if kind is Kind.CYCLIC else None) for name in "ab"]
+    random = np.random.default_rng(7)
+    codes = {"a": random.integers(0, 13, 80), "b": random.integers(0, 9, 80), "c": random.integers(0, 2, 80)}
+    table = FactorTable([*factors, Factor("c", Kind.NOMINAL, (0, 1))], codes)
+    for differ in (True, False):
+        sampler = FactorPairSampler(table, k=(1, 3), radius=radius, differ=differ)
+        for number, subset in enumerate(sampler._subsets):
+            fits = np.ones((80, 80), dtype=bool)
+            for (name, code), free in zip(codes.items(), subset, strict=True):
+                apart = abs(code[:, None] - code)
+                near = np.minimum(apart, 13 - apart) if kind is Kind.CYCLIC and name != "c" else apart
+                within = near <= radius.get(name, 99)
+                fits &= (within & (apart > 0) if differ else within) if free else apart == 0
+            same = np.all([code[:, None] == code for code in codes.values()], axis=0)
+            able = (fits & ~same).any(axis=1)
+            assert sampler._partners.anchors[number] == able.sum()
+            pairs = fits[able].sum()
+            assert np.exp(sampler._partners.log_pairs[number]) == pytest.approx(pairs)
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_every_anchor_and_every_partner_has_as_many_ranks_as_its_weight(data):
+    count = data.draw(st.integers(2, 20))
+    numbers = st.lists(st.integers(0, 2), min_size=count, max_size=count)
+    table = FactorTable(
+        [Factor(name, Kind.ORDINAL, (0, 1, 2)) for name in "abc"],
+        {name: np.array(data.draw(numbers)) for name in "abc"},
+    )
+    weights = np.array(data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)))
+    options = {"differ": data.draw(st.booleans()), "radius": data.draw(st.sampled_from([None, {"b": 1}]))}
+    chances = pairs_of(table, [1, 2, 3], weights=weights, **options)
+    if not chances:
+        return
+    scaled = np.ldexp(weights.astype(float), data.draw(st.sampled_from([0, -1000, 1000])))
+    sampler = FactorPairSampler(table, k=(1, 3), weights=scaled, **options)
+    for number in np.flatnonzero(sampler._partners.anchors):
+        names = frozenset(sampler._names(sampler._subsets[number]))
+        partners = {}
+        for subset, one, other in chances:
+            if subset == names:
+                partners.setdefault(one, []).append(other)
+        total = weights[list(partners)].sum()
+        anchors = sampler._partners.draw(np.full(total, number), ranks(total), np.zeros(total, np.uint64))[0]
+        assert Counter(anchors.tolist()) == {one: weights[one] for one in partners}
+        for one, others in partners.items():
+            word, total = ranks(len(anchors))[anchors == one][0], weights[others].sum()
+            found = sampler._partners.draw(np.full(total, number), np.repeat(word, total), ranks(total))[1]
+            assert Counter(found.tolist()) == {other: weights[other] for other in others}
+
+
+def test_rows_of_very_different_weight_keep_their_own_chances():
+    """Beside heavy rows that agree with the anchor, light ones are drawn by their own weights."""
+    table = FactorTable.from_values({"a": [0, 0, 1, 1, 1], "b": [0, 1, 0, 0, 0]})
+    rows = FactorPairSampler(table, 60, k=1, weights=[1e12, 1e12, 1e3, 2e3, 3e3]).block(0, 100).indices.reshape(-1, 2)
+    second = rows[(rows[:, 0] == 0) & (rows[:, 1] > 1), 1]
+    assert chisquare(np.bincount(second)[2:], len(second) * np.array([1, 2, 3]) / 6).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(
@@ -378,6 +480,11 @@ def test_what_is_infeasible_is_reported():
         ({"differ": 1}, SamplerError, "differ must be"),
         ({"pairs": 0}, SamplerError, "pairs must be an integer"),
         ({"where": "view > 5"}, SamplerError, "no two of 0 rows"),
+        ({"weights": [1.0] * 39 + [-1.0]}, SamplerError, "weights must be finite numbers from 0 on"),
+        ({"weights": [float("nan")] * 40}, SamplerError, "not all 0"),
+        ({"weights": [1.0] * 39}, SamplerError, r"weights must be one number per row, \(40,\)"),
+        ({"weights": "knd"}, FactorError, "did you mean 'kind'"),
+        ({"weights": [1.0] + [0.0] * 39}, SamplerError, "no two of 1 rows"),
         ({"where": "view > 5", "radius": 1}, SamplerError, "no two of 0 rows"),
         ({"seed": -1}, SamplerError, "seed"),
     ],

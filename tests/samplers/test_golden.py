@@ -174,6 +174,20 @@ CASES = {
     "DomainSampler schedule": lambda: DomainSampler(COLUMNS, "kind", sets=3, size={0: 8, 300: 16, 700: 5}),
     "OrbitSampler weights": lambda: OrbitSampler(COLUMNS, "item", 4, {0: 6, 500: 10}, weights="weight", small="short"),
     "TripletSampler weights": lambda: TripletSampler(COLUMNS, "item", triplets=16, weights="weight"),
+    "TripletSampler weighted constraints": lambda: TripletSampler(
+        COLUMNS,
+        positive="item == anchor.item and light != anchor.light",
+        negative="kind == anchor.kind and item != anchor.item and light != anchor.light",
+        weights="weight",
+    ),
+    "OrbitSampler weighted members": lambda: OrbitSampler(
+        COLUMNS, "kind", 2, 5, members="light != anchor.light", weights="weight"
+    ),
+    "NeighbourSampler weights": lambda: NeighbourSampler(
+        COLUMNS, near(1), "kind == anchor.kind", "kind != anchor.kind", ranks={"negative": (1, 5)}, weights="weight"
+    ),
+    "FactorPairSampler weights": lambda: FactorPairSampler(COLUMNS, 16, weights="weight"),
+    "FactorPairSampler weighted rank": lambda: FactorPairSampler(COLUMNS, 16, rank=["light"], weights="weight"),
     "EpochSampler weights": lambda: EpochSampler(COLUMNS, size=64, partial="pad", weights="weight"),
     "Mixture weights": lambda: Mixture(
         SetSampler(BOTH, inactive=[], size=16, where="part == 'a'"), "part == 'b'", p={0: 0, 200: 0.5}, weights="weight"

@@ -31,8 +31,15 @@ def table_of(rows=60, seed=0):
             Factor("camera", Kind.NOMINAL, tuple(range(4))),
             Factor("kind", Kind.NOMINAL, ("a", "b", "c")),
             Factor("half", Kind.ORDINAL, (0, 1)),
+            Factor("weight", Kind.CONTINUOUS),
         ],
-        {"id": identity, "camera": camera, "kind": identity % 3, "half": np.arange(rows) % 2},
+        {
+            "id": identity,
+            "camera": camera,
+            "kind": identity % 3,
+            "half": np.arange(rows) % 2,
+            "weight": 4.0 ** (np.arange(rows) % 40 - 20),
+        },
     )
 
 
@@ -61,16 +68,21 @@ def valid_of(table, neighbours, role, first=1, last=None, kept=lambda row: True)
     return found
 
 
-def chances_of(*valid):
+def chances_of(*valid, weights=None):
     """Probability of each pair or triplet, from the valid rows of each position."""
     anchors = [anchor for anchor in valid[0] if all(one[anchor] for one in valid)]
+    weights = np.ones(max(valid[0], default=0) + 1) if weights is None else weights
     chances = Counter()
     for anchor in anchors:
-        rows = [(anchor,)]
+        rows = {(anchor,): weights[anchor] / weights[anchors].sum()}
         for one in valid:
-            rows = [(*some, row) for some in rows for row in one[anchor]]
-        for some in rows:
-            chances[some] += 1 / len(anchors) / len(rows)
+            total = weights[one[anchor]].sum()
+            longer = Counter()
+            for some, chance in rows.items():
+                for row in one[anchor]:
+                    longer[*some, row] += chance * weights[row] / total
+            rows = longer
+        chances.update(rows)
     return chances
 
 
@@ -125,6 +137,31 @@ def test_rows_come_as_often_as_documented(roles, ranks, spans, where):
         assert partners.mean == pytest.approx(np.mean(counts))
 
 
+@pytest.mark.parametrize(
+    ("roles", "ranks"), [({"negative": OTHER}, (2, 7)), ({"positive": SAME, "negative": OTHER}, {"negative": (1, 6)})]
+)
+def test_rows_come_by_weight(roles, ranks):
+    table = table_of(30)
+    neighbours, weights = neighbours_of(table), np.random.default_rng(6).integers(0, 4, 30) * 1e6
+    options = {**roles, "sets": 16, "ranks": ranks}
+    sampler = NeighbourSampler(table, neighbours, weights=weights, **options)
+    valid = [
+        valid_of(table, neighbours, role, *ranks, kept=weights.__getitem__)
+        if isinstance(ranks, tuple)
+        else valid_of(
+            table, neighbours if role in ranks else None, role, *ranks.get(role, ()), kept=weights.__getitem__
+        )
+        for role in roles
+    ]
+    chances = chances_of(*valid, weights=weights)
+    assert_agrees(sampler.block(0, int(8 / min(chances.values()) / 16)).indices, chances)
+    entry = sampler.report().entries[0]
+    assert entry == NeighbourSampler(table, neighbours, where=weights > 0, **options).report().entries[0]
+    assert 10**entry.log10_sets == pytest.approx(len(chances))
+    again = from_dict(json.loads(json.dumps(sampler.to_dict())), table)
+    assert np.array_equal(again[4].indices, sampler[4].indices)
+
+
 def test_pairs_say_what_they_share():
     table = table_of()
     draw = NeighbourSampler(table, neighbours_of(table), positive=SAME)[5]
@@ -144,7 +181,7 @@ def test_sets_of_a_step_and_of_neighbouring_steps_are_unrelated():
         )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_any_tables(data):
     rows, k = data.draw(st.integers(1, 25)), data.draw(st.integers(1, 6))
@@ -161,11 +198,13 @@ def test_any_tables(data):
             for role in ("positive", "negative")
         ]
     )
+    weights = data.draw(st.sampled_from([None, "weight"]))
     if not chances:
         with pytest.raises(SamplerError, match="no row has a valid positive and negative"):
-            NeighbourSampler(table, neighbours, SAME, OTHER, ranks=ranks)
+            NeighbourSampler(table, neighbours, SAME, OTHER, ranks=ranks, weights=weights)
         return
-    drawn = NeighbourSampler(table, neighbours, SAME, OTHER, 64, ranks=ranks, seed=3).block(0, 8).indices
+    options = {"ranks": ranks, "weights": weights, "seed": 3}
+    drawn = NeighbourSampler(table, neighbours, SAME, OTHER, 64, **options).block(0, 8).indices
     assert set(map(tuple, drawn.reshape(-1, 3).tolist())) <= set(chances)
 
 
@@ -304,6 +343,10 @@ def test_files_are_known_by_path_and_digest(tmp_path):
         ({"every": 0}, SamplerError, "every must be an integer from 1"),
         ({"sets": 0}, SamplerError, "sets must be an integer from 1"),
         ({"where": "half > 1"}, SamplerError, "no row has a valid positive .*60 left out by where"),
+        ({"weights": [1.0] * 59}, SamplerError, r"weights must be one number per row, \(60,\)"),
+        ({"weights": [-1.0] * 60}, SamplerError, "from 0 on"),
+        ({"weights": [0.0] * 60}, SamplerError, "not all 0"),
+        ({"weights": [1.0] + [0.0] * 59}, SamplerError, "no row has a valid positive .*59 left out by where, weights"),
         ({"seed": -1}, SamplerError, "seed"),
     ],
 )

@@ -216,11 +216,21 @@ OTHERS = {
     "neighbours either": lambda seed: NeighbourSampler(
         TABLE, NEAR, positive="c == anchor.c", negative="b == anchor.b", sets=1, seed=seed
     ),
+    "neighbours by weight": lambda seed: NeighbourSampler(
+        TABLE, NEAR, positive="c == anchor.c", negative="b == anchor.b", sets=2, weights="w", where="c != 1", seed=seed
+    ),
     "pairs by step": lambda seed: FactorPairSampler(GRID, 2, k={0: 1, 2**40: 2}, seed=seed),
     "pairs": lambda seed: FactorPairSampler(GRID, 2, seed=seed),
     "pairs again": lambda seed: FactorPairSampler(GRID, 2, k=1, differ=False, seed=seed),
     "pairs ranked": lambda seed: FactorPairSampler(
         FactorTable([Factor("r", Kind.ORDINAL, (1, 2, 3))], {"r": np.array([0, 1, -1, 2, 2])}), 2, rank=["r"], seed=seed
+    ),
+    "pairs ranked by weight": lambda seed: FactorPairSampler(
+        FactorTable([Factor("r", Kind.ORDINAL, (1, 2, 3))], {"r": np.array([0, 1, -1, 2, 2])}),
+        2,
+        rank=["r"],
+        weights=[3, 2, 9, 1, 0],
+        seed=seed,
     ),
     "epochs by weight": lambda seed: EpochSampler(TABLE, size=2, weights="w", seed=seed),
     "zip": lambda seed: Zip(
@@ -282,7 +292,11 @@ def test_mixtures():
     [
         lambda: OrbitSampler(RAGGED, "a", sets=2, size=2, members="c != anchor.c", small="drop"),
         lambda: TripletSampler(RAGGED, positive="a == anchor.a and b != anchor.b", negative="a != anchor.a"),
+        lambda: TripletSampler(
+            RAGGED, positive="a == anchor.a", negative="a != anchor.a", weights=np.arange(len(RAGGED)) % 3
+        ),
         lambda: FactorPairSampler(RAGGED, k=1, among=["b"]),
+        lambda: FactorPairSampler(RAGGED, k=1, among=["c"], weights=np.arange(len(RAGGED)) % 4),
         lambda: NeighbourSampler(
             RAGGED, NEAR, positive="a == anchor.a", negative="c == anchor.c", ranks={"negative": (1, 3)}
         ),

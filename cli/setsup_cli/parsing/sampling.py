@@ -33,8 +33,8 @@ _TAKES = {
     "hierarchy": ("size", "small", "weights", "where", "seed"),
     "sequence": ("sets", "time", "window", "weights", "where", "seed"),
     "sampler": ("argument", "size", "sets", "weights", "where", "seed"),
-    "neighbours": ("sets", "positive", "negative", "ranks", "where", "seed"),
-    "pairs": ("sets", "among", "differ", "radius", "where", "seed"),
+    "neighbours": ("sets", "positive", "negative", "ranks", "weights", "where", "seed"),
+    "pairs": ("sets", "among", "differ", "radius", "weights", "where", "seed"),
 }
 """Which options go with which sampler."""
 
@@ -160,6 +160,8 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
     )
 
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
+    if "weights" in arguments and kind != "sampler":
+        check_factors([arguments["weights"]], table, card)
     if kind == "pairs":
         return _pairs(given, arguments, table, card)
     if kind == "sampler":
@@ -167,8 +169,6 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
     if kind == "neighbours":
         return _neighbours(given, arguments, table)
     arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
-    if "weights" in arguments:
-        check_factors([arguments["weights"]], table, card)
     if kind == "triplets":
         return _triplets(given, arguments, table, card)
     option = next(name for name in _LISTS if name in given)

@@ -1,8 +1,11 @@
 """A set of an anchor and of rows that satisfy a constraint with it."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from setsup.arrays import Bools, Rows
+from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.errors import SamplerError
 from setsup.factors.constraint import Constraint
 from setsup.factors.groups import Groups
@@ -10,7 +13,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import below
 from setsup.samplers.groups.anchors import Anchors
 from setsup.samplers.groups.members import fill
-from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct
+from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct, order_by_weight, successive
 from setsup.samplers.report import AnchorEntry
 
 __all__ = ["AnchoredMembers"]
@@ -21,22 +24,31 @@ _ROLE = "members"
 class AnchoredMembers:
     """Rows that go with an anchor of the group; the anchor takes slot 0.
 
-    `constraint` with the group's factors among those that are equal; `where` (rows,) bool.
+    `constraint` with the group's factors among those that are equal; `where` (rows,) bool; `weights` (rows,) float64,
+    positive in these rows.
 
     Attributes
     ----------
-    anchors : (groups,) int64
-        Anchors of each group.
+    anchors : (groups,) int64 or float64
+        Anchors of each group, or their weights together.
 
     """
 
     def __init__(
-        self, table: FactorTable, groups: Groups, constraint: Constraint, need: int, small: str, where: Bools | None
+        self,
+        table: FactorTable,
+        groups: Groups,
+        constraint: Constraint,
+        need: int,
+        small: str,
+        where: Bools | None,
+        weights: Reals | None = None,
     ) -> None:
         others = need - 1 if small in ("error", "drop") else 1
-        self._anchors = Anchors(table, groups.names, {_ROLE: constraint}, {_ROLE: others}, where)
+        self._anchors = Anchors(table, groups.names, {_ROLE: constraint}, {_ROLE: others}, where, weights)
+        self._weights = weights
         self._number = self._anchors.number(groups.keys())
-        self.anchors = np.append(self._anchors.counts, 0)[self._number]
+        self.anchors: Array = np.append(self._anchors.totals, 0)[self._number]
         self.sizes = np.where(self.anchors > 0, need, 0)
         lonely = np.flatnonzero(self.anchors == 0)
         if len(lonely) == len(groups) or (len(lonely) and small == "error"):
@@ -55,22 +67,53 @@ class AnchoredMembers:
     def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) with an anchor of the given groups, and which slots count."""
         cells, anchors = self._anchors.draw(self._number[groups], keys.bits(ANCHOR, 1)[:, 0])
-        sizes = self._anchors.others(_ROLE, cells, anchors)
-        ranks, counts = fill(
-            sizes,
-            slots - 1,
-            small,
-            keys,
-            lambda part, draws: distinct(part, sizes[draws], slots - 1),
-            lambda part, draws: below(part.bits(ROWS, slots - 1), sizes[draws][:, None]),
-        )
-        rows = np.repeat(anchors[:, None], slots, axis=1)
-        rows[:, 1:] = self._anchors.take(_ROLE, cells[:, None], anchors[:, None], ranks)
+        others = self._evenly if self._weights is None else self._by_weight
+        found, counts = others(keys, cells, anchors, slots - 1, small)
+        rows = np.concatenate([anchors[:, None], found], axis=1)
         if counts is None:
             return rows, None
         mask = np.ones(rows.shape, dtype=bool)
         mask[:, 1:] = counts
         return np.where(mask, rows, rows[:, :1]), mask  # padding repeats the set's first member
+
+    def _evenly(self, keys: Keys, cells: Rows, anchors: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+        sizes = self._anchors.others(_ROLE, cells, anchors)
+        ranks, counts = fill(
+            sizes,
+            slots,
+            small,
+            keys,
+            lambda part, draws: distinct(part, sizes[draws], slots),
+            lambda part, draws: below(part.bits(ROWS, slots), sizes[draws][:, None]),
+        )
+        return self._anchors.take(_ROLE, cells[:, None], anchors[:, None], ranks), counts
+
+    def _by_weight(self, keys: Keys, cells: Rows, anchors: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+        others = _Others(self._anchors, cells, anchors)
+        weights: Reals = np.zeros(0) if self._weights is None else self._weights
+
+        def apart(part: Keys, draws: Any) -> Rows:
+            some = others.some(draws)
+            return successive(
+                part, slots, lambda bits, of: some.some(of).pick(bits), lambda one: some.listed(one, weights)
+            )
+
+        def ordered(part: Keys, draws: Rows) -> Rows:
+            some = others.some(draws)
+            rows = some.rows()
+            start = np.arange(len(rows)) * rows.shape[1]
+            places = order_by_weight(part.order(), weights[rows].reshape(-1), start, some.counts(), slots)
+            return np.take_along_axis(rows, places, axis=1)
+
+        return fill(
+            others.counts(),
+            slots,
+            small,
+            keys,
+            apart,
+            lambda part, draws: others.some(draws).pick(part.bits(ROWS, slots)),
+            ordered,
+        )
 
     def unreachable(self, groups: Groups) -> int:
         """Rows of the groups that are neither an anchor nor go with any; 0 where there are too many to look at."""
@@ -84,3 +127,35 @@ class AnchoredMembers:
     def entry(self) -> AnchorEntry:
         """Entry of a report."""
         return self._anchors.entry()
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """Rows that go with drawn anchors, given with their cells (draws,)."""
+
+    drawn: Anchors
+    cells: Rows
+    anchors: Rows
+
+    def some(self, draws: Any) -> "_Others":
+        """Those of some of the draws."""
+        return _Others(self.drawn, self.cells[draws], self.anchors[draws])
+
+    def counts(self) -> Rows:
+        """How many there are, (draws,)."""
+        return self.drawn.others(_ROLE, self.cells, self.anchors)
+
+    def pick(self, bits: Words) -> Rows:
+        """Rows by weight, with repeats, of the shape (draws, slots) of the words."""
+        return self.drawn.pick(_ROLE, self.cells[:, None], self.anchors[:, None], bits)
+
+    def rows(self) -> Rows:
+        """All rows (draws, most); those of which there are fewer end in repeats of the last."""
+        counts = self.counts()
+        ranks = np.minimum(np.arange(int(counts.max())), counts[:, None] - 1)
+        return self.drawn.take(_ROLE, self.cells[:, None], self.anchors[:, None], ranks)
+
+    def listed(self, draw: int, weights: Reals) -> tuple[Rows, Reals]:
+        """All rows of one draw, ascending, and their weights."""
+        rows = np.sort(self.some(slice(draw, draw + 1)).rows()[0])
+        return rows, weights[rows]

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from setsup.arrays import Array, Bools, Rows, Words
+from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import below
 from setsup.samplers.groups.candidates import Candidates, Ranks, both, check_cells
+from setsup.samplers.groups.within import by_weight, share_ends
 from setsup.samplers.report import AnchorEntry, Partners, anchors_lost
 
 __all__ = ["Anchors"]
@@ -33,6 +34,8 @@ class Anchors:
         Level codes of the groups that have an anchor, in lexicographic order.
     counts : (groups,) int64
         Anchors of each.
+    totals : (groups,) int64 or float64
+        Their weights together, without weights ``counts``.
 
     """
 
@@ -43,8 +46,9 @@ class Anchors:
         constraints: Mapping[str, Constraint],
         needs: Mapping[str, int],
         where: Bools | None,
+        weights: Reals | None = None,
     ) -> None:
-        self._table, self.names, mask = table, names, where
+        self._table, self.names, self._weights, mask = table, names, weights, where
         for constraint in constraints.values():
             mask = both(mask, constraint.anchors)
         used = [*names, *(name for constraint in constraints.values() for name in constraint.names)]
@@ -52,6 +56,11 @@ class Anchors:
         groups = group_by(table, used, mask)
         self._unknown, self._excluded, self._lacking = groups.unknown, groups.excluded, {}
         self._candidates = {role: Candidates(table, one, both(where, one.rows)) for role, one in constraints.items()}
+        self._drawn = self._candidates
+        if weights is not None:
+            self._drawn = {
+                role: Candidates(table, one, both(where, one.rows), weights) for role, one in constraints.items()
+            }
         feasible, kept = np.ones(len(groups), dtype=bool), None
         for role, candidates in self._candidates.items():
             counts = candidates.find(groups.names, groups.keys()).counts
@@ -77,7 +86,15 @@ class Anchors:
         first = np.searchsorted(number, np.arange(ranks.count + 1))
         self._first = self._ends[first[:-1]]
         self.keys, self.counts = keys[first[:-1]][:, places], np.diff(self._ends[first])
+        self.totals: Array = self.counts
         self._found = {role: one.find(groups.names, keys) for role, one in self._candidates.items()}
+        self._drawn_found = self._found
+        if self._weights is not None:
+            self._drawn_found = {role: one.find(groups.names, keys) for role, one in self._drawn.items()}
+            sizes = groups.sizes[self._cells]
+            which = np.repeat(np.arange(len(sizes)), sizes)
+            rows = groups.take(self._cells[which], np.arange(len(which)) - self._ends[which])
+            self.totals, self._share_ends = share_ends(self._weights[rows], self._first, self.counts)
 
     def __len__(self) -> int:
         """Count the anchors."""
@@ -92,10 +109,19 @@ class Anchors:
         return self._ranks.find(list(keys.T), len(keys))
 
     def draw(self, groups: Rows, bits: Words) -> tuple[Rows, Rows]:
-        """Anchors of groups, uniform over those of each: their cells, and the rows; both of the shape of ``groups``."""
-        place = self._first[groups] + below(bits, self.counts[groups])
+        """Anchors of groups, uniform over those of each or by weight: cells, and rows; of the shape of ``groups``."""
+        first, counts = self._first[groups], self.counts[groups]
+        if self._weights is None:
+            place = first + below(bits, counts)
+        else:
+            flat = by_weight(bits.reshape(-1, 1), self._share_ends, first.reshape(-1), counts.reshape(-1))
+            place = first + flat.reshape(bits.shape)
         cell = np.searchsorted(self._ends, place, side="right") - 1
         return cell, self._groups.take(self._cells[cell], place - self._ends[cell])
+
+    def pick(self, role: str, cells: Rows, anchors: Rows, bits: Words) -> Rows:
+        """One row of a role for each anchor, uniform or by weight; all broadcast."""
+        return self._drawn[role].pick(self._drawn_found[role].at(cells), anchors, bits)
 
     def others(self, role: str, cells: Rows, anchors: Rows) -> Rows:
         """Count the rows that anchors have for a role."""

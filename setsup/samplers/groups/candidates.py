@@ -5,6 +5,9 @@ that go with an anchor are those of a run of cells, without the cells that agree
 differ. How many of these come before a place is known by inclusion and exclusion over the subsets of those factors (at
 most seven), each by a binary search in a sorted table; so a rank is found by binary search, too, and nothing is
 drawn and rejected. One factor's cells are neighbours, and are cut out of the run.
+
+With weights, rows are counted in :class:`Units` of weight in place of one each, so that a rank is a point of a row's
+weight. Units are integers: what is left of a run without its heavy cells is exact, and never less than its light rows.
 """
 
 import itertools
@@ -14,13 +17,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from setsup.arrays import Bools, Rows
+from setsup.arrays import Bools, Reals, Rows, Words
 from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.factors.constraint import Constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
+from setsup.random import below
+from setsup.samplers.groups.units import Units
 
 __all__ = ["Candidates", "Found", "Ranks", "both"]
 
@@ -71,7 +76,7 @@ class _Agreeing:
         numbers = ranks.numbers[order]
         self.order = np.argsort(numbers, kind="stable")
         self._line = numbers[self.order] * self.cells + self.order
-        self._ends = np.concatenate([[0], np.cumsum(sizes[self.order])])
+        self._ends = np.concatenate([[0], np.cumsum(sizes[self.order])])  # of units: see there
         # one more than there are, for combinations that do not occur
         self._first = np.append(np.searchsorted(numbers[self.order], np.arange(ranks.count + 1)), self.cells)
 
@@ -94,7 +99,7 @@ class Found:
     """Where the rows are that go with anchors; every array is (anchors,) int64, or (anchors' cells,).
 
     `start`: rows before the run; `first`, `last`: cells of the run; `counts`: rows that go with the anchor, the anchor
-    itself included where nothing must differ; `agreeing`: numbers of each table.
+    itself included where nothing must differ; `agreeing`: numbers of each table. Units in place of rows with weights.
     """
 
     start: Rows
@@ -112,10 +117,13 @@ class Found:
 class Candidates:
     """Rows of a table that go with anchors by a constraint.
 
-    `mask` (rows,) bool: the rows that are looked at, None for all.
+    `mask` (rows,) bool: the rows that are looked at, None for all; `weights` (rows,) float64, optional: positive in
+    these, and what they are drawn by.
     """
 
-    def __init__(self, table: FactorTable, constraint: Constraint, mask: Bools | None) -> None:
+    def __init__(
+        self, table: FactorTable, constraint: Constraint, mask: Bools | None, weights: Reals | None = None
+    ) -> None:
         self._table, self.constraint, self.mask = table, constraint, mask
         check_cells(table, constraint.names)
         self._groups = group_by(table, constraint.names, mask)
@@ -125,6 +133,10 @@ class Candidates:
         self._runs = Ranks(keys, [names.index(name) for name in self._equal], sizes)
         self._order = np.argsort(self._runs.numbers, kind="stable")
         rows = self._groups.sizes[self._order]
+        self._units = None
+        if weights is not None:
+            self._units = Units(self._groups, self._order, self._runs.numbers[self._order], weights)
+            rows = self._units.totals
         self._ends = np.concatenate([[0], np.cumsum(rows)])
         first = np.searchsorted(self._runs.numbers[self._order], np.arange(self._runs.count + 1))
         self._first = np.append(first, len(self._order))
@@ -159,26 +171,47 @@ class Candidates:
         return Found(start, first, last, counts, tuple(agreeing))
 
     def others(self, found: Found, anchors: Rows) -> Rows:
-        """Count the rows that go with anchors, themselves not among them."""
+        """Count the rows, or their units, that go with anchors, themselves not among them."""
         if not self.may_be_itself:
             return found.counts
+        if self._units is not None:
+            return np.asarray(found.counts - self._units.of_rows(anchors))
         return np.asarray(found.counts - (1 if self.mask is None else self.mask[anchors]))
 
     def take(self, found: Found, anchors: Rows, ranks: Rows) -> Rows:
         """Rows that go with anchors, by their ranks below the count of others; all of one shape."""
+        if self._units is not None:
+            return self._take_by_weight(self._units, found, anchors, ranks)
         if self.may_be_itself:
             rows = self._row(found.start + ranks)
             # the last row of the run stands in for the anchor
             return np.where(rows == anchors, self._row(found.start + found.counts - 1), rows)
         if len(self._tables) > 1:
-            return self._search(found, ranks)
+            cells, left = self._search(found, ranks)
+            return self._groups.take(self._order[cells], left)
         cell = self._tables[0].first(found.agreeing[0])
         size = self._tables[0].total(found.agreeing[0])
         place = found.start + ranks
         return self._row(place + np.where(place >= self._ends[cell], size, 0))
 
-    def _search(self, found: Found, ranks: Rows) -> Rows:
-        """Find the last cell of the run before which no more rows than the rank are left."""
+    def pick(self, found: Found, anchors: Rows, bits: Words) -> Rows:
+        """One row for each anchor, uniform over the rows that go with it, or by weight; all of one shape."""
+        return self.take(found, anchors, below(bits, self.others(found, anchors)))
+
+    def _take_by_weight(self, units: Units, found: Found, anchors: Rows, ranks: Rows) -> Rows:
+        """Rows by the units before them, without those of the anchor, or of the cells that agree with it."""
+        if len(self._tables) > 1:
+            cells, left = self._search(found, ranks)
+            return units.take(cells, cells + 1, left)
+        if self.may_be_itself:
+            before, own = units.before(found.first, anchors), units.of_rows(anchors)
+        else:
+            cell = self._tables[0].first(found.agreeing[0])
+            before, own = self._ends[cell] - found.start, self._tables[0].total(found.agreeing[0])
+        return units.take(found.first, found.last, ranks + np.where(ranks >= before, own, 0))
+
+    def _search(self, found: Found, ranks: Rows) -> tuple[Rows, Rows]:
+        """Find the last cell of the run before which no more rows than the rank are left, and the rank in it."""
         low, high = found.first, found.last
         before = np.zeros_like(ranks)
         while np.count_nonzero(high - low > 1):
@@ -189,7 +222,7 @@ class Candidates:
             fits = left <= ranks
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
             before = np.where(fits, left, before)
-        return self._groups.take(self._order[low], ranks - before)
+        return low, ranks - before
 
     def _row(self, places: Rows) -> Rows:
         """Rows at places of all runs, one after the other."""

@@ -58,7 +58,8 @@ class GroupSampler:
         self.members: GroupMembers
         if members is not None:
             equal = tuple(dict.fromkeys((*names, *members.equal)))
-            self.members = AnchoredMembers(table, self.groups, replace(members, equal=equal), need, small, rows)
+            constraint = replace(members, equal=equal)
+            self.members = AnchoredMembers(table, self.groups, constraint, need, small, rows, weights)
         elif self.near is not None:
             self.members = WindowMembers(table, self.groups, self.near, tolerance[self.near], need, small)
         elif weights is not None:

@@ -11,7 +11,16 @@ from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import below, permute, uniform
-from setsup.samplers.groups.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted, order_by_weight
+from setsup.samplers.groups.within import (
+    CROWDED,
+    ROWS,
+    Keys,
+    by_weight,
+    distinct,
+    distinct_weighted,
+    order_by_weight,
+    share_ends,
+)
 
 __all__ = ["SMALL", "EvenMembers", "GroupMembers", "WeightedMembers", "check_small", "drawable_groups"]
 
@@ -81,9 +90,7 @@ class WeightedMembers:
         which = np.repeat(np.arange(len(groups)), groups.sizes)
         rows = groups.take(which, np.arange(groups.rows) - np.repeat(self._start, groups.sizes))
         self._weights = weights[rows]
-        self.totals = np.add.reduceat(self._weights, self._start) if len(groups) else np.zeros(0)
-        # the chances of a group add up to 1, so that heavy groups cost light ones no digits
-        self._ends = np.cumsum(self._weights / self.totals[which])
+        self.totals, self._ends = share_ends(self._weights, self._start, groups.sizes)
         # both ways, for what is left without a heavy group is no difference of large sums
         self._until = np.cumsum(self.totals)
         self._after = np.cumsum(self.totals[::-1])[::-1]

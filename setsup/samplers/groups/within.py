@@ -5,12 +5,24 @@ redrawn, which leaves every ordered choice equally likely: the rule treats all p
 than four rows per slot), and one where repeats remain after eight passes, takes the start of a keyed permutation.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from setsup.arrays import Array, Bools, Rows, Words
+from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.random import below, fold, leading, mix, spread, uniform
 
-__all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted", "order_by_weight"]
+__all__ = [
+    "CROWDED",
+    "Keys",
+    "by_weight",
+    "distinct",
+    "distinct_weighted",
+    "order_by_weight",
+    "share_ends",
+    "successive",
+]
 
 PASSES = 8
 CROWDED = 4  # below this many rows per slot, a permutation is cheaper than redrawing
@@ -124,21 +136,46 @@ def distinct_weighted(keys: Keys, ends: Array, weights: Array, start: Rows, size
     `ends` (rows,) float64; `weights` (rows,) float64; `start` (draws,) int64; `sizes` (draws,) int64; returns (draws,
     slots) int64.
     """
-    found = by_weight(keys.bits(ROWS, slots), ends, start, sizes)
+
+    def listed(draw: int) -> tuple[Rows, Array]:
+        return np.arange(sizes[draw]), weights[start[draw] : start[draw] + sizes[draw]]
+
+    return successive(keys, slots, lambda bits, draws: by_weight(bits, ends, start[draws], sizes[draws]), listed)
+
+
+def successive(
+    keys: Keys, slots: int, pick: Callable[[Words, Any], Rows], listed: Callable[[int], tuple[Rows, Array]]
+) -> Rows:
+    """Values without repeats by successive sampling, (draws, slots) int64.
+
+    `pick` gives values by weight, with repeats, from words (some draws, slots) and the numbers of these draws;
+    `listed` all values of a draw, ascending, and their weights.
+    """
+    found = pick(keys.bits(ROWS, slots), Ellipsis)
     for turn in range(1, PASSES + 1):
         repeated = _repeats(found)
         draws = np.flatnonzero(repeated.any(axis=1))
         if not len(draws):
             break
         if turn == PASSES:
-            for draw in draws:
-                own = weights[start[draw] : start[draw] + sizes[draw]]
+            for draw in draws.tolist():
+                values, own = listed(draw)
                 bits = keys.part(np.array([draw])).bits(ROWS + turn, slots)[0]
-                found[draw] = _successive(found[draw], own, bits)
+                found[draw] = values[_successive(np.searchsorted(values, found[draw]), own, bits)]
             break
-        fresh = by_weight(keys.part(draws).bits(ROWS + turn, slots), ends, start[draws], sizes[draws])
+        fresh = pick(keys.part(draws).bits(ROWS + turn, slots), draws)
         found[draws] = np.where(repeated[draws], fresh, found[draws])
     return found
+
+
+def share_ends(weights: Array, start: Rows, sizes: Rows) -> tuple[Reals, Reals]:
+    """Sums of weights of groups of rows, and running sums of the shares that rows have in their group's.
+
+    The shares of a group add up to 1, so that heavy groups cost light ones no digits. `weights` (rows,) float64;
+    `start`, `sizes` (groups,), no group empty.
+    """
+    totals = np.add.reduceat(weights, start) if len(start) else np.zeros(0)
+    return totals, np.cumsum(weights / np.repeat(totals, sizes))
 
 
 def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:

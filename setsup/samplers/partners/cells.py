@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from setsup.arrays import Bools, Rows
+from setsup.arrays import Bools, Reals, Rows
 from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.factors.counting import number_cells
@@ -14,6 +14,7 @@ from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
+from setsup.samplers.groups.units import Units
 
 __all__ = ["Axis", "Cells", "cells_of"]
 
@@ -32,11 +33,16 @@ class Axis:
 
     def steps(self, differ: bool) -> list[int]:
         """Steps within the radius, each leading to another code; without 0 where the code must differ."""
+        first, last = self.window
+        return [step for step in range(first, last + 1) if step or not differ]
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """First and last step within the radius."""
         reach = self.size - 1 if self.radius is None else min(self.radius, self.size - 1)
-        found = range(-reach, reach + 1)
         if self.cyclic:  # half a cycle is the farthest, and the same both ways
-            found = range(max(-reach, -((self.size - 1) // 2)), min(reach, self.size // 2) + 1)
-        return [step for step in found if step or not differ]
+            return max(-reach, -((self.size - 1) // 2)), min(reach, self.size // 2)
+        return -reach, reach
 
     def move(self, codes: Rows, steps: Rows | int) -> tuple[Rows, Bools]:
         """Codes so many steps on, and which of them there are."""
@@ -60,7 +66,9 @@ class Cells:
     columns : list of (cells,) int64
         Codes of the cells, by axis; none for a product.
     product : bool
-        Whether every combination of codes is a cell, and all cells have equally many rows.
+        Whether every combination of codes is a cell, and all cells have equally many rows, without weights.
+    units : Units, optional
+        Rows of the cells by weight.
 
     """
 
@@ -68,6 +76,7 @@ class Cells:
     axes: tuple[Axis, ...]
     columns: list[Rows]
     product: bool
+    units: Units | None = None
 
     def __len__(self) -> int:
         """Count the cells."""
@@ -81,18 +90,27 @@ class Cells:
         return [place for place, column in enumerate(self.columns) if (column != column[:1]).any()]
 
 
-def cells_of(table: FactorTable, names: Sequence[str], radius: Mapping[str, int], where: Bools | None) -> Cells:
-    """Cells of a table by the named factors; rows with an unknown value are in none."""
+def cells_of(
+    table: FactorTable,
+    names: Sequence[str],
+    radius: Mapping[str, int],
+    where: Bools | None,
+    weights: Reals | None = None,
+) -> Cells:
+    """Cells of a table by the named factors; rows with an unknown value are in none.
+
+    `weights` (rows,) float64, positive in the rows that ``where`` keeps.
+    """
     groups = group_by(table, names, where)
     factors = [table[name] for name in groups.names]
     axes = [Axis(one.name, len(one), one.kind is Kind.CYCLIC, radius.get(one.name)) for one in factors]
-    if groups.sizes.strides == (0,) and not any(factor.within for factor in factors):
+    if weights is None and groups.sizes.strides == (0,) and not any(factor.within for factor in factors):
         return Cells(groups, tuple(axes), [], True)
     check_memory(24 * len(groups) * len(axes), f"{len(groups):,} combinations of levels", "the factors", SamplerError)
     keys = np.ascontiguousarray(groups.keys().T)
     columns = [_with_outer(table, groups.names, keys, place) for place in range(len(axes))]
     present = [np.unique(column) for column in columns]
-    even = not len(groups) or bool((groups.sizes == groups.sizes[0]).all())
+    even = weights is None and bool((groups.sizes == groups.sizes[:1]).all())
     # where levels within a radius do not occur, steps lead out of what would be a product
     whole = all(axis.radius is None or len(there) == axis.size for axis, there in zip(axes, present, strict=True))
     if not len(groups) or (even and whole and math.prod(map(len, present)) == len(groups)):
@@ -104,7 +122,11 @@ def cells_of(table: FactorTable, names: Sequence[str], radius: Mapping[str, int]
         Axis(axis.name, max(axis.size, int(there[-1]) + 1 if len(there) else 1), axis.cyclic, axis.radius)
         for axis, there in zip(axes, present, strict=True)
     ]
-    return Cells(groups, tuple(found), columns, False)
+    units = None
+    if weights is not None:
+        every = np.arange(len(groups))
+        units = Units(groups, every, np.zeros_like(every), weights)
+    return Cells(groups, tuple(found), columns, False, units)
 
 
 def _with_outer(table: FactorTable, names: tuple[str, ...], keys: Rows, place: int) -> Rows:

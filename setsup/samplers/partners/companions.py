@@ -10,6 +10,7 @@ from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below_few
 from setsup.samplers.groups.candidates import Candidates, both
+from setsup.samplers.groups.within import by_weight, share_ends
 
 __all__ = ["AllRows", "Nearest", "chance_of_rows"]
 
@@ -19,7 +20,8 @@ _BLOCK = 1 << 20  # neighbours looked at together
 class Nearest:
     """Neighbours of each row that satisfy a constraint with it, nearest first; a row is never its own neighbour.
 
-    `neighbours` (rows, ranks) integers, -1 for none; `where` (rows,) bool: rows that are drawn at all.
+    `neighbours` (rows, ranks) integers, -1 for none; `where` (rows,) bool: rows that are drawn at all; `weights`
+    (rows,) float64, positive in these.
 
     Attributes
     ----------
@@ -28,7 +30,14 @@ class Nearest:
 
     """
 
-    def __init__(self, table: FactorTable, constraint: Constraint, neighbours: Array, where: Bools | None) -> None:
+    def __init__(
+        self,
+        table: FactorTable,
+        constraint: Constraint,
+        neighbours: Array,
+        where: Bools | None,
+        weights: Reals | None = None,
+    ) -> None:
         count, ranks = neighbours.shape
         self.counts = np.zeros(count, dtype=np.int64)
         found = []
@@ -44,17 +53,30 @@ class Nearest:
             found.append(others[valid].astype(np.int32 if count < 2**31 else np.int64))
         self._rows = np.concatenate(found)
         self._starts = np.cumsum(self.counts) - self.counts
+        self._weights, self._ends = weights, None
+        if weights is not None:
+            some = np.flatnonzero(self.counts)
+            self._ends = share_ends(weights[self._rows], self._starts[some], self.counts[some])[1]
 
     def take(self, anchors: Rows, bits: Words) -> Rows:
-        """One for each anchor, uniform over those it has."""
-        found = self._rows[self._starts[anchors] + below_few(bits, self.counts[anchors])]
-        return np.asarray(found, dtype=np.int64)
+        """One for each anchor, uniform over those it has, or by weight."""
+        start, counts = self._starts[anchors], self.counts[anchors]
+        if self._ends is None:
+            place = below_few(bits, counts)
+        else:
+            flat = by_weight(bits.reshape(-1, 1), self._ends, start.reshape(-1), counts.reshape(-1))
+            place = flat.reshape(bits.shape)
+        return np.asarray(self._rows[start + place], dtype=np.int64)
 
     def pairs(self, anchors: Bools) -> tuple[Rows, Rows, Reals]:
         """Each of some anchors with each row that goes with it, and the chance of that row given the anchor."""
         some = np.where(anchors, self.counts, 0)
         anchor = np.repeat(np.arange(len(some)), some)
-        return anchor, self._rows[np.repeat(anchors, self.counts)].astype(np.int64), 1 / self.counts[anchor]
+        rows = self._rows[np.repeat(anchors, self.counts)].astype(np.int64)
+        if self._weights is None:
+            return anchor, rows, 1 / self.counts[anchor]
+        given = self._weights[rows]
+        return anchor, rows, given / np.bincount(anchor, given, len(some))[anchor]
 
     def drawn(self, anchors: Bools) -> Bools:
         """Rows of the table that go with any of some anchors."""
@@ -66,19 +88,25 @@ class Nearest:
 class AllRows:
     """All rows that satisfy a constraint with each row; arguments as of :class:`Nearest`."""
 
-    def __init__(self, table: FactorTable, constraint: Constraint, where: Bools | None) -> None:
-        self._table, self._candidates = table, Candidates(table, constraint, both(where, constraint.rows))
+    def __init__(
+        self, table: FactorTable, constraint: Constraint, where: Bools | None, weights: Reals | None = None
+    ) -> None:
+        mask = both(where, constraint.rows)
+        self._table, self._candidates = table, Candidates(table, constraint, mask)
         groups = group_by(table, constraint.names, both(where, constraint.anchors))
         self._found = self._candidates.find(groups.names, groups.keys())
         self._cells = groups.of_rows()
         self.counts = np.zeros(len(table), dtype=np.int64)
         anchors = np.flatnonzero(self._cells >= 0)
         self.counts[anchors] = self._candidates.others(self._found.at(self._cells[anchors]), anchors)
+        self._drawn, self._drawn_found = self._candidates, self._found
+        if weights is not None:
+            self._drawn = Candidates(table, constraint, mask, weights)
+            self._drawn_found = self._drawn.find(groups.names, groups.keys())
 
     def take(self, anchors: Rows, bits: Words) -> Rows:
-        """One for each anchor, uniform over those it has."""
-        found = self._found.at(self._cells[anchors])
-        return self._candidates.take(found, anchors, below_few(bits, self.counts[anchors]))
+        """One for each anchor, uniform over those it has, or by weight."""
+        return self._drawn.pick(self._drawn_found.at(self._cells[anchors]), anchors, bits)
 
     def drawn(self, anchors: Bools) -> Bools:
         """Rows of the table that go with any of some anchors."""
@@ -92,22 +120,23 @@ class AllRows:
         return found
 
 
-def chance_of_rows(companions: Sequence[Nearest | AllRows], anchors: Bools) -> Reals:
+def chance_of_rows(companions: Sequence[Nearest | AllRows], of_anchor: Reals) -> Reals:
     """Chance of each row to be an anchor, or to go with one, (rows,); NaN for rows whose chance is not counted.
 
-    `anchors` (rows,) bool is where anchors are, uniform; of each of up to two companions one row is drawn.
+    `of_anchor` (rows,): chance of each row to be the anchor; of each of up to two companions one row is drawn.
     """
-    count = int(anchors.sum())
+    anchors = of_anchor > 0
     nearest = [one.pairs(anchors) for one in companions if isinstance(one, Nearest)]
     if len(nearest) < len(companions):
         reached = np.any([anchors, *(one.drawn(anchors) for one in companions)], axis=0)
         return np.where(reached, np.nan, 0.0)
-    chance = anchors / count
-    for _, rows, share in nearest:
-        chance += np.bincount(rows, share / count, minlength=len(anchors))
+    chance = of_anchor.copy()
+    for anchor, rows, share in nearest:
+        chance += np.bincount(rows, share * of_anchor[anchor], minlength=len(anchors))
     if len(nearest) == 2:  # one row may be both
         keys = [anchor * len(anchors) + rows for anchor, rows, _ in nearest]
         _, left, right = np.intersect1d(keys[0], keys[1], return_indices=True)
-        (_, rows, share), (_, _, other) = nearest
-        chance -= np.bincount(rows[left], share[left] * other[right] / count, minlength=len(anchors))
+        (anchor, rows, share), (_, _, other) = nearest
+        both_roles = share[left] * other[right] * of_anchor[anchor[left]]
+        chance -= np.bincount(rows[left], both_roles, minlength=len(anchors))
     return chance

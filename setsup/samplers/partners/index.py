@@ -7,12 +7,15 @@ rows that are equal to it outside S, those that agree in T ⊆ S as well are a g
 
 for all subsets at once a Möbius transform of the sizes of groups. The same sum over rows up to a cell, which each group
 has in the order of cells, is the number of partners up to it; so the partner of a given rank is found by bisection.
-Steps within a radius are enumerated: each leads to groups in which the factor has another level.
+Steps within a radius are enumerated in draws: each leads to groups in which the factor has another level. Where all
+cells are counted, those of the factor with the most steps are windows of groups in a line.
+
+With weights, draws count the units of rows in place of rows, so that a rank is a point of a row's weight.
 """
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,7 +24,9 @@ from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.factors.counting import number_cells
 from setsup.random import below
+from setsup.samplers.groups.units import last_before
 from setsup.samplers.partners.cells import Cells
+from setsup.samplers.partners.windows import Windows
 
 __all__ = ["IndexPartners"]
 
@@ -35,6 +40,7 @@ class IndexPartners:
 
     def __init__(self, cells: Cells, subsets: Bools, differ: bool) -> None:
         self._cells, self._differ = cells, differ
+        self._load: Rows = np.asarray(cells.groups.sizes) if cells.units is None else cells.units.totals
         near = np.array([axis.radius is not None for axis in cells.axes])
         self._near = np.flatnonzero(near & subsets.any(axis=0))
         masks = [_mask(subset) for subset in subsets]
@@ -53,8 +59,8 @@ class IndexPartners:
         """Groups of every set of free factors: for each, its cells in order, as one sorted array of numbers."""
         cells, count, lists = self._cells, len(self._cells), len(self._equal)
         sizes = np.asarray(cells.groups.sizes)
-        unit = bool((sizes == 1).all())
-        need = lists * count * (32 if unit else 48)
+        unit = cells.units is None and bool((sizes == 1).all())
+        need = lists * count * ((32 if unit else 48) + (40 if len(self._near) else 0))
         what = f"the groups of {count:,} combinations of levels by {lists:,} lists of factors"
         check_memory(need, what, "k or among", SamplerError)
         radix = [axis.size for axis in cells.axes]
@@ -81,12 +87,12 @@ class IndexPartners:
             self._number[place, order] = number
             self._sorted[place * count : (place + 1) * count] = number * count + order
             if ends is not None:
-                ends[place * count + 1 : (place + 1) * count + 1] = sizes[order]
+                ends[place * count + 1 : (place + 1) * count + 1] = self._load[order]
             totals.append(np.add.reduceat(sizes[order], starts))
             if len(self._near):
                 known.append(ordered[starts] + place * self._span)
             first += len(starts)
-        self._ends = None if ends is None else np.cumsum(ends)
+        self._ends = None if ends is None else np.cumsum(ends)  # units may wrap around, which their sums undo
         self._totals = np.concatenate(totals)
         self._known = np.concatenate(known) if known else None
 
@@ -112,22 +118,39 @@ class IndexPartners:
         """Groups of cells, steps away, by their lists; and which there are (None: all)."""
         if self._known is None or not steps.any():
             return np.asarray(self._number[lists, cells], dtype=np.int64), None
-        key: Array = np.asarray(lists * self._span)
-        there = np.ones(np.broadcast_shapes(lists.shape, cells.shape, steps.shape[:-1]), dtype=bool)
         moved = dict(zip(self._near.tolist(), np.moveaxis(steps, -1, 0), strict=True))
-        for place, (axis, column) in enumerate(zip(self._cells.axes, self._cells.columns, strict=True)):
-            codes = column[cells]
-            if place in moved:
-                codes, here = axis.move(codes, moved[place])
-                there = there & here
-            key = key + np.where(self._equal[lists, place], codes * self._weights[place], 0)
+        key, there = self._keys(lists, cells, moved)
         number = np.minimum(np.searchsorted(self._known, key), len(self._known) - 1)
         return number, there & (self._known[number] == key)
+
+    def _keys(
+        self, lists: Array, cells: Array, moves: Mapping[int, Array | int], without: int | None = None
+    ) -> tuple[Rows, Bools]:
+        """Keys of cells, some steps away, by their lists, without one factor; and which there can be."""
+        key: Array = np.asarray(lists * self._span)
+        there: Bools = np.ones((), dtype=bool)
+        for place, (axis, column) in enumerate(zip(self._cells.axes, self._cells.columns, strict=True)):
+            if place == without:
+                continue
+            codes = column[cells]
+            if place in moves:
+                codes, here = axis.move(codes, moves[place])
+                there = there & here
+            key = key + np.where(self._equal[lists, place], codes * self._weights[place], 0)
+        return key, there
+
+    def _windows(self, place: int) -> Windows:
+        """Groups of all lists in the order of the other factors, then of one."""
+        if place not in self._lines:
+            known: Array = np.zeros(0, dtype=np.int64) if self._known is None else self._known
+            self._lines[place] = Windows.of(self._cells.axes[place], self._weights[place], known, self._totals)
+        return self._lines[place]
 
     def _count(self, masks: Sequence[int], rough: int) -> None:
         """Rows that have a partner, by subset: their cells, and how many rows these have up to each."""
         sizes = np.asarray(self._cells.groups.sizes)
         kind = np.int32 if len(sizes) < 2**31 else np.int64
+        self._lines: dict[int, Windows] = {}
         found: list[list[Array]] = [[] for _ in masks]
         pairs = np.zeros(len(masks))
         seen = np.zeros(len(sizes), dtype=bool)
@@ -153,20 +176,31 @@ class IndexPartners:
         self._anchor_cells = np.concatenate([np.arange(len(sizes), dtype=kind), *few])
         lengths = np.array([len(those) % len(sizes) for those in of_subset])
         starts = np.where(lengths > 0, len(sizes) + np.cumsum(lengths) - lengths, 0)
-        ends = None
+        load, ends = self._load, None
         if self._ends is not None:
-            ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), sizes, *(sizes[those] for those in few)]))
+            ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), load, *(load[those] for those in few)]))
         self._anchor_ends = ends
+        self._anchor_start, self._anchor_count = starts, np.array([len(those) for those in of_subset])
+        self._anchor_load: Rows = np.array([load[those].sum() for those in of_subset], dtype=np.int64)
         self._first: Rows = starts if ends is None else ends[starts]
-        del self._totals
+        del self._totals, self._load, self._lines
 
     def _partners(self, cells: Rows, near: int) -> Rows:
         """Partners of cells for each plain list together with these near factors: (plain lists, cells) int64."""
-        axes, total = self._cells.axes, np.zeros((len(self._plain), len(cells)), dtype=np.int64)
-        away = [axes[place].steps(self._differ) if near >> int(place) & 1 else [0] for place in self._near]
-        for steps in itertools.product(*away):
-            number, there = self._numbers(self._plain[:, None], cells[None], np.array(steps, dtype=np.int64))
-            total += self._totals[number] if there is None else np.where(there, self._totals[number], 0)
+        axes, shape = self._cells.axes, (len(self._plain), len(cells))
+        places = [int(place) for place in self._near if near >> int(place) & 1]
+        if not places:
+            total = self._totals[self._numbers(self._plain[:, None], cells[None], np.zeros(len(self._near), int))[0]]
+        else:
+            total = np.zeros(shape, dtype=np.int64)
+            wide = max(places, key=lambda place: len(axes[place].steps(self._differ)))
+            windows = self._windows(wide)
+            others = [place for place in places if place != wide]
+            codes = self._cells.columns[wide][cells]
+            for steps in itertools.product(*(axes[place].steps(self._differ) for place in others)):
+                moves = dict(zip(others, steps, strict=True))
+                key, there = self._keys(self._plain[:, None], cells[None], moves, without=wide)
+                total += np.where(there, windows.count(key, codes, self._differ), 0)
         if self._differ:
             for larger, smaller in self._lattice():
                 total[larger] -= total[smaller]
@@ -185,11 +219,16 @@ class IndexPartners:
 
     def draw(self, which: Rows, first: Words, second: Words) -> tuple[Rows, Rows, Rows]:
         """Anchors and partners (pairs,) by the numbers of their subsets and a word each; and cells of the anchors."""
-        rank = self._first[which] + below(first, self.anchors[which])
-        ends = self._anchor_ends
-        place = rank if ends is None else np.searchsorted(ends, rank, side="right") - 1
+        rank, ends = self._first[which] + below(first, self._anchor_load[which]), self._anchor_ends
+        if ends is None:
+            place = rank
+        elif self._cells.units is None:
+            place = np.searchsorted(ends, rank, side="right") - 1
+        else:  # sums that may wrap around are in no order
+            start = self._anchor_start[which]
+            place = last_before(ends, start, start + self._anchor_count[which], rank - ends[start])
         cell = self._anchor_cells[place].astype(np.int64)
-        anchor = self._cells.groups.take(cell, 0 if ends is None else rank - ends[place])
+        anchor = self._row(cell, np.zeros_like(cell) if ends is None else rank - ends[place])
         partner = np.empty_like(anchor)
         many = self._many[which]
         for count in np.unique(many):
@@ -226,10 +265,19 @@ class IndexPartners:
                 settled += self._sum(signs[gone], start[gone], pair[gone], len(cell))
                 base, signs, pair, start, stop = base[here], signs[here], pair[here], start[here], stop[here]
         found = self._sorted[low] - head
-        return self._cells.groups.take(found, rank - settled - self._sum(signs, start, pair, len(cell)))
+        return self._row(found, rank - settled - self._sum(signs, start, pair, len(cell)))
+
+    def _row(self, cells: Rows, ranks: Rows) -> Rows:
+        """Rows of cells by their ranks in them."""
+        units = self._cells.units
+        return self._cells.groups.take(cells, ranks) if units is None else units.take(cells, cells + 1, ranks)
 
     def _sum(self, signs: Rows, places: Rows, pair: Rows, pairs: int) -> Rows:
-        """Rows before places in the sorted numbers, added up with signs for each pair; exact below 2⁵³."""
+        """Rows before places in the sorted numbers, added up with signs for each pair; exact below 2⁵³; or units."""
+        if self._ends is not None and self._cells.units is not None:
+            found = np.zeros(pairs, dtype=np.int64)
+            np.add.at(found, pair, signs * self._ends[places])
+            return found
         rows = signs * (places if self._ends is None else self._ends[places])
         return np.bincount(pair, rows, pairs).astype(np.int64)
 
