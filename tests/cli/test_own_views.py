@@ -56,6 +56,7 @@ def refused(found: Any, *sentences: str) -> None:
         assert sentence in found.err
 
 
+@pytest.mark.long("trainings")
 def test_a_run_is_measured_by_all_views_or_one(own: Run) -> None:
     run = "runs/seed-0"
     words = ["report", "factors", "mine.npz", run, "--encoder", "pixels:4", "--rows", ROWS, "--json"]

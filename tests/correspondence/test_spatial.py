@@ -46,6 +46,7 @@ def test_checks(check):
 # beside brute force
 
 
+@pytest.mark.long("renderings")
 def test_a_hundred_random_scenes():
     errors, flipped, wrong, counts = [], 0, 0, np.zeros(4, int)
     for seed in range(100):
@@ -415,6 +416,7 @@ def test_genuine_keypoints_land_on_partners_of_each_other(chair):
 # holes
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("both_sides", [False, True])
 def test_holes_are_looked_through_from_either_view(both_sides):
     """Partners are those of the same sheets cut out, beside brute force over all their triangles."""

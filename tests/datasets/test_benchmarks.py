@@ -180,6 +180,7 @@ def elsewhere():
     here.close()
 
 
+@pytest.mark.long("worker processes")
 def test_it_travels_to_other_processes(dataset, elsewhere):
     here = _fetch(dataset, [0])
     assert _same(here, _fetch(pickle.loads(pickle.dumps(dataset)), [0]))
@@ -188,6 +189,7 @@ def test_it_travels_to_other_processes(dataset, elsewhere):
         assert _same(here, pool.apply(_fetch, (dataset, [0])))
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_command_draws_from_it(release, capsys, tmp_path):
     name, folder = release
     words = [name, "--root", str(folder)]

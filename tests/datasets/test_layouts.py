@@ -161,6 +161,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Datas
     return get
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize(
     ("name", "tool", "place"),
     [(name, tool, place) for name, tool, *places in LAYOUTS for place in places],

@@ -32,6 +32,7 @@ from setsup.experiments.training.preparing import build_batches  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
+PRESETS = presets()
 TRAINING = [preset.name for preset in abc.PRESETS if preset.method is not None]
 
 # one preset of each method and shape of data: the pair whose second set is free, copies, grey images; the command and
@@ -56,7 +57,7 @@ def opened(preset: Preset, digits: Path) -> setsup.datasets.Dataset:
 @pytest.mark.long("trainings")
 @pytest.mark.parametrize("name", TRAINING)
 def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
-    preset = presets()[name]
+    preset = PRESETS[name]
     dataset = opened(preset, digits)
     assert preset.steps >= 500
     assert preset.sampler is not None
@@ -82,7 +83,7 @@ def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
 @pytest.mark.long("trainings")
 @pytest.mark.parametrize("name", TRAINING)
 def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
-    preset = presets()[name]
+    preset = PRESETS[name]
     dataset = opened(preset, digits)
     sampler = preset.sampler.build(dataset, 3)
     held = preset.sampler.inactive
@@ -105,26 +106,24 @@ def test_transforms_of_presets_give_two_copies() -> None:
     preset = smoke(find_preset("abc/augmentation"))
     data = build_batches(preset, preset.sampler, SHAPES, 0, RunConfig(workers=0))
     assert data.state_dict() == {"delivered": 0}
-    named = {one for preset in presets().values() if isinstance(one := preset.augmentation, str)}
+    named = {one for preset in PRESETS.values() if isinstance(one := preset.augmentation, str)}
     assert named == {"abc-shapes3d"}
     for name in named:
         setsup.methods.recipes.recipe(name, seed=1)
 
 
-@pytest.mark.parametrize("name", presets())
-def test_stand_ins_have_the_factors_of_what_they_stand_for(name: str) -> None:
+def test_stand_ins_have_the_factors_of_what_they_stand_for() -> None:
     from setsup.files import load_manifest
 
-    data = presets()[name].data
-    if data is None or data.substitute is None:
-        return
-    genuine, substitute = load_manifest(data.name), load_manifest(data.substitute)
-    assert [factor.name for factor in genuine.factors] == [factor.name for factor in substitute.factors]
-    assert genuine.samples == substitute.samples
-    if data.substitute == "shapes3d-procedural":  # others are rendered first; their tests compare what was rendered
-        opened = setsup.load(data.substitute)
-        assert [factor.name for factor in genuine.factors] == list(opened.factors.names)
-        assert len(opened) == genuine.samples
+    data = [preset.data for preset in PRESETS.values() if preset.data is not None]
+    for name, stand_in in {(one.name, one.substitute) for one in data if one.substitute is not None}:
+        genuine, substitute = load_manifest(name), load_manifest(stand_in)
+        assert [factor.name for factor in genuine.factors] == [factor.name for factor in substitute.factors], name
+        assert genuine.samples == substitute.samples, name
+        if stand_in == "shapes3d-procedural":  # others are rendered first; their tests compare what was rendered
+            opened = setsup.load(stand_in)
+            assert [factor.name for factor in genuine.factors] == list(opened.factors.names)
+            assert len(opened) == genuine.samples
 
 
 @pytest.mark.parametrize("counts", [{"steps": -1}, {"seeds": 0}, {"checkpoint_every": 0}])
@@ -208,6 +207,6 @@ def test_one_of_each_kind_trains_and_is_measured(name: str, tmp_path: Path, digi
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("name", [name for name in presets() if name not in KINDS])
+@pytest.mark.parametrize("name", [name for name in PRESETS if name not in KINDS])
 def test_all_others_train_and_are_measured(name: str, tmp_path: Path, digits: Path) -> None:
     trained_and_measured(name, tmp_path / "run", digits)

@@ -88,6 +88,7 @@ def test_the_pool_is_a_setting() -> None:
 FIVE = tuple(name for name in SHAPES.factors.names if name != "object_hue")
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("method", ["small", "paper"])
 def test_five_inactive_factors_leave_short_sets_that_train(tmp_path: Path, method: Any) -> None:
     """Figure 2a: one factor is active, and of ten images each set has all."""

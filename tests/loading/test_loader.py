@@ -85,6 +85,7 @@ def assert_draws(batches: list[dict[str, Any]], steps: Iterable[int], sampler: A
         np.testing.assert_array_equal(batch["image"], PICTURES[sampler[step].indices])
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("workers", [0, "thread", 1, 2])
 def test_every_way_to_make_batches_gives_the_same_stream(workers: Any) -> None:
     loader = setsup.loader(Pictures(), sets(), workers=workers, to="numpy")

@@ -158,6 +158,7 @@ def coloured(shapes: list[tuple[int, int]]) -> list[np.ndarray]:
 SHAPES = st.tuples(st.integers(40, 500), st.floats(0.45, 2.8)).map(lambda one: (one[0], round(one[0] * one[1])))
 
 
+@pytest.mark.long("renderings")
 @settings(max_examples=40, deadline=None)
 @given(st.lists(SHAPES, min_size=2, max_size=40), st.sampled_from([None, 48, 150]))
 def test_rows_of_many_shapes_have_no_gaps(shapes: list[tuple[int, int]], tile: int | None) -> None:

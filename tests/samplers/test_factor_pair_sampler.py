@@ -222,6 +222,7 @@ def ranks(count):
     return ((np.arange(count) + 0.5) / count * 2.0**64).astype(np.uint64)
 
 
+@pytest.mark.long("exhaustive comparisons")
 @settings(max_examples=30)
 @given(data=st.data())
 def test_every_anchor_and_every_partner_has_one_rank(data):

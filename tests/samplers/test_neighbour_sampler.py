@@ -181,6 +181,7 @@ def test_sets_of_a_step_and_of_neighbouring_steps_are_unrelated():
         )
 
 
+@pytest.mark.long("fuzzing")
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_any_tables(data):

@@ -536,6 +536,7 @@ def test_a_changed_list_does_not_reach_the_sampler():
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("worker processes")
 def test_streams_of_spawned_processes_are_equal():
     samplers = {name: make() for name, make in SAMPLERS.items()}
     with multiprocessing.get_context("spawn").Pool(2) as pool:

@@ -87,6 +87,7 @@ def test_the_order_of_slots_is_successive_too():
     assert p_value(Counter(map(tuple, rows.tolist())), law) > RARE
 
 
+@pytest.mark.long("statistics")
 @pytest.mark.parametrize(
     ("weights", "size"), [([2.69, 1.26, 0.02], 3), ([10, 1, 0.1, 0.05], 3), ([10, 5, 0.1, 0.1, 0.05], 4)]
 )

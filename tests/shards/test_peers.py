@@ -111,6 +111,7 @@ def loaded(folder, tmp_path):
     return json.loads(ran.stdout)
 
 
+@pytest.mark.long("stores")
 def test_hugging_face_loads_the_folder_offline(whole, tmp_path):
     found = loaded(whole, tmp_path)
     assert found["features"]["png"].startswith("Image(")
@@ -129,6 +130,7 @@ def test_hugging_face_loads_the_folder_offline(whole, tmp_path):
             assert values[name] == value or np.float32(values[name]) == value
 
 
+@pytest.mark.long("stores")
 def test_hugging_face_loads_what_its_first_rows_do_not_tell(tmp_path):
     """The types stand in the card: the library would take them from five samples, here all unknown."""
     varied = Varied(40)

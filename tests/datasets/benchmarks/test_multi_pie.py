@@ -108,6 +108,7 @@ def test_pictures(release, faces):
         faces.fetch(180)
 
 
+@pytest.mark.long("large or genuine files")
 def test_resized(release, faces):
     small = multi_pie.open(release, size=(48, 64))
     assert small.modalities["image"].shape == (48, 64, 3)

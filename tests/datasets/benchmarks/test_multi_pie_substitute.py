@@ -37,6 +37,7 @@ def _content(tree):
     return {path.relative_to(tree).as_posix(): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long("renderings")
 def test_the_tree_is_the_published_one(tree, faces):
     expected = {
         name("02", subject, "01", camera, f"{shot:02}")
@@ -120,6 +121,7 @@ def test_persons_are_unlike_and_keep_what_is_theirs():
     assert len(sittings) == 80
 
 
+@pytest.mark.long("renderings")
 def test_what_is_missing_is_rendered_again_and_alike(tree):
     before = _content(tree)
     kept = tree / name("02", "901", "01", "20_0", "00")

@@ -122,6 +122,7 @@ def test_arrays_against_h5py(release: Path, arrays: dict[str, np.ndarray]) -> No
         dataset.fetch(24)
 
 
+@pytest.mark.long("large or genuine files")
 def test_arrays_are_what_was_drawn(release: Path) -> None:
     dataset = nyu.open(release)
     found = dataset.fetch(10)

@@ -57,6 +57,7 @@ def test_cars_have_one_mirror_plane_and_no_other_symmetry(cars):
     assert (np.abs(images[..., 0, :, :, :] - images[..., 1, :, :, :]).max(-1) > 8).sum((-1, -2)).min() > 200
 
 
+@pytest.mark.long("renderings")
 def test_cars_are_read_as_published(cars):
     dataset = setsup.load("cars3d-procedural", cars)
     assert len(dataset) == 2 * 96

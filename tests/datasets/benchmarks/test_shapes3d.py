@@ -419,6 +419,7 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
         yield caplog
 
 
+@pytest.mark.long("large or genuine files")
 def test_slow_reading_is_said_once_with_the_command(linked: Path, log: pytest.LogCaptureFixture) -> None:
     dataset = shapes3d.open(linked.parent)
     assert not log.records

@@ -14,6 +14,7 @@ from setsup.experiments import find_report, presets, report_on, reports
 from setsup.experiments.abc.digits import DigitMeasures
 from setsup.experiments.report.fill import Result, fill
 
+PRESETS, REPORTS = presets(), reports()
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
 
 
@@ -21,7 +22,7 @@ def verdicts(name: str, rows: dict[str, dict[str, float]], **options: Any) -> li
     """What becomes of a report's claims, from values by presets."""
     report = find_report(name)
     runs = [Result(preset, 0, preset, values=values, **options) for preset, values in rows.items()]
-    return [verdict.holds for verdict in fill(report, runs, dict.fromkeys(presets(), 10)).verdicts]
+    return [verdict.holds for verdict in fill(report, runs, dict.fromkeys(PRESETS, 10)).verdicts]
 
 
 def of(*values: float) -> dict[str, float]:
@@ -168,18 +169,18 @@ class TestClaims:
                 x = [math.sqrt(tau) / 10, math.sqrt(tau), math.sqrt(tau) * 10]
                 curves = {key: (x, [2, nats_there if key == factor else 0, 0]) for key in FACTORS}
                 runs = [Result(f"abc/figS2-{hues}-{tau:g}", 0, "a", curves=curves)]
-                verdicts = fill(find_report("abc/figS2"), runs, dict.fromkeys(presets(), 10)).verdicts
+                verdicts = fill(find_report("abc/figS2"), runs, dict.fromkeys(PRESETS, 10)).verdicts
                 holds = factor not in held or nats_there < 0.1
                 assert [verdict.holds for verdict in verdicts] == ([holds, None] if hues == 1 else [None, holds])
 
 
 class TestTheReportsOfABC:
-    @pytest.mark.parametrize("name", sorted(reports()))
+    @pytest.mark.parametrize("name", sorted(REPORTS))
     def test_rows_columns_and_what_stands_beside_agree(self, name: str) -> None:
-        report = reports()[name]
+        report = REPORTS[name]
         labels, keys = [row.label for row in report.rows], [column.key for column in report.columns]
         assert len(set(labels)) == len(labels)
-        own = [set(report.evaluations) & presets()[row.preset].evaluations.keys() for row in report.rows]
+        own = [set(report.evaluations) & PRESETS[row.preset].evaluations.keys() for row in report.rows]
         assert all(own)  # rows of other data may have other measures
         assert set().union(*own) == set(report.evaluations)
         for said in report.references.values():
@@ -203,17 +204,17 @@ class TestTheReportsOfABC:
         from setsup.datasets import load
 
         table = load("shapes3d-procedural").factors
-        report = reports()[name]
-        evaluation: Any = presets()[report.rows[0].preset].evaluations[report.evaluations[0]]
+        report = REPORTS[name]
+        evaluation: Any = PRESETS[report.rows[0].preset].evaluations[report.evaluations[0]]
         assert tuple(column.key for column in report.columns) == evaluation.factors
         for column in report.columns:
             assert column.ceiling == pytest.approx(math.log(len(table[column.key].levels)))
 
     def test_every_figure_with_a_preset_has_one(self) -> None:
-        shown = {row.preset for report in reports().values() for row in report.rows}
+        shown = {row.preset for report in REPORTS.values() for row in report.rows}
         # table 5 has no column of Edges2Shoes; what LORD's first stage takes is measured all the same
         lacking = {"dcodr/edges2shoes-lord-latent"}
-        assert {name for name, preset in presets().items() if preset.evaluations} == shown | lacking
+        assert {name for name, preset in PRESETS.items() if preset.evaluations} == shown | lacking
 
     def test_a_baseline_of_which_nothing_is_said_has_values_and_no_verdict(self) -> None:
         report = find_report("abc/augmentation")

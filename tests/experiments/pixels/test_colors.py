@@ -121,6 +121,7 @@ def test_a_swap_of_colours_moves_what_holds_the_colour(digits: Path, tmp_path: P
     assert seeing["untrained: colour swapped"] == pytest.approx(0.5)
 
 
+@pytest.mark.long("trainings")
 def test_a_classifier_of_the_colour_fails_where_it_means_the_opposite(digits: Path, tmp_path: Path) -> None:
     labels = PixelLabels(steps=120, images=300, stride=8, rate=1e-2)
     run = known("color", digits, tmp_path)

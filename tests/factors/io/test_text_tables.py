@@ -61,6 +61,7 @@ FIELDS = st.one_of(
 )
 
 
+@pytest.mark.long("fuzzing")
 @given(data=st.data(), width=st.integers(2, 4), quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
 def test_what_the_csv_module_writes_is_read_or_refused_never_otherwise(tmp_path_factory, data, width, quoting):
     """Whatever the delimiter, a file is the table of its fields, or ambiguous."""

@@ -128,6 +128,7 @@ def test_another_archive_in_its_place_is_noticed(tmp_path, archive):
         members.read(members.place("cars.tar/1.mat"))
 
 
+@pytest.mark.long("fuzzing")
 def test_damage(tmp_path):
     path = tmp_path / "x"
 

@@ -120,6 +120,7 @@ def test_lines_of_sight_are_clear_by_brute_force(furnished) -> None:
         assert (ahead > 0.3 - 1e-6).all()
 
 
+@pytest.mark.long("exhaustive comparisons")
 def test_cameras_are_clear_of_everything_by_brute_force(furnished) -> None:
     for scene, objects, pairs, _ in furnished[:20]:
         for pair in pairs:
