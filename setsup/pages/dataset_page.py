@@ -216,7 +216,11 @@ def _count(table: FactorTable, mask: Bools | None) -> dict[str, Any]:
 
 def _times(found: dict[str, Any], times: float) -> dict[str, Any]:
     """Counts of a factor in so many times as many rows."""
-    return {**found, "counts": np.rint(found["counts"] * times).astype(np.int64), "unknown": round(found["unknown"] * times)}
+    return {
+        **found,
+        "counts": np.rint(found["counts"] * times).astype(np.int64),
+        "unknown": round(found["unknown"] * times),
+    }
 
 
 def _ends(mask: Bools) -> Rows:
