@@ -56,7 +56,9 @@ def _whole(title: str, transport: str, policy: str | None, head: Sequence[str], 
         '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">',
         f"<title>{html.escape(title)}</title>",
         *head,
-        '</head>\n<body>\n<div id="page"><noscript>This page needs JavaScript.</noscript></div>',
+        # the heading is painted while the rest is asked for
+        f'</head>\n<body>\n<div id="page"><header><h1>{html.escape(title)}</h1></header></div>',
+        "<noscript>This page needs JavaScript.</noscript>",
         *body,
         "</body>\n</html>\n",
     ]
