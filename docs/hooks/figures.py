@@ -25,6 +25,7 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
     "rich": "tables and progress bars on the terminal",
     "scipy": "the index of groups: a sparse matrix, sorted by counting in compiled code; `.mat` files up to 7.2",
     "simplejpeg": "decoding JPEG",
+    "axe-playwright-python": "holds axe-core (MPL-2.0), which finds faults of accessibility in tests of pages",
     "mkdocs": "this site",
     "mkdocs-material": "its theme and search, which need no network",
     "mkdocstrings": "the API reference, from the docstrings",

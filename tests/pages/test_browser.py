@@ -4,6 +4,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,6 @@ PAGES = {"shapes": SHAPES, "animals": uneven(), "awkward": awkward()}
 TRANSPORTS = ("live", "folder", "file")
 
 
-NAMELESS = """() => {
-  const named = one => one.getAttribute('aria-label') || one.textContent.trim()
-    || [...(one.labels || [])].some(label => label.textContent.trim());
-  const used = document.querySelectorAll('button, input, select, textarea');
-  return [...used].filter(one => !named(one)).map(one => one.outerHTML);
-}"""
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
@@ -54,6 +47,22 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
         found[name, "file"] = export(page, folder / f"{name}.html", rows=96, steps=4).as_uri()
         found[name, "live"] = _served(page)
     return found
+
+
+@pytest.fixture(scope="module")
+def trained(addresses: dict[tuple[str, str], str], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run, which pages called "run" show beside a dataset with hostile names."""
+    pytest.importorskip("lightning", reason="lightning is not installed")
+    from setsup.experiments import train
+    from tests.experiments.small import PLAIN
+
+    folder = tmp_path_factory.mktemp("runs")
+    run = train(replace(PLAIN, steps=12), folder / "seed-0")
+    page = page_of({"awkward": PAGES["awkward"]}, runs=[run])
+    addresses["run", "live"] = _served(page)
+    for transport, name in (("file", "page.html"), ("folder", "page")):
+        addresses["run", transport] = export(page, folder / name, rows=96, steps=3).as_uri()
+    return run
 
 
 def _served(page: Any) -> str:
@@ -76,8 +85,8 @@ def opened(browser: Any, addresses: dict[tuple[str, str], str]) -> Iterator[Any]
     """Open a page; at the end its console was empty, and nothing was asked of another host."""
     contexts, wrong = [], []
 
-    def open_page(name: str, transport: str, width: int = 1200, more: str = "") -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, service_workers="block")
+    def open_page(name: str, transport: str, width: int = 1200, more: str = "", **how: str) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, service_workers="block", **how)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(60_000)
@@ -243,14 +252,42 @@ def test_hostile_names_are_text(opened: Any, transport: str, width: int) -> None
         assert page.evaluate("document.querySelectorAll('#page img[src=x]').length") == 0
 
 
-@pytest.mark.parametrize("view", ["Dataset", "Sampler"])
-def test_everything_that_is_used_has_a_name(opened: Any, view: str) -> None:
-    page = opened("shapes", "live")
-    page.get_by_role("tab", name=view).click()
-    page.locator(".thumb img").first.wait_for()
-    assert page.evaluate(NAMELESS) == []
-    names = page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
-    assert len(set(names)) == len(names)
+@pytest.mark.parametrize(
+    ("transport", "width", "how"),
+    [
+        ("live", 1200, {"color_scheme": "light"}),
+        ("folder", 390, {"color_scheme": "dark"}),
+        ("file", 1200, {"color_scheme": "dark", "reduced_motion": "reduce", "forced_colors": "active"}),
+    ],
+)
+def test_axe_finds_no_fault_in_any_view(
+    opened: Any, trained: Any, transport: str, width: int, how: dict[str, str]
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    page = opened("run", transport, width, **how)
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        page.get_by_role("tabpanel", name=tab.inner_text()).wait_for()
+        page.wait_for_timeout(500)
+        _unfold(page)
+        found = axe.run(page)
+        assert found.violations_count == 0, f"{tab.inner_text()}: {found.generate_report()}"
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth + 1")
+        names = page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
+        assert len(set(names)) == len(names)
+
+
+def _unfold(page: Any) -> None:
+    """Show what a view hides at first: tables beside bars, one row in full, a second sampler, the batch of a step."""
+    for name in ("Compare with a second sampler", "Count the rows of the first steps", re.compile("^step ")):
+        for button in page.get_by_role("button", name=name).all():
+            if button.is_enabled():
+                button.click()
+    for place in ("button.thumb", "img.sheet"):
+        if page.locator(place).count():
+            page.locator(place).first.click()
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    page.wait_for_timeout(500)
 
 
 def test_the_token_leaves_the_address_and_the_cookie_stays(opened: Any, addresses: dict[tuple[str, str], str]) -> None:
@@ -277,25 +314,11 @@ def test_a_link_of_another_table_is_refused(opened: Any) -> None:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_it_takes_few_clicks_to_the_batch_at_a_spike(
-    opened: Any, addresses: dict[tuple[str, str], str], transport: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    pytest.importorskip("lightning", reason="lightning is not installed")
-    from dataclasses import replace
-
-    from setsup.experiments import train, trained_on
+def test_it_takes_few_clicks_to_the_batch_at_a_spike(opened: Any, trained: Any, transport: str) -> None:
+    from setsup.experiments import trained_on
     from setsup.pages.run_page import read_metrics
-    from tests.experiments.small import PLAIN
 
-    folder = tmp_path_factory.mktemp("runs")
-    run = train(replace(PLAIN, steps=12), folder / "seed-0")
-    source = page_of({"animals": PAGES["animals"]}, runs=[run])
-    if transport == "live":
-        addresses["run", transport] = _served(source)
-    else:
-        out = folder / ("page.html" if transport == "file" else "page")
-        addresses["run", transport] = export(source, out, steps=3).as_uri()
-    page = opened("run", transport)
+    run, page = trained, opened("run", transport)
     page.get_by_role("tab", name="Runs").click()  # 1
     steps, metrics = read_metrics(run)
     peak = int(steps[np.argmax(metrics["loss"])])

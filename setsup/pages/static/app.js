@@ -25,8 +25,8 @@ function App({about}) {
     <div role="tablist" aria-label="Views" onKeyDown=${turn}>${views.map(([id, name]) => html`<button type="button" role="tab" id=${"tab-" + id} key=${id} aria-selected=${view === id}
       aria-controls="view" tabindex=${view === id ? 0 : -1} onClick=${() => setView(id)}>${name}</button>`)}</div>
     ${!setsup.isLive && html`<p class="note">An exported page: what it cannot answer is asked live, by <code>${about.command}</code>.</p>`}</header>
-  <main id="view" role="tabpanel" aria-labelledby=${"tab-" + view}>${view === "runs" ? html`<${RunsView} runs=${runs} />` : view === "dataset" ? html`<${DatasetView} key=${chosen} source=${data} />`
-    : html`<${SamplerView} key=${chosen} source=${sampler} data=${data} start=${start} />`}</main>`;
+  <main><div id="view" role="tabpanel" aria-labelledby=${"tab-" + view}>${view === "runs" ? html`<${RunsView} runs=${runs} />` : view === "dataset" ? html`<${DatasetView} key=${chosen} source=${data} />`
+    : html`<${SamplerView} key=${chosen} source=${sampler} data=${data} start=${start} />`}</div></main>`;
 }
 
 setsup.get({}).then(

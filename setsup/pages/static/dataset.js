@@ -94,9 +94,9 @@ function Histogram({factor, sample, all, some, onPick}) {
         <span class="whole" style=${{height: `${100 * (some && some.levels ? 0 : all.counts[place]) / top}%`}}></span>
         <span class="part" style=${{height: `${100 * counts[place] / top}%`}}></span></button>`)}</div>
     <div class="ends"><span>${bars.length ? bars[0].short : ""}</span><span>${bars.length > 1 ? bars[bars.length - 1].short : ""}</span></div>
-    <details><summary>as a table</summary><div class="scroll"><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !some.levels && html`<th scope="col">of</th>`}</tr></thead>
+    <details><summary>as a table</summary><${Scroll} label=${`Rows by ${factor.name}, as a table`}><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !some.levels && html`<th scope="col">of</th>`}</tr></thead>
       <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${about}${count(counts[place])}</td>${some && !some.levels && html`<td>${count(all.counts[place])}</td>`}</tr>`)}
-      ${unknown > 0 && html`<tr><th scope="row">unknown</th><td>${count(unknown)}</td></tr>`}</tbody></table></div></details></figure>`;
+      ${unknown > 0 && html`<tr><th scope="row">unknown</th><td>${count(unknown)}</td></tr>`}</tbody></table><//></details></figure>`;
 }
 
 function levels(factor, found) {
@@ -143,8 +143,8 @@ function Joint({source, where}) {
     ${answer && html`<canvas ref=${canvas} class="heat" role="img" aria-label=${`Rows by ${pair[0]} (lines) and ${pair[1]} (columns), as in the table below`}></canvas>
       <p class="note">Lines, from top to bottom: ${ends(x)}. Columns, from left to right: ${ends(y)}. <span class="key" style=${{background: shade(0)}}></span> no row
         to <span class="key" style=${{background: shade(1)}}></span> ${plural(most(answer.counts), "row")}.</p>
-      ${cells <= 2500 ? html`<details open=${cells <= 200}><summary>as a table</summary><div class="scroll"><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
-      <tbody>${answer.counts.map((line, at) => html`<tr key=${at}><th scope="row">${x.levels[at]}</th>${line.map((number, place) => html`<td key=${place}>${count(number)}</td>`)}</tr>`)}</tbody></table></div></details>`
+      ${cells <= 2500 ? html`<details open=${cells <= 200}><summary>as a table</summary><${Scroll} label=${`Rows by ${x.name} and ${y.name}, as a table`}><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
+      <tbody>${answer.counts.map((line, at) => html`<tr key=${at}><th scope="row">${x.levels[at]}</th>${line.map((number, place) => html`<td key=${place}>${count(number)}</td>`)}</tr>`)}</tbody></table><//></details>`
     : html`<p>${count(cells)} combinations: too many for a table here; <code>table.joint_counts</code> gives them.</p>`}`}
   </section>`;
 }

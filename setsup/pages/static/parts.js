@@ -57,6 +57,11 @@ function ThumbPiece({source, modality, rows, tile, mask, labels, onPick}) {
   });
 }
 
+// what may be larger than its place: a reader without a mouse scrolls it with the arrow keys
+function Scroll({label, tall = false, children}) {
+  return html`<div class=${tall ? "scroll tall" : "scroll"} role="group" aria-label=${label} tabindex="0">${children}</div>`;
+}
+
 function Facts({facts}) {
   return html`<dl class="facts">${facts.filter(([, value]) => value !== null && value !== undefined && value !== "")
     .map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;

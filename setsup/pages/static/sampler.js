@@ -63,8 +63,8 @@ function SamplerPanel({source, data, start, linked, name}) {
       ${current && current.sets.map((one, place) => html`<${SetBlock} key=${place} number=${place} set=${one} data=${data} onPick=${setRow} />`)}
       ${row !== null && html`<${DrawnRow} source=${source} data=${data} text=${text} row=${row} step=${step} onStep=${setStep} onClose=${() => setRow(null)} />`}
     </section>
-    ${current && html`<${ReachSection} source=${source} text=${text} step=${step} />`}
-    ${current && html`<${Coverage} source=${source} text=${text} />`}
+    ${current && html`<${ReachSection} source=${source} text=${text} step=${step} name=${name} />`}
+    ${current && html`<${Coverage} source=${source} text=${text} name=${name} />`}
     ${current && html`<section aria-label=${`${name}Code`}><h2>The same elsewhere</h2><${Copy} label="Python" text=${current.python} />
       ${current.command ? html`<${Copy} label="Command line" text=${current.command} />` : html`<p>No command line says the same: it draws steps from 0 on, with fewer options.</p>`}</section>`}
   </div>`;
@@ -128,11 +128,11 @@ function DrawnRow({source, data, text, row, step, onStep, onClose}) {
     <${Problem} error=${when.error} /></div>`;
 }
 
-function ReachSection({source, text, step}) {
+function ReachSection({source, text, step, name}) {
   // the options of a schedule are those of its step; others do not change
   const scheduled = /"(size|random|p)":\{/.test(text);
   const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, ...(scheduled && step !== "0" ? {step} : {})});
-  return html`<section aria-label="Reach"><h2>What is drawn, and what never is</h2><${Problem} error=${error} />${busy && !answer && html`<p class="busy">counting …</p>`}
+  return html`<section aria-label=${`${name}Reach`}><h2>What is drawn, and what never is</h2><${Problem} error=${error} />${busy && !answer && html`<p class="busy">counting …</p>`}
     ${answer && answer.groups.map((one, place) => html`<div key=${place}>
       <p>Groups of equal <strong>${one.what}</strong>${one.sets.length ? ` (sets ${one.sets.join(", ")})` : ""}: ${count(one.drawable)} of ${count(one.groups)} are drawn${one.least_chance === null ? "" : `, each with a chance of ${one.estimated ? "about " : ""}${percent(one.least_chance)}${one.largest_chance > one.least_chance * 1.001 ? ` to ${percent(one.largest_chance)}` : ""} in a step`}.</p>
       ${one.never.map(never => html`<div class="never" key=${never.reason}><p><strong>Never drawn: ${plural(never.groups, "group")}, ${plural(never.rows, "row")}.</strong> Why: ${never.reason}.${never.option && html` To reach ${never.groups === 1 ? "it" : "them"}: <em>${never.option}</em>.`}</p>
@@ -141,18 +141,18 @@ function ReachSection({source, text, step}) {
       ${one.unknown_rows > 0 && html`<p>${plural(one.unknown_rows, "row")} in no group: a fixed value is unknown there.</p>`}
       ${one.excluded_rows > 0 && html`<p>${plural(one.excluded_rows, "row")} left out by where or weights.</p>`}
       ${one.unreached_rows > 0 && html`<p>${plural(one.unreached_rows, "row")} of drawn groups never drawn: ${one.unreached}.</p>`}
-      <details><summary>Chance of each group</summary><div class="scroll"><table><thead><tr><th scope="col">group</th><th scope="col">rows</th><th scope="col">chance in a step</th></tr></thead>
-        <tbody>${one.first.map(group => html`<tr key=${group.group}><th scope="row">${group.group}</th><td>${count(group.rows)}</td><td>${percent(group.chance)}</td></tr>`)}</tbody></table></div>
+      <details><summary>Chance of each group</summary><${Scroll} label=${`Chance of each group of equal ${one.what}`}><table><thead><tr><th scope="col">group</th><th scope="col">rows</th><th scope="col">chance in a step</th></tr></thead>
+        <tbody>${one.first.map(group => html`<tr key=${group.group}><th scope="row">${group.group}</th><td>${count(group.rows)}</td><td>${percent(group.chance)}</td></tr>`)}</tbody></table><//>
         ${one.drawable > one.first.length && html`<p>${count(one.first.length)} of ${count(one.drawable)} groups, the most likely ones.</p>`}</details></div>`)}
     ${answer && answer.notes.map(note => html`<p key=${note}>${note}</p>`)}
     ${answer && html`<details><summary>Report</summary><pre>${answer.report}</pre></details>`}</section>`;
 }
 
-function Coverage({source, text}) {
+function Coverage({source, text, name}) {
   const [asked, setAsked] = useState(!setsup.isLive);
   const {answer, error, busy} = useAnswer(asked ? {s: source.id, q: "coverage", sampler: text} : null);
-  return html`<section aria-label="Coverage"><h2>Coverage</h2><p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p><${Problem} error=${error} />
+  return html`<section aria-label=${`${name}Coverage`}><h2>Coverage</h2><p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p><${Problem} error=${error} />
     ${asked && busy && html`<p class="busy">counting …</p>`}
-    ${answer && html`<div class="scroll"><table><thead><tr><th scope="col">steps</th><th scope="col">distinct rows</th><th scope="col">of ${count(answer.of)}</th></tr></thead>
-      <tbody>${answer.steps.map((stop, place) => html`<tr key=${stop}><th scope="row">${count(stop)}</th><td>${count(answer.rows[place])}</td><td>${(100 * answer.rows[place] / answer.of).toPrecision(3)} %</td></tr>`)}</tbody></table></div>`}</section>`;
+    ${answer && html`<${Scroll} label="Distinct rows after some steps"><table><thead><tr><th scope="col">steps</th><th scope="col">distinct rows</th><th scope="col">of ${count(answer.of)}</th></tr></thead>
+      <tbody>${answer.steps.map((stop, place) => html`<tr key=${stop}><th scope="row">${count(stop)}</th><td>${count(answer.rows[place])}</td><td>${(100 * answer.rows[place] / answer.of).toPrecision(3)} %</td></tr>`)}</tbody></table><//>`}</section>`;
 }
