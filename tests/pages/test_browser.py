@@ -270,7 +270,7 @@ def test_axe_finds_no_fault_in_any_view(
         page.get_by_role("tabpanel", name=tab.inner_text()).wait_for()
         page.wait_for_timeout(500)
         _unfold(page)
-        found = axe.run(page)
+        found = axe.run(page, options={"preload": False})  # it would ask for the style again, which pages forbid
         assert found.violations_count == 0, f"{tab.inner_text()}: {found.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth + 1")
         names = page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
