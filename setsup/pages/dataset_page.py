@@ -53,6 +53,8 @@ class DatasetSource:
         Whether images may be shown.
     withheld : str
         The licence for which they are not.
+    shown : int
+        Rows that can be leafed through in either order; 0 for all.
 
     """
 
@@ -60,6 +62,7 @@ class DatasetSource:
     source: str = ""
     images: bool = True
     withheld: str = ""
+    shown: int = 0
     _masks: OrderedDict[str, Bools] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -83,6 +86,7 @@ class DatasetSource:
             "thumbs": modality,
             "columns": COLUMNS,
             "page": PAGE_ROWS,
+            "shown": self.shown,
             "sample": _SAMPLE if len(table) >= _LARGE else 0,
             **_described_by(manifest_of(self.source, self.dataset)),
         }
@@ -172,7 +176,7 @@ class DatasetSource:
         for name, kind in self.dataset.modalities.items():
             if self.images or not kind.color:
                 shown, words = whole(self.dataset, row, name)
-                found.append({"name": name, "words": words, "image": shown is not None})
+                found.append({"name": name, "words": words, "image": shown is not None and self.images})
         values = {name: one[0] for name, one in self.values(np.array([row])).items()}
         return json_answer({"row": row, "values": values, "modalities": found})
 

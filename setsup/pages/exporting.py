@@ -16,13 +16,13 @@ from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import written, written_folder
 from setsup.files.disk import need_writable
 from setsup.opening import find_kind
-from setsup.pages.answers import Answer, Source, digest, key_of
+from setsup.pages.answers import Answer, Query, Source, digest, key_of
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
 from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
 from setsup.pages.run_page import RunSource, read_metrics
-from setsup.pages.sampler_page import SamplerSource, first_sampler, sampler_text
+from setsup.pages.sampler_page import SamplerSource, changes_by_step, first_sampler, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
 
 __all__ = ["export", "questions"]
@@ -31,6 +31,7 @@ _TILE = 64  # pixels of a thumbnail, as the page asks for it
 _CHUNK = 64  # thumbnails of one question
 _FILTERS = 64  # levels of a factor by which the page can be filtered
 _PAIRS = 15  # pairs of factors
+_CHANCES = 1024  # drawn rows whose chance is told
 _FULL = 48  # rows that are shown in full
 
 Question = dict[str, str]
@@ -65,7 +66,7 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
     rows, steps = check_integer(rows, "rows", DataError, 1), check_integer(steps, "steps", DataError, 1)
     alone = out.suffix.lower() in (".html", ".htm")
     _need_free(out, alone)
-    page = _to_pass_on(page, steps)
+    page = _to_pass_on(page, rows, steps)
     found: dict[str, str] = {}
     keys: dict[str, str] = {}
     for question in questions(page, rows, steps):
@@ -77,7 +78,8 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
             try:
                 found[name] = script_text(_content(page.get(key)))
             except SetsupError as error:
-                if question.get("q") in ("thumbs", "image", "row"):  # images are what a user came for
+                # images are what a user came for
+                if question.get("q") in ("thumbs", "image", "row") and not question["s"].startswith("s"):
                     raise
                 found[name] = script_text({"error": str(error)})
     if alone:
@@ -110,7 +112,7 @@ def _need_free(out: Path, alone: bool) -> None:
     need_writable(out if alone else out / "index.html")
 
 
-def _to_pass_on(page: Page, steps: int) -> Page:
+def _to_pass_on(page: Page, rows: int, steps: int) -> Page:
     """The page without images that may not be passed on, and without places of this machine."""
     sources: dict[str, Source] = {}
     names = []
@@ -119,7 +121,13 @@ def _to_pass_on(page: Page, steps: int) -> Page:
             licence = withheld(source.source, source.dataset)
             named = _without_place(source.source)
             names.append(named)
-            source = replace(source, source=named, images=source.images and licence is None, withheld=licence or "")
+            source = replace(
+                source,
+                source=named,
+                images=source.images and licence is None,
+                withheld=licence or "",
+                shown=min(-(-rows // PAGE_ROWS) * PAGE_ROWS, len(source.dataset)),
+            )
         elif isinstance(source, SamplerSource):
             source = replace(source, source=_without_place(source.source))
         elif isinstance(source, RunSource):
@@ -196,11 +204,11 @@ def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Questio
             shown, _ = source.rows("", order, number)
             yield from _thumbs(name, about["thumbs"], shown)
     for row in range(min(_FULL, len(source.dataset))):
-        yield {"s": name, "q": "row", "row": str(row)}
-        if source.images:
-            for modality in about["modalities"]:
-                if modality["color"]:
-                    yield {"s": name, "q": "image", "row": str(row), "modality": modality["name"]}
+        asked = {"s": name, "row": str(row)}
+        yield {**asked, "q": "row"}
+        for shown in json.loads(source.answer(Query({**asked, "q": "row"})).content)["modalities"]:
+            if shown["image"]:
+                yield {**asked, "q": "image", "modality": shown["name"]}
 
 
 def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> Iterator[Question]:
@@ -208,11 +216,19 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
     if sampler is None:
         return
     asked = {"s": name, "sampler": sampler_text(sampler)}
-    yield {**asked, "q": "reach"}
     yield {**asked, "q": "coverage"}
+    changes = changes_by_step(asked["sampler"])
+    chances: set[int] = set()
     last = steps if sampler.length is None else min(steps, sampler.length)
     for step in range(last):
+        at = {"step": str(step)} if changes and step else {}
+        if step == 0 or changes:
+            yield {**asked, **at, "q": "reach"}
         yield {**asked, "q": "draw", "step": str(step)}
+        drawn = np.unique(sampler[step].indices).tolist()
+        asking = [row for row in drawn if changes or row not in chances][: _CHANCES - len(chances)]
+        chances |= set(asking)
+        yield from ({**asked, **at, "q": "row", "row": str(row)} for row in asking)
         for rows in sampler[step].indices:
             yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], rows)
 

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from setsup.samplers import (
     from_dict,
 )
 
-__all__ = ["SEARCHED", "SamplerSource", "describe_draw", "first_sampler", "sampler_text"]
+__all__ = ["SEARCHED", "SamplerSource", "changes_by_step", "describe_draw", "first_sampler", "sampler_text"]
 
 SEARCHED = 100_000
 """Steps among which a row is sought."""
@@ -65,6 +66,7 @@ class SamplerSource:
     source: str = ""
     first: Sampler | None = None
     _made: OrderedDict[str, Sampler] = field(default_factory=OrderedDict, repr=False)
+    _reaches: OrderedDict[tuple[str, int], Reach] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def about(self) -> Mapping[str, Any]:
@@ -74,6 +76,7 @@ class SamplerSource:
             "kind": "sampler",
             "kinds": {kind.__name__: _options(kind) for kind in KINDS},
             "first": None if sampler is None else described(sampler),
+            "given": self.first is not None,
             "searched": SEARCHED,
         }
 
@@ -131,7 +134,7 @@ class SamplerSource:
 
     def _reach(self, query: Query) -> Answer:
         sampler = self.sampler(query)
-        reach = sampler.reach(query.integer("step", 0, _LAST, 0))
+        reach = self._reach_of(sampler, query)
         found = reach.to_dict()
         for one, told in zip(reach.groups, found["groups"], strict=True):
             told["first"] = [
@@ -144,9 +147,21 @@ class SamplerSource:
             ]
         return json_answer({**found, "report": str(sampler.report())})
 
+    def _reach_of(self, sampler: Sampler, query: Query) -> Reach:
+        """What a sampler reaches; an option that changes with the step has its value there, others are the same."""
+        step = query.integer("step", 0, _LAST, 0)
+        key = query.text("sampler", 8000), step
+        found = self._reaches.get(key)
+        if found is None:
+            found = sampler.reach(step)
+            with self._lock:
+                self._reaches[key] = found
+                while len(self._reaches) > _KEPT:
+                    self._reaches.popitem(last=False)
+        return found
+
     def _row(self, query: Query) -> Answer:
-        sampler = self.sampler(query)
-        reach = _reach_of(sampler, query)
+        reach = self._reach_of(self.sampler(query), query)
         found = reach.row(query.integer("row", 0, len(self.dataset.factors) - 1))
         return json_answer(
             {
@@ -191,6 +206,11 @@ class SamplerSource:
         return json_answer({"steps": steps, "rows": counts, "of": len(table)})
 
 
+def changes_by_step(text: str) -> bool:
+    """Whether a sampler, as a question names it, has an option that changes with the step; the page asks likewise."""
+    return re.search(r'"(size|random|p)":\{', text) is not None
+
+
 def sampler_text(sampler: Sampler) -> str:
     """A sampler as a question names it."""
     return _json(sampler.to_dict())
@@ -204,10 +224,6 @@ def described(sampler: Sampler) -> dict[str, Any]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _reach_of(sampler: Sampler, query: Query) -> Reach:
-    return sampler.reach(query.integer("step", 0, _LAST, 0))
 
 
 def _likely(chance: Any, drawable: Any) -> list[tuple[int, float]]:

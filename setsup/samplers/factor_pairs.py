@@ -25,6 +25,7 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
+from setsup.html import counted
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
     MOST_SETS,
@@ -320,7 +321,7 @@ class FactorPairSampler(Sampler):
         lonely = np.where(paired, -1, 0).astype(np.int8)
         reached = ReachedGroups(", ".join(groups.names), (), groups, of_groups, (reason,), lonely)
         sets = SetReach(tuple(range(self.pairs)), of_rows)
-        title = f"FactorPairSampler: {self.pairs} pairs per step"
+        title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step"
         return Reach(title, self.table, [reached], [[[sets]]], notes)
 
     def _even_chance(self) -> float:
@@ -338,7 +339,7 @@ class FactorPairSampler(Sampler):
         groups = self._groups
         lost = {"with an unknown value": groups.unknown, "left out by where": groups.excluded}
         if self._ranked is not None:
-            title = f"FactorPairSampler: {self.pairs} pairs per step, ranked by {', '.join(self._ranked)}"
+            title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, ranked by {', '.join(self._ranked)}"
             return Report(title, [], [*_never(lost), *self._ties()])
         lost |= {"without a partner": self._partners.lonely}
         sizes = self._subsets.sum(axis=1)
@@ -359,7 +360,7 @@ class FactorPairSampler(Sampler):
             )
             entries.append(PairEntry(size, 1 / int(ways) if able else 0.0, found, groups.rows, total))
         what = "differ in all of" if self._differ else "may differ in"
-        title = f"FactorPairSampler: {self.pairs} pairs per step, which {what} a subset of the factors"
+        title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, which {what} a subset of the factors"
         return Report(title, [], [*_never(lost), *self._by_step(), *self._left_open()], entries)
 
     def _by_step(self) -> list[str]:

@@ -12,6 +12,8 @@ import pytest
 
 import setsup
 from setsup.pages import export, page_of
+from setsup.pages.commands import command_line, python_code
+from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.sampler_page import first_sampler, sampler_text
 from tests.pages.sources import HOSTILE, awkward, uneven
 
@@ -31,7 +33,9 @@ TRANSPORTS = ("live", "folder", "file")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        opened = started.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--host-resolver-rules=MAP evil.example 127.0.0.1"]
+        )
         yield opened
         opened.close()
 
@@ -156,9 +160,13 @@ def test_the_dataset(opened: Any, transport: str) -> None:
         page.get_by_role("button", name="Apply").click()
         page.get_by_role("alert").wait_for()
         page.get_by_text("12,000 of 480,000 rows satisfy the filter").wait_for()
+        box.fill("scale > 0.9 and shape != 'cube'")
+        page.get_by_role("button", name="Apply").click()
+        page.get_by_text("225,000 of 480,000 rows satisfy the filter").wait_for()
+        expected = SHAPES.factors.counts("orientation", "scale > 0.9 and shape != 'cube'")
+        assert list(table_of(page, "orientation").values()) == expected.tolist()
     page.get_by_role("button", name="Clear").click()
     page.get_by_text("480,000 of 480,000 rows").wait_for()
-    assert page.locator("canvas.heat").count() == 1
     page.get_by_role("button", name=re.compile("^row 3: ")).click()
     page.get_by_role("heading", name="Row 3").wait_for()
     pixels = page.wait_for_function(
@@ -170,6 +178,114 @@ def test_the_dataset(opened: Any, transport: str) -> None:
         return [...context.getImageData(0, 0, canvas.width, canvas.height).data]; }"""
     ).json_value()
     np.testing.assert_array_equal(np.array(pixels).reshape(64, 64, 4)[..., :3], SHAPES.fetch(3)["image"])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_two_factors_are_a_heat_map(opened: Any, transport: str) -> None:
+    page, table = opened("awkward", transport), PAGES["awkward"].factors
+    page.get_by_label("Lines").select_option(HOSTILE[2])
+    page.get_by_label("Columns").select_option(HOSTILE[1])
+    counts = table.joint_counts([HOSTILE[2], HOSTILE[1]])
+    rows = page.locator("section[aria-labelledby=joint-heading] tbody tr")
+    page.wait_for_function(
+        "() => document.querySelectorAll('section[aria-labelledby=joint-heading] tbody td').length === 6"
+    )
+    assert [[int(one) for one in row.locator("td").all_inner_texts()] for row in rows.all()] == counts.tolist()
+    pixels = np.array(
+        page.evaluate(
+            """() => { const heat = document.querySelector('canvas.heat');
+            const all = heat.getContext('2d').getImageData(0, 0, heat.width, heat.height);
+            return [heat.height, heat.width, [...all.data]]; }"""
+        )[2]
+    ).reshape(3 * 28, 2 * 28, 4)
+    shares = counts / counts.max()
+    for (down, across), share in np.ndenumerate(shares):
+        # from nearly white to a dark blue; what occurs at all is told from what does not
+        part = 0.12 + 0.88 * share if share else 0
+        expected = [247 - 214 * part, 250 - 147 * part, 252 - 80 * part, 255]
+        np.testing.assert_allclose(pixels[28 * down + 10, 28 * across + 10], expected, atol=1)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_rows_in_either_order_and_one_in_full(opened: Any, transport: str) -> None:
+    page, source = opened("shapes", transport), DatasetSource(SHAPES)
+    for order, name in (("table", "of the table"), ("random", "random, the same each time")):
+        page.get_by_label("Order").select_option(name)
+        for number in (0, 1):
+            expected, count = source.rows("", order, number)
+            assert count == len(SHAPES)
+            page.wait_for_function(
+                "row => document.querySelector('.thumbs .thumb')?.title.startsWith(`row ${row}: `)",
+                arg=f"{expected[0]:,}",
+            )
+            titles = page.locator(".thumbs .thumb").evaluate_all("all => all.map(one => one.title)")
+            assert [title.partition(":")[0] for title in titles] == [f"row {row:,}" for row in expected]
+            if number == 0:
+                page.get_by_role("button", name="Next").click()
+    # an exported page says that it ends before the dataset does
+    last = page.get_by_role("button", name="Next")
+    assert last.is_disabled() == (transport != "live")
+    assert page.get_by_text("the first 96 of 480,000 rows").count() == (transport != "live")
+    page = opened("awkward", transport)
+    page.get_by_role("button", name=re.compile("^row 5: ")).click()
+    page.get_by_role("heading", name="Row 5").wait_for()
+    page.locator(".modalities figure").nth(1).wait_for()
+    told = page.locator("section.detail dl div").evaluate_all(
+        "all => all.map(one => [...one.children].map(c => c.textContent))"
+    )
+    values = PAGES["awkward"].factors.row(5)
+    assert dict(told) == {name: f"{value:g}" if name == "yaw" else str(value) for name, value in values.items()}
+    page.wait_for_function(
+        "() => { const all = [...document.querySelectorAll('.whole-image')];"
+        " return all.length === 2 && all.every(one => one.complete && one.naturalWidth === 16); }"
+    )
+    assert "from black to white" in page.locator(".modalities figcaption").nth(1).inner_text()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_chances_coverage_and_code_of_a_draw(opened: Any, transport: str) -> None:
+    page, table = opened("animals", transport), PAGES["animals"].factors
+    page.get_by_role("tab", name="Sampler").click()
+    sampler = first_sampler(table)
+    assert shown(page, sampler[0])
+    page.locator(".set .thumb").first.click()
+    reached = sampler.reach().row(int(sampler[0].indices[0, 0]))
+    page.get_by_text(f"Chance in a step: {100 * reached.chance:.3g} %").wait_for()
+    page.get_by_text(f"on average it is drawn every {round(reached.wait)} steps").wait_for()
+    assert page.get_by_role("button", name="When is it drawn next?").is_enabled() == (transport == "live")
+    if transport == "live":
+        page.get_by_role("button", name="Count the rows of the first steps").click()
+    lines = page.locator("section[aria-label=Coverage] tbody tr")
+    lines.first.wait_for()
+    for line in lines.all_inner_texts()[:4]:
+        steps, rows, _ = line.split("\t")
+        assert int(rows) == len(np.unique(sampler.block(0, int(steps)).indices))
+    assert page.get_by_label("Python").input_value() == python_code("animals", sampler, 0)
+    assert page.get_by_label("Command line").input_value() == command_line("animals", sampler, 0)
+    assert page.get_by_text("Python's default, error, refuses such a sampler").count() == 1
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_two_samplers_side_by_side(opened: Any, transport: str) -> None:
+    page, first = opened("shapes", transport), first_sampler(SHAPES.factors)
+    page.get_by_role("tab", name="Sampler").click()
+    page.get_by_role("button", name="Compare with a second sampler").click()
+    second = page.locator(".panel").nth(1)
+    second.get_by_role("textbox", name="Step").fill("2")
+    expected = [first[0], first[2]]
+    if transport == "live":  # another seed, of another number of ranks
+        second.get_by_role("textbox", name="seed").fill("7")
+        second.get_by_role("button", name="Draw", exact=True).click()
+        second.get_by_role("textbox", name="of", exact=True).fill("3")
+        second.get_by_role("textbox", name="Rank").fill("1")
+        expected[1] = setsup.SetSampler(SHAPES.factors, ["floor_hue"], size=8, sets=2, small="drop", seed=7)[7]
+    row = str(expected[1].indices[0, 0])
+    page.wait_for_function(
+        "row => [...document.querySelectorAll('.panel:nth-child(2) .set .thumb')].some(one => one.title.replace(/\\D/g, '') === row)",
+        arg=row,
+    )
+    assert rows_of(page) == [*expected[0].indices.tolist(), *expected[1].indices.tolist()]
+    assert "step=0" in page.url  # the link is of the first one
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -302,15 +418,53 @@ def test_the_token_leaves_the_address_and_the_cookie_stays(opened: Any, addresse
     bare.context.close()
 
 
-def test_a_link_of_another_table_is_refused(opened: Any) -> None:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_link_of_another_table_is_refused(opened: Any, addresses: dict[tuple[str, str], str], transport: str) -> None:
     from urllib.parse import urlencode
 
     text = sampler_text(first_sampler(SHAPES.factors))
-    page = opened(
-        "animals", "folder", more="#" + urlencode({"view": "sampler", "d": "d0", "sampler": text, "step": "3"})
-    )
+    link = "#" + urlencode({"view": "sampler", "d": "d0", "sampler": text, "step": "3"})
+    page = opened("animals", transport, more=link)
     page.get_by_role("alert").wait_for()
+    told = "table with fingerprint" if transport == "live" else "exported without this answer"
+    assert told in page.get_by_role("alert").inner_text()
     assert page.locator(".set").count() == 0
+
+
+def test_no_other_site_and_no_other_host_gets_an_answer(browser: Any, addresses: dict[tuple[str, str], str]) -> None:
+    """In a browser that has the page's cookie: what others ask, what is no file, and a name that leads to this machine."""
+    address = addresses["animals", "live"]
+    start, _, token = address.partition("/?")
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("h1")
+        ask = "address => fetch(address).then(found => found.status)"
+        for path in ("/static/..%5c..%5cserver.py", "/static/%2e%2e%2fserver.py", "/static/..%2f..%2fpage.py"):
+            assert page.evaluate(ask, path) == 404
+        assert page.evaluate("() => fetch('/get?q=counts&s=d0', {method: 'POST'}).then(found => found.status)") == 405
+        # the name of another host that leads here: neither token nor cookie helps
+        rebound = f"http://evil.example:{start.rpartition(':')[2]}"
+        assert context.new_page().goto(f"{rebound}/?{token}").status == 403
+        # a page of another site, in the same browser: it reads nothing, and its requests are refused
+        other, statuses = context.new_page(), []
+        other.route(
+            "http://other.example/", lambda route: route.fulfill(body="<h1>other</h1>", content_type="text/html")
+        )
+        other.on("response", lambda one: statuses.append(one.status) if one.url.startswith(start) else None)
+        other.goto("http://other.example/")
+        asking = "address => fetch(address, {credentials: 'include'}).then(() => 'read', () => 'refused')"
+        assert other.evaluate(asking, f"{start}/get?q=counts&s=d0&where=") == "refused"
+        image = "address => new Promise(done => { const one = new Image(); one.onload = () => done('shown');"
+        image += " one.onerror = () => done('refused'); one.src = address; })"
+        assert other.evaluate(image, f"{start}/get?modality=image&q=thumbs&rows=0&s=d0&tile=64") == "refused"
+        assert set(statuses) <= {403}
+        # nor does it show the page in a frame
+        other.evaluate(
+            "address => document.body.append(Object.assign(document.createElement('iframe'), {src: address}))", start
+        )
+        other.wait_for_timeout(500)
+        assert all(not frame.locator("h1").count() for frame in other.frames[1:])
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

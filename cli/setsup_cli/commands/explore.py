@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from setsup.errors import DataError, need
+from setsup.errors import DataError, SetsupError, need
 from setsup_cli.advice import is_watched
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Split, flag
@@ -110,9 +110,18 @@ def run(options: Options) -> int:
 
 
 def _opened(options: Options, source: str) -> "Dataset":
+    from setsup.files.manifests.packages import find_manifest
     from setsup_cli.parsing.arguments import Source
 
-    return open_source(Source(source, root=options.root, split=options.split, option=options.option))
+    try:
+        return open_source(Source(source, root=options.root, split=options.split, option=options.option))
+    except SetsupError as error:
+        folder = Path(source).expanduser()
+        if folder.is_file() or find_manifest(source) is not None or str(error).endswith("?"):
+            raise
+        runs = [str(path.parent) for path in sorted(folder.glob("*/run.json"))[:3]]
+        hint = f"; {' and '.join(runs)} are runs" if len(runs) > 1 else f"; {runs[0]} is a run" if runs else ""
+        raise DataError(f"{error}; nor is it a run of `setsup train`, a folder with a run.json{hint}") from None
 
 
 def _sampler(path: Path, dataset: "Dataset") -> "Sampler":

@@ -164,7 +164,8 @@ function Rows({source, where, onPick}) {
   const [page, setPage] = useState(0);
   useEffect(() => setPage(0), [where, order]);
   const {answer, error, busy} = useAnswer({s: source.id, q: "rows", order, page, where}, true);
-  const pages = answer ? Math.max(1, Math.ceil(answer.count / source.about.page)) : 1;
+  const limit = source.about.shown || Infinity;
+  const pages = answer ? Math.max(1, Math.ceil(Math.min(answer.count, limit) / source.about.page)) : 1;
   const label = row => {
     const place = answer.rows.indexOf(row);
     return `row ${count(row)}: ` + Object.entries(answer.values).map(([name, values]) => `${name} ${values[place] || "unknown"}`).join(", ");
@@ -174,6 +175,7 @@ function Rows({source, where, onPick}) {
       <button type="button" disabled=${page === 0} onClick=${() => setPage(page - 1)}>Previous</button>
       <span aria-live="polite" class=${busy ? "busy" : ""}>page ${count(page + 1)} of ${count(pages)}</span>
       <button type="button" disabled=${page + 1 >= pages} onClick=${() => setPage(page + 1)}>Next</button></p>
+    ${answer && answer.count > limit && html`<p class="note">This exported page has the first ${count(limit)} of ${plural(answer.count, "row")} in either order; <code>${setsup.command}</code> has them all.</p>`}
     <${Problem} error=${error} />
     ${answer && (answer.rows.length ? html`<${Thumbs} source=${source} rows=${answer.rows} labels=${label} onPick=${onPick} />` : html`<p>No row satisfies the filter.</p>`)}
   </section>`;

@@ -15,6 +15,9 @@ function asJson(text) {
   return given.includes(",") && !/[=<>"']/.test(given) ? JSON.stringify(given.split(",").map(one => one.trim()).filter(Boolean)) : JSON.stringify(given);
 }
 
+// the options of a schedule are those of its step; others do not change
+const atStep = (text, step) => (/"(size|random|p)":\{/.test(text) && step !== "0" ? {step} : {});
+
 function SamplerView({source, data, start}) {
   const [compared, setCompared] = useState(false);
   if (!source.about.first && !start) return html`<div class="view"><p>No factor of this table has two rows of one level, so there is no sampler to begin with.</p></div>`;
@@ -77,6 +80,8 @@ function SamplerForm({source, described, text, onChange, name}) {
   const chosen = kind || described.sampler;
   const fields = draft || described.arguments;
   const listed = kinds[chosen] || Object.keys(described.arguments).map(one => ({name: one, default: "", choices: [], needed: false}));
+  const first = source.about.first;
+  const begins = first && !source.about.given && /"small"/.test(text) && text === assemble(first.sampler, first.fingerprint, first.arguments);
   useEffect(() => { setDraft(null); setKind(null); }, [described]);
   const apply = event => { event.preventDefault(); onChange(assemble(chosen, described.fingerprint, fields)); };
   const change = (option, value) => setDraft({...fields, [option]: value});
@@ -89,6 +94,7 @@ function SamplerForm({source, described, text, onChange, name}) {
         ${option.choices.length ? html`<select value=${plain(fields[option.name] ?? option.default)} onChange=${event => change(option.name, JSON.stringify(event.target.value))}>${option.choices.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select>`
     : html`<input type="text" spellcheck="false" autocomplete="off" value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
       <button type="submit">Draw</button></fieldset></form>
+    ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are left out and listed below. Python's default, error, refuses such a sampler.</p>`}
     <details><summary>Paste or copy a sampler as data</summary><label>what <code>sampler.to_dict()</code> gives, as JSON<textarea rows="4" spellcheck="false" readonly=${!setsup.isLive} value=${text} onChange=${paste}></textarea></label></details>
   </section>`;
 }
@@ -114,7 +120,7 @@ function SetBlock({number, set, data, onPick}) {
 }
 
 function DrawnRow({source, data, text, row, step, onStep, onClose}) {
-  const {answer, error} = useAnswer({s: source.id, q: "row", sampler: text, row, step});
+  const {answer, error} = useAnswer({s: source.id, q: "row", sampler: text, row, ...atStep(text, step)});
   const [from, setFrom] = useState(null);
   useEffect(() => setFrom(null), [row, text]);
   const when = useAnswer(from === null ? null : {s: source.id, q: "when", sampler: text, row, step: from});
@@ -122,16 +128,14 @@ function DrawnRow({source, data, text, row, step, onStep, onClose}) {
   return html`<div class="detail"><h3>Row ${count(row)} <button type="button" onClick=${onClose}>Close</button></h3><${Problem} error=${error} />
     ${answer && html`<p>Chance in a step: <strong>${answer.estimated && answer.chance ? "about " : ""}${percent(answer.chance)}</strong>${answer.wait !== null && answer.chance ? `; on average it is drawn every ${count(Math.round(answer.wait))} steps` : ""}.</p>
       ${answer.reasons.map(one => html`<p key=${one.reason}>Never drawn: ${one.reason}. ${one.option && html`To reach it: ${one.option}.`}</p>`)}`}
-    <p><button type="button" disabled=${!setsup.isLive} onClick=${() => setFrom(next)}>When is it drawn next?</button>
+    <p><button type="button" disabled=${!setsup.isLive} onClick=${() => setFrom(next)}>When is it drawn next?</button>${!setsup.isLive && html` <small>asked live: <code>${setsup.command}</code></small>`}
     ${from !== null && when.busy && html` <span class="busy">searching …</span>`}
     ${from !== null && !when.busy && when.answer && html`<span aria-live="polite"> ${when.answer.steps.length ? html`At ${when.answer.steps.map((one, at) => html`${at ? ", " : ""}<button type="button" class="link" key=${one} onClick=${() => onStep(one)}>step ${count(one)}</button>`)}` : `Not before step ${count(when.answer.until)}.`}</span>`}</p>
     <${Problem} error=${when.error} /></div>`;
 }
 
 function ReachSection({source, text, step, name}) {
-  // the options of a schedule are those of its step; others do not change
-  const scheduled = /"(size|random|p)":\{/.test(text);
-  const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, ...(scheduled && step !== "0" ? {step} : {})});
+  const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, ...atStep(text, step)});
   return html`<section aria-label=${`${name}Reach`}><h2>What is drawn, and what never is</h2><${Problem} error=${error} />${busy && !answer && html`<p class="busy">counting …</p>`}
     ${answer && answer.groups.map((one, place) => html`<div key=${place}>
       <p>Groups of equal <strong>${one.what}</strong>${one.sets.length ? ` (sets ${one.sets.join(", ")})` : ""}: ${count(one.drawable)} of ${count(one.groups)} are drawn${one.least_chance === null ? "" : `, each with a chance of ${one.estimated ? "about " : ""}${percent(one.least_chance)}${one.largest_chance > one.least_chance * 1.001 ? ` to ${percent(one.largest_chance)}` : ""} in a step`}.</p>
