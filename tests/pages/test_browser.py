@@ -183,8 +183,8 @@ def test_the_dataset(opened: Any, transport: str) -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_two_factors_are_a_heat_map(opened: Any, transport: str) -> None:
     page, table = opened("awkward", transport), PAGES["awkward"].factors
-    page.get_by_label("Lines").select_option(HOSTILE[2])
-    page.get_by_label("Columns").select_option(HOSTILE[1])
+    page.get_by_label("Lines", exact=True).select_option(HOSTILE[2])
+    page.get_by_label("Columns", exact=True).select_option(HOSTILE[1])
     counts = table.joint_counts([HOSTILE[2], HOSTILE[1]])
     rows = page.locator("section[aria-labelledby=joint-heading] tbody tr")
     page.wait_for_function(
@@ -250,7 +250,7 @@ def test_chances_coverage_and_code_of_a_draw(opened: Any, transport: str) -> Non
     assert shown(page, sampler[0])
     page.locator(".set .thumb").first.click()
     reached = sampler.reach().row(int(sampler[0].indices[0, 0]))
-    page.get_by_text(f"Chance in a step: {100 * reached.chance:.3g} %").wait_for()
+    page.get_by_text(f"Chance in a step: {100 * reached.chance:#.3g} %").wait_for()
     page.get_by_text(f"on average it is drawn every {round(reached.wait)} steps").wait_for()
     assert page.get_by_role("button", name="When is it drawn next?").is_enabled() == (transport == "live")
     if transport == "live":
@@ -281,7 +281,8 @@ def test_two_samplers_side_by_side(opened: Any, transport: str) -> None:
         expected[1] = setsup.SetSampler(SHAPES.factors, ["floor_hue"], size=8, sets=2, small="drop", seed=7)[7]
     row = str(expected[1].indices[0, 0])
     page.wait_for_function(
-        "row => [...document.querySelectorAll('.panel:nth-child(2) .set .thumb')].some(one => one.title.replace(/\\D/g, '') === row)",
+        "row => [...document.querySelectorAll('.panel:nth-child(2) .set .thumb')]"
+        ".some(one => one.title.replace(/\\D/g, '') === row)",
         arg=row,
     )
     assert rows_of(page) == [*expected[0].indices.tolist(), *expected[1].indices.tolist()]
@@ -432,7 +433,7 @@ def test_a_link_of_another_table_is_refused(opened: Any, addresses: dict[tuple[s
 
 
 def test_no_other_site_and_no_other_host_gets_an_answer(browser: Any, addresses: dict[tuple[str, str], str]) -> None:
-    """In a browser that has the page's cookie: what others ask, what is no file, and a name that leads to this machine."""
+    """In a browser that has the page's cookie: what others ask, what is no file, another name of this machine."""
     address = addresses["animals", "live"]
     start, _, token = address.partition("/?")
     with browser.new_context() as context:

@@ -82,7 +82,7 @@ function SamplerForm({source, described, text, onChange, name}) {
   const listed = kinds[chosen] || Object.keys(described.arguments).map(one => ({name: one, default: "", choices: [], needed: false}));
   const first = source.about.first;
   const begins = first && !source.about.given && /"small"/.test(text) && text === assemble(first.sampler, first.fingerprint, first.arguments);
-  useEffect(() => { setDraft(null); setKind(null); }, [described]);
+  useEffect(() => { setDraft(null); setKind(null); }, [JSON.stringify(described)]); // an answer for another step leaves what is typed
   const apply = event => { event.preventDefault(); onChange(assemble(chosen, described.fingerprint, fields)); };
   const change = (option, value) => setDraft({...fields, [option]: value});
   const paste = event => event.target.value.trim() && onChange(event.target.value.trim());
