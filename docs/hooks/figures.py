@@ -55,6 +55,9 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
 }
 """What each dependency is for, by name in lower case."""
 
+STATED = {"axe-playwright-python": "MIT; axe-core MPL-2.0"}
+"""Licences that stand in a package's files and not in its metadata."""
+
 REASONS = {
     "cloudpickle": "functions and classes by value are a matter of Python's internals",
     "cyclopts": "typed parsing has many corners; its errors are public exceptions, which become our one sentence",
@@ -124,8 +127,8 @@ def licence(name: str) -> str:
         return expression
     kinds = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier", []) if line.startswith("License ::")]
     text = (about.get("License") or "").strip().removeprefix("UNKNOWN")
-    # some packages put the whole text there
-    return text if text and "\n" not in text and len(text) < 40 else ", ".join(kinds) or "not stated"
+    # some packages put the whole text there, and some have it in a file alone
+    return STATED.get(name.lower()) or text if text and "\n" not in text and len(text) < 40 else ", ".join(kinds) or "not stated"
 
 
 def benchmarks(path: Path) -> str:
