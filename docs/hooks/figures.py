@@ -123,12 +123,12 @@ def licence(name: str) -> str:
         about = metadata(name)
     except PackageNotFoundError:
         return "not installed here"
-    if expression := about.get("License-Expression"):
+    if expression := STATED.get(name.lower()) or about.get("License-Expression"):
         return expression
     kinds = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier", []) if line.startswith("License ::")]
     text = (about.get("License") or "").strip().removeprefix("UNKNOWN")
-    # some packages put the whole text there, and some have it in a file alone
-    return STATED.get(name.lower()) or text if text and "\n" not in text and len(text) < 40 else ", ".join(kinds) or "not stated"
+    # some packages put the whole text there
+    return text if text and "\n" not in text and len(text) < 40 else ", ".join(kinds) or "not stated"
 
 
 def benchmarks(path: Path) -> str:
