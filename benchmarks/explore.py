@@ -68,7 +68,7 @@ def table_of(codes: dict[str, Any]) -> FactorTable:
     return FactorTable(factors, codes)
 
 
-def asks(page: Page, **question: str) -> Callable[[], object]:
+def asks(page: Page, /, **question: str) -> Callable[[], object]:
     key = key_of(question)
     return lambda: page.get(key)
 
