@@ -149,7 +149,7 @@ class SamplerSource:
 
     def _reach_of(self, sampler: Sampler, query: Query) -> Reach:
         """What a sampler reaches; an option that changes with the step has its value there, others are the same."""
-        step = query.integer("step", 0, _LAST, 0)
+        step = query.integer("step", 0, _LAST, sampler.first_step)
         key = query.text("sampler", 8000), step
         found = self._reaches.get(key)
         if found is None:
