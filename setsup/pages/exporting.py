@@ -17,6 +17,7 @@ from setsup.files.atomic import written, written_folder
 from setsup.files.disk import need_writable
 from setsup.opening import find_kind
 from setsup.pages.answers import Answer, Source, digest, key_of
+from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
 from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
@@ -32,6 +33,8 @@ _CHUNK = 64  # thumbnails of one question
 _FILTERS = 64  # levels of a factor by which the page can be filtered
 _PAIRS = 15  # pairs of factors
 _FULL = 48  # rows that are shown in full
+_VIEWS = 8  # pairs of views with the partner of every pixel
+_TRACED = 49_152  # pixels of a view that have one
 
 Question = dict[str, str]
 
@@ -122,6 +125,11 @@ def _to_pass_on(page: Page, steps: int) -> Page:
             source = replace(source, source=named, images=source.images and licence is None, withheld=licence or "")
         elif isinstance(source, SamplerSource):
             source = replace(source, source=_without_place(source.source))
+        elif isinstance(source, CorrespondenceSource):
+            if withheld(source.source, source.dataset) is not None:
+                continue
+            named, some = _without_place(source.source), min(steps, _VIEWS)
+            source = replace(source, source=named, pairs=some, shown=_TRACED)
         elif isinstance(source, RunSource):
             names.append(source.run.folder.name)
             source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
@@ -175,6 +183,8 @@ def questions(page: Page, rows: int, steps: int) -> Iterator[Question]:
             yield from _of_dataset(name, source, rows)
         elif isinstance(source, SamplerSource):
             yield from _of_sampler(name, source, page.sources[f"d{name[1:]}"], steps)
+        elif isinstance(source, CorrespondenceSource):
+            yield from _of_pairs(name, source)
         elif isinstance(source, RunSource):
             yield from _of_run(name, source)
 
@@ -215,6 +225,19 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
         yield {**asked, "q": "draw", "step": str(step)}
         for rows in sampler[step].indices:
             yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], rows)
+
+
+def _of_pairs(name: str, source: CorrespondenceSource) -> Iterator[Question]:
+    modality = image_modality(source.dataset)
+    for step in range(source.pairs or 0):
+        rows = source.views(step)
+        asked = {"s": name, "rows": ",".join(map(str, rows))}
+        yield {"s": name, "q": "pair", "step": str(step)}
+        yield {**asked, "q": "partners"}
+        for run in source.learned:
+            yield {**asked, "q": "learned", "run": run}
+        if modality is not None:
+            yield from ({"s": f"d{name[1:]}", "q": "image", "row": str(row), "modality": modality} for row in rows)
 
 
 def _of_run(name: str, source: RunSource) -> Iterator[Question]:
