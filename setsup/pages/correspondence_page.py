@@ -116,10 +116,10 @@ class CorrespondenceSource:
         names = [] if step is None else ["PixelPairSampler"]
         drawn = f"PixelPairSampler(dataset, pairs=1)[{step}].indices[0].tolist()"
         if hasattr(self.dataset, "pixel_pairs"):
-            last = "pairs = dataset.pixel_pairs([one, two])  # points1, points2, status"
+            last = "pairs = dataset.pixel_pairs([one, two])  # points2, status"
         elif hasattr(self.dataset, "scene"):
             names.append("spatial")
-            last = "pairs = spatial(dataset.scene(one), dataset.camera(one), dataset.camera(two))  # points1, points2, status"
+            last = "pairs = spatial(dataset.scene(one), dataset.camera(one), dataset.camera(two))  # points2, status"
         else:
             last = 'found = dataset.fetch(one, ["partners", "status"])  # (h, w, 2) pixels of view 2, (h, w)'
         imported = [f"from setsup.correspondence import {', '.join(names)}"] if names else []
@@ -149,8 +149,8 @@ class CorrespondenceSource:
         for (height, width), row in zip(sizes, (one, two), strict=True):
             if height * width > _LARGEST:
                 raise DataError(
-                    f"the view of row {row} has {height:,} × {width:,} pixels; partners of up to {_LARGEST:,} are shown: "
-                    "open the data with a smaller size"
+                    f"the view of row {row} has {height:,} × {width:,} pixels; partners of up to {_LARGEST:,} are "
+                    "shown: open the data with a smaller size"
                 )
         pairs = matched(self.dataset, one, two, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
         with self._lock:
@@ -222,7 +222,9 @@ def correspondences_of(
 ) -> CorrespondenceSource | None:
     """The pairs of views of a dataset; None where it has none, or does not say which pixels show the same."""
     stored = hasattr(dataset, "camera") and {PAIR, VIEW} <= set(dataset.factors.names)
-    known = hasattr(dataset, "pixel_pairs") or hasattr(dataset, "scene") or (stored and set(OWN) <= set(dataset.modalities))
+    known = (
+        hasattr(dataset, "pixel_pairs") or hasattr(dataset, "scene") or (stored and set(OWN) <= set(dataset.modalities))
+    )
     if not known or not getattr(dataset, "pair_factors", None):
         return None
     try:

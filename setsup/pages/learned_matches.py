@@ -1,4 +1,4 @@
-"""Partners of pixels by the features of a run: the nearest one in the other view, as ``setsup pairs --run`` finds it."""
+"""Partners of pixels by the features of a run: the nearest pixel of the other view, as in ``setsup pairs --run``."""
 
 import math
 from collections import OrderedDict

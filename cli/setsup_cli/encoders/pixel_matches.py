@@ -68,7 +68,8 @@ def run(options: Options) -> int:
     check_device(options.device)
     trained = load_trained(opened(options.run, options.preset), device=options.device)
     views = [
-        resized_view(Image.fromarray(decode(expanded(path), str(path), 3)), options.height, str(path)) for path in options.images
+        resized_view(Image.fromarray(decode(expanded(path), str(path), 3)), options.height, str(path))
+        for path in options.images
     ]
     first, second = (pixel_features(trained, view, str(options.run)) for view in views)
     x, y = options.pixel or (views[0].shape[1] // 2, views[0].shape[0] // 2)
@@ -97,4 +98,3 @@ def run(options: Options) -> int:
     for line in (*moved(asked, out), str(out)):
         say(line)
     return 0
-
