@@ -23,8 +23,9 @@ from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
 from setsup.pages.run_page import RunSource, read_metrics
-from setsup.pages.sampler_page import SamplerSource, first_sampler, sampler_text
+from setsup.pages.sampler_page import SamplerSource, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
+from setsup.samplers import Draw
 
 __all__ = ["export", "questions"]
 
@@ -214,16 +215,16 @@ def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Questio
 
 
 def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> Iterator[Question]:
-    sampler = source.first or first_sampler(source.dataset.factors)
+    sampler = source.begin()
     if sampler is None:
         return
-    asked = {"s": name, "sampler": sampler_text(sampler)}
+    asked = {"s": name, "sampler": sampler_text(source.plain(sampler))}
     yield {**asked, "q": "reach"}
     yield {**asked, "q": "coverage"}
-    last = steps if sampler.length is None else min(steps, sampler.length)
-    for step in range(last):
+    last = sampler.first_step + steps if sampler.length is None else min(sampler.first_step + steps, sampler.length)
+    for step in range(sampler.first_step, last):
         yield {**asked, "q": "draw", "step": str(step)}
-        for rows in sampler[step].indices:
+        for rows in _shown(sampler[step]):
             yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], rows)
 
 
@@ -250,8 +251,13 @@ def _of_run(name: str, source: RunSource) -> Iterator[Question]:
         modality = image_modality(found.dataset) if source.images else None
         if source.images:
             yield {**asked, "q": "sheet"}
-        for rows in found.draw.indices:
+        for rows in _shown(found.draw):
             yield from ({**one, **asked} for one in _thumbs(name, modality, rows))
+
+
+def _shown(draw: Draw) -> list[Any]:
+    """Rows whose images are shown together: those of each set, and each canonical row alone."""
+    return [*draw.indices, *([] if draw.canonical is None else draw.canonical[:, None])]
 
 
 def _thumbs(name: str, modality: str | None, rows: Any) -> Iterator[Question]:
