@@ -122,7 +122,7 @@ def _members(table: FactorTable, rows: Rows, varying: dict[str, int]) -> dict[st
     for name in [name for name, values in varying.items() if values > 1][:_CAPTIONED]:
         factor, codes = table[name], table.codes(name, rows)
         known = _known(factor, codes)
-        found[name] = [_value(factor, code) if yes else "unknown" for code, yes in zip(codes, known, strict=True)]
+        found[name] = [_word(factor, code) if yes else "unknown" for code, yes in zip(codes, known, strict=True)]
     return found
 
 
@@ -131,5 +131,8 @@ def _known(factor: Factor, codes: Any) -> Bools:
 
 
 def _value(factor: Factor, code: Any) -> str:
-    text = f"{float(code):.6g}" if factor.levels is None else str(factor.levels[int(code)])
-    return f"{text} {factor.unit}" if factor.unit else text
+    return f"{_word(factor, code)} {factor.unit}" if factor.unit else _word(factor, code)
+
+
+def _word(factor: Factor, code: Any) -> str:
+    return f"{float(code):.6g}" if factor.levels is None else str(factor.levels[int(code)])

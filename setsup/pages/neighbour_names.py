@@ -62,9 +62,7 @@ def _named(table: Any, tables: MutableMapping[str, Any]) -> Any:
         base = "neighbours"
     else:
         return np.asarray(table).tolist()
-    for number in range(len(tables) + 1):
-        name = f"{base} {number + 1}" if number else base
-        if name not in tables or tables[name] is table or (isinstance(table, Mapping) and tables[name] == table):
-            tables[name] = table
-            return name
-    raise AssertionError
+    names = [base, *(f"{base} {number}" for number in range(2, len(tables) + 2))]
+    name: str = next(name for name in names if name not in tables or tables[name] == table)
+    tables[name] = table
+    return name

@@ -7,7 +7,7 @@ function SetBlock({number, set, data, onPick}) {
   const varying = Object.entries(set.varying).map(([name, values]) => `${name} ${values}`).join(", ");
   const changed = set.labels && Object.entries(set.labels).filter(([, yes]) => yes).map(([name]) => name).join(", ");
   const told = set.roles ? null : varying;
-  return html`<div class="set"><p><strong>set ${number}</strong> ${set.of && html`<small>${set.of}</small> `}fixed: ${words(set.fixed) || "nothing"}${set.labels && html`; labels: ${changed || "none"}`}
+  return html`<div class="set"><p><strong>set ${number}</strong> ${set.of && html`<small>${set.of}</small> `}${set.roles && !words(set.fixed) ? "" : `fixed: ${words(set.fixed) || "nothing"}`}${set.labels && html`; labels: ${changed || "none"}`}
     ${told && html`<br /><small>distinct values: ${told}</small>`}</p>
     ${set.roles && set.roles.length <= 3 ? html`<${Roles} set=${set} data=${data} onPick=${onPick} />`
     : set.canonical !== undefined ? html`<${Orbit} set=${set} data=${data} onPick=${onPick} />`
@@ -25,7 +25,8 @@ function captioned(set) {
 }
 
 function Orbit({set, data, onPick}) {
-  const names = Object.keys(set.members || {});
+  const unit = name => (data.about.factors || []).filter(one => one.name === name && one.unit).map(one => ` (${one.unit})`).join("");
+  const names = Object.keys(set.members || {}).map(name => name + unit(name));
   return html`<div class="orbit"><figure class="member canonical"><${Thumbs} source=${data} rows=${[set.canonical]} tile=${64} onPick=${onPick} />
       <figcaption><strong>canonical</strong><span>row ${count(set.canonical)}</span></figcaption></figure>
     <div class="grow-members"><p class="note">members${names.length ? `, by ${names.join(" and ")}` : ""}${set.rows.includes(set.canonical) ? "" : "; the canonical row is none of them"}</p>
@@ -41,7 +42,8 @@ function Roles({set, data, onPick}) {
     return html`<span><strong>shares with the ${first}:</strong> ${someOf(shared) || "nothing"}</span>
       <span><strong>differs:</strong> ${changes.length ? someOf(changes.map(([name, [one, other]]) => `${name} ${one} → ${other}`)) : "in nothing"}</span>`;
   };
-  const wrap = (thumb, at) => html`<figure key=${at} class=${`role ${set.roles[at] || ""}`}>${thumb}
-    <figcaption><strong>${set.roles[at] || "padding"}</strong><span>row ${count(set.rows[at])}</span>${set.roles[at] && about(at)}</figcaption></figure>`;
+  // what is beyond the roles only pads
+  const wrap = (thumb, at) => (at < set.roles.length ? html`<figure key=${at} class=${`role ${set.roles[at]}`}>${thumb}
+    <figcaption><strong>${set.roles[at]}</strong><span>row ${count(set.rows[at])}</span>${about(at)}</figcaption></figure>` : null);
   return html`<${Thumbs} source=${data} rows=${set.rows} mask=${set.mask || null} onPick=${onPick} wrap=${wrap} />`;
 }
