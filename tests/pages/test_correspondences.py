@@ -22,7 +22,7 @@ from setsup.pages.exporting import questions
 from setsup.rendered.writing import render
 from setsup.scenes.recipes import Shapes3D
 from tests.pages.sources import uneven
-from tests.pages.views import HEIGHT, WIDTH, views
+from tests.pages.views import HEIGHT, WIDTH, color_run, shifted, views
 
 
 def ask(page: Any, /, **question: Any) -> Any:
@@ -145,7 +145,7 @@ def test_photographs_of_several_sizes_have_partners_by_their_homographies(tmp_pa
 def test_only_data_with_pairs_of_views_have_them() -> None:
     assert list(page_of({"animals": uneven()}).sources) == ["d0", "s0"]
     assert list(page_of({"": views().where("place == 1")}).sources) == ["d0", "s0"]  # one view of each scene
-    assert "c0" in page_of({"": views().where("scene == 1")}).sources
+    assert "c0" in page_of({"": views().select([3, 4, 5])}).sources
 
 
 def test_an_export_has_some_pairs_with_their_partners_and_images() -> None:
@@ -163,3 +163,25 @@ def test_an_export_has_some_pairs_with_their_partners_and_images() -> None:
     ]
     images = [{"s": "d0", "q": "image", "row": str(row), "modality": "image"} for pair in pairs for row in pair]
     assert all(one in list(questions(page, 6, 2)) for one in images)
+
+
+@pytest.mark.long("trains")
+def test_learned_partners_are_those_of_the_nearest_features(tmp_path: Path) -> None:
+    pytest.importorskip("lightning", reason="lightning is not installed")
+    page = page_of({"": shifted(tmp_path)}, runs=[color_run(tmp_path)])
+    assert ask(page)["sources"]["c0"]["runs"] == {"r0": "small/colors, seed 0"}
+    asked = {"s": "c0", "q": "learned", "run": "r0"}
+    assert ask(page, **asked, rows="0,1", pixel="50,20") == {"partner": [18.0, 20.0], "distance": 0.0}
+    assert ask(page, **asked, rows="1,0", pixel="18,20") == {"partner": [50.0, 20.0], "distance": 0.0}
+    found = ask(page, **asked, rows="0,1")
+    assert found["stride"] == 2
+    x, y = (np.frombuffer(base64.b64decode(found[name]), "<f4").reshape(found["shape"]) for name in "xy")
+    there = np.mgrid[0:64:2, 0:96:2][::-1]
+    shared = there[0] >= 32
+    assert found["visible"] == shared.sum() == 32 * 32
+    assert np.array_equal(x[shared], there[0][shared] - 32)
+    assert np.array_equal(y[shared], there[1][shared])
+    assert (found["median"], set(found["within"].values())) == (0.0, {32 * 32})
+    for pixel in ("96,0", "0,64", "5", "-1,0"):
+        with pytest.raises(SetsupError, match="pixel must be"):
+            ask(page, **asked, rows="0,1", pixel=pixel)

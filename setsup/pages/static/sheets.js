@@ -6,7 +6,7 @@ function SetBlock({number, set, data, onPick}) {
   const words = pairs => Object.entries(pairs).map(([name, value]) => `${name} = ${value}`).join(", ");
   const varying = Object.entries(set.varying).map(([name, values]) => `${name} ${values}`).join(", ");
   const changed = set.labels && Object.entries(set.labels).filter(([, yes]) => yes).map(([name]) => name).join(", ");
-  const told = set.roles ? null : varying;
+  const told = set.roles && set.roles.length <= 3 ? null : varying;
   return html`<div class="set"><p><strong>set ${number}</strong> ${set.of && html`<small>${set.of}</small> `}${set.roles && !words(set.fixed) ? "" : `fixed: ${words(set.fixed) || "nothing"}`}${set.labels && html`; labels: ${changed || "none"}`}
     ${told && html`<br /><small>distinct values: ${told}</small>`}</p>
     ${set.roles && set.roles.length <= 3 ? html`<${Roles} set=${set} data=${data} onPick=${onPick} />`
