@@ -75,9 +75,8 @@ function CorrespondenceView({source, data, start}) {
       <button type="button" onClick=${swap} disabled=${!setsup.isLive || !found}>Swap the views</button></p>
     <form class="choice" onSubmit=${apply}><label>Rows <input type="text" class="step" value=${typed} placeholder="row, row" disabled=${!setsup.isLive} onInput=${event => setTyped(event.target.value)} /></label>
       <button type="submit" disabled=${!setsup.isLive}>Show these rows</button></form>
-    <p aria-live="polite" class=${pair.busy ? "busy" : ""}>${found && `Rows ${found.rows.map(count).join(" and ")}. Shared: ${listed(found.agree) || "nothing"}. Different: ${listed(found.differ) || "nothing"}.`}</p>
+    <p aria-live="polite" class=${pair.busy ? "busy" : ""}>${found && `Rows ${found.rows.map(count).join(" and ")}. Shared: ${listed(found.agree) || "nothing"}. Different: ${listed(found.differ) || "nothing"}.`}${found && !partners.answer && !partners.error && html` <span class="busy">Tracing pixels …</span>`}</p>
     <${Problem} error=${pair.error || partners.error} />
-    ${found && !partners.answer && !partners.error && html`<p class="busy">tracing pixels …</p>`}
     ${map && html`<div class=${found && partners.answer ? "" : "busy"}>
       <${Views} data=${data} source=${source} found=${shown} map=${map} line=${line} pixel=${pixel} onPick=${setAt} run=${run} marked=${marked} />
       <${Legend} map=${map} marked=${marked} onMark=${setMarked} />
