@@ -42,7 +42,8 @@ HOVERED = """async ([width, height]) => {
     const at = {clientX: box.left + (x + 0.5) / width * box.width, clientY: box.top + (y + 0.5) / height * box.height};
     scene.dispatchEvent(new PointerEvent('pointermove', {...at, bubbles: true}));
     await settled();
-    const marks = [...document.querySelectorAll('.scene')].map(one => [...one.querySelectorAll('.mark')].map(mark => [mark.className, mark.style.left, mark.style.top]));
+    const marks = [...document.querySelectorAll('.scene')].map(one => [...one.querySelectorAll('.mark')].map(
+      mark => [mark.className, mark.style.left, mark.style.top]));
     found.push([document.querySelector('.told p').textContent, marks]);
   }
   return found;
@@ -140,7 +141,9 @@ def test_pairs_are_scrubbed_and_pixels_moved_by_keys(opened: Any, transport: str
         """() => { const cover = document.querySelector('.scene.chosen canvas');
         const data = cover.getContext('2d').getImageData(0, 0, cover.width, cover.height).data, found = [];
         const wide = cover.width / 32;
-        for (let y = 0; y < 24; y += 1) for (let x = 0; x < 32; x += 1) found.push(data[4 * ((y * wide + 2) * cover.width + x * wide + 2) + 3] > 0);
+        for (let y = 0; y < 24; y += 1) for (let x = 0; x < 32; x += 1) {
+          found.push(data[4 * ((y * wide + 2) * cover.width + x * wide + 2) + 3] > 0);
+        }
         return found; }"""
     )
     one, two = sampler[2].indices[0].tolist()
