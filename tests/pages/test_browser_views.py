@@ -136,7 +136,7 @@ def test_pairs_are_scrubbed_and_pixels_moved_by_keys(opened: Any, transport: str
         scene.press(key)
         told(page, f"Pixel {said} of view 1")
     page.get_by_role("checkbox").check()
-    page.wait_for_function("document.querySelector('.scene.chosen canvas').width === 640")
+    page.wait_for_function("() => document.querySelector('.scene.chosen canvas').width === 640")
     drawn = page.evaluate(
         """() => { const cover = document.querySelector('.scene.chosen canvas');
         const data = cover.getContext('2d').getImageData(0, 0, cover.width, cover.height).data, found = [];
@@ -149,6 +149,7 @@ def test_pairs_are_scrubbed_and_pixels_moved_by_keys(opened: Any, transport: str
     one, two = sampler[2].indices[0].tolist()
     pairs = spatial(dataset.scene(one), dataset.camera(one), dataset.camera(two))
     assert drawn == (~pairs.visible).tolist()
+    page.wait_for_function("() => location.hash.endsWith('&x=1&y=11')")
     with page.context.expect_page() as event:  # the link is the pair and the pixel
         page.evaluate("window.open(location.href)")
     event.value.set_default_timeout(60_000)
@@ -199,7 +200,9 @@ def test_orbits_have_their_canonical_image(opened: Any, transport: str) -> None:
         expected = SHAPES.factors.values("orientation", rows).tolist()
         assert [float(text.split()[-1]) for text in captions] == expected
         assert [text.startswith("canonical") for text in captions] == (rows == draw.canonical[place]).tolist()
-    page.wait_for_function("[...document.querySelectorAll('.set img')].every(one => one.complete && one.naturalWidth)")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.set img')].every(one => one.complete && one.naturalWidth)"
+    )
     assert page.locator(".set img").count() == draw.indices.size + len(draw.canonical)
 
 

@@ -49,12 +49,14 @@ function CorrespondenceView({source, data, start}) {
   const before = useRef(null); // what is shown until the next pair is traced
   if (found && partners.answer) before.current = {found, map: mapOf(partners.answer)};
   const {found: shown, map} = before.current || {found: null, map: null};
+  const grid = useAnswer(shown && run ? {s: source.id, q: "learned", run, rows: shown.rows.join(",")} : null);
   const last = BigInt(source.about.last), step = asked.step ?? null;
   const [height, width] = shown ? shown.sizes[0] : [1, 1];
   const [line, pixel] = map ? nearest(map, at || [width >> 1, height >> 1]) : [0, null];
-  useEffect(() => {
+  useEffect(() => { // once the pointer rests, since browsers limit how often an address changes
     const words = {view: "pairs", d: data.id, ...(step === null ? {rows: asked.rows} : {pair: step}), ...(at ? {x: at[0], y: at[1]} : {})};
-    history.replaceState(null, "", "#" + new URLSearchParams(words));
+    const timer = setTimeout(() => history.replaceState(null, "", "#" + new URLSearchParams(words)), 250);
+    return () => clearTimeout(timer);
   }, [asked, at]);
   const turnTo = to => setAsked({step: String(to < 0n ? 0n : to > last ? last : to)});
   const turn = by => turnTo((step === null ? 0n : BigInt(step)) + by);
@@ -78,17 +80,17 @@ function CorrespondenceView({source, data, start}) {
     <p aria-live="polite" class=${pair.busy ? "busy" : ""}>${found && `Rows ${found.rows.map(count).join(" and ")}. Shared: ${listed(found.agree) || "nothing"}. Different: ${listed(found.differ) || "nothing"}.`}${found && !partners.answer && !partners.error && html` <span class="busy">Tracing pixels …</span>`}</p>
     <${Problem} error=${pair.error || partners.error} />
     ${map && html`<div class=${found && partners.answer ? "" : "busy"}>
-      <${Views} data=${data} source=${source} found=${shown} map=${map} line=${line} pixel=${pixel} onPick=${setAt} run=${run} marked=${marked} />
+      <${Views} data=${data} source=${source} found=${shown} map=${map} line=${line} pixel=${pixel} onPick=${setAt} run=${run} grid=${grid.answer} marked=${marked} />
       <${Legend} map=${map} marked=${marked} onMark=${setMarked} />
-      ${Object.keys(source.about.runs).length > 0 && html`<${Learned} source=${source} found=${shown} run=${run} onRun=${setRun} />`}</div>`}
+      ${Object.keys(source.about.runs).length > 0 && html`<${Learned} source=${source} grid=${grid} run=${run} onRun=${setRun} />`}</div>`}
   </section>
   ${found && html`<section aria-label="Code"><h2>The same elsewhere</h2><${Copy} label="Python" text=${found.python} /></section>`}</div>`;
 }
 
-function Views({data, source, found, map, line, pixel, onPick, run, marked}) {
+function Views({data, source, found, map, line, pixel, onPick, run, grid, marked}) {
   const status = source.about.statuses[map.status[line]];
   const partner = Number.isFinite(map.x[line]) ? [map.x[line], map.y[line]] : null;
-  const learned = useLearned(source, found, run, pixel, map);
+  const learned = useLearned(source, found, run, grid, pixel);
   const images = found.rows.map(row => useAnswer(data.about.thumbs ? {s: data.id, q: "image", row, modality: found.modality} : null, true));
   const [height, width] = found.sizes[0];
   const move = event => {
@@ -114,15 +116,18 @@ function Views({data, source, found, map, line, pixel, onPick, run, marked}) {
     ${learned && html`<p><span class="mark-key"><${Shape} kind="learned" /></span> <strong class="learned">Matched by ${source.about.runs[run]}</strong>: ${words(learned.partner)} of view 2${learned.at ? ` for pixel (${learned.at.join(", ")})` : ""}${far === null ? "" : `, ${far.toFixed(2)} pixels from the exact partner`}.</p>`}</div>`;
 }
 
-// what a run takes for the partner of a pixel: asked live, in an exported page that of the nearest pixel of a grid
-function useLearned(source, found, run, pixel) {
-  const rows = found.rows.join(",");
-  const one = useAnswer(run && setsup.isLive ? {s: source.id, q: "learned", run, rows, pixel: pixel.join(",")} : null);
-  const all = useAnswer(run && !setsup.isLive ? {s: source.id, q: "learned", run, rows} : null);
-  if (one.answer) return one.answer;
-  if (!all.answer) return null;
-  const map = mapOf(all.answer), [line, at] = nearest(map, pixel);
-  return {partner: [map.x[line], map.y[line]], at: at[0] === pixel[0] && at[1] === pixel[1] ? null : at};
+// what a run takes for the partner of a pixel: asked live once the pointer rests, in an exported page that of the nearest pixel of a grid
+function useLearned(source, found, run, grid, pixel) {
+  const rows = found.rows.join(","), key = pixel.join(",");
+  const [resting, setResting] = useState(key);
+  useEffect(() => {
+    const timer = setTimeout(() => setResting(key), 80);
+    return () => clearTimeout(timer);
+  }, [key]);
+  const one = useAnswer(grid && setsup.isLive ? {s: source.id, q: "learned", run, rows, pixel: resting} : null);
+  if (!grid || setsup.isLive) return one.answer && resting === key ? one.answer : null;
+  const map = mapOf(grid), [line, at] = nearest(map, pixel);
+  return {partner: [map.x[line], map.y[line]], at: at.join(",") === key ? null : at};
 }
 
 function View({number, row, size: [height, width], image, at, kind, map = null, marked = false, learned = null, onMove = null, onKey = null}) {
@@ -201,8 +206,7 @@ function Legend({map, marked, onMark}) {
     ${map.stride > 1 && html`<p class="note">Every ${map.stride}th pixel in x and y can be chosen.</p>`}</div>`;
 }
 
-function Learned({source, found, run, onRun}) {
-  const {answer, error, busy} = useAnswer(run ? {s: source.id, q: "learned", run, rows: found.rows.join(",")} : null);
+function Learned({source, grid: {answer, error, busy}, run, onRun}) {
   const share = number => `${(100 * number / Math.max(answer.visible, 1)).toFixed(1)} %`;
   return html`<div class="learned-matches"><p class="choice"><label>Matches of <select value=${run} onChange=${event => onRun(event.target.value)}>
       ${Object.entries(source.about.runs).map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}<option value="">no run</option></select></label></p>
