@@ -11,7 +11,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
 from setsup.correspondence import planar
-from setsup.errors import need
+from setsup.errors import DataError, need
 
 if TYPE_CHECKING:
     from setsup.experiments import Run
@@ -20,6 +20,7 @@ __all__ = ["LearnedMatches"]
 
 _KEPT = 4  # views whose features are kept
 _MATCHED = 4096  # pixels of a grid
+_LARGEST = 1 << 19  # pixels of a view
 _COMPARED = 1 << 28  # pairs of pixels of a grid and of the other view
 
 
@@ -61,6 +62,9 @@ class LearnedMatches:
     def _of(self, row: int, image: Array) -> Reals:
         """Features (h, w, D) of a view, resized to what networks can halve."""
         need("features of pixels need", "torch", "lightning")
+        if image.shape[0] * image.shape[1] > _LARGEST:
+            size = f"{image.shape[0]:,} × {image.shape[1]:,}"
+            raise DataError(f"row {row} has {size} pixels, and views of up to {_LARGEST:,} are matched by a run here")
         from PIL import Image
 
         from setsup.experiments import load_trained
