@@ -26,6 +26,12 @@ def resized_view(image: "Image", height: int, name: str) -> npt.NDArray[np.uint8
     DataError
         When it would have more than 2²¹ pixels; `name` is that of the image.
 
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> resized_view(Image.new("RGB", (300, 200)), 64, "a.png").shape
+    (64, 96, 3)
+
     """
     width = max(MULTIPLE, round(image.width * height / image.height / MULTIPLE) * MULTIPLE)
     if width * height > _MOST:
