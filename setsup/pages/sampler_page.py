@@ -170,7 +170,7 @@ class SamplerSource:
 
     def _reach(self, query: Query) -> Answer:
         sampler = self.sampler(query)
-        reach = sampler.reach(query.integer("step", 0, _LAST, 0))
+        reach = sampler.reach(query.integer("step", 0, _LAST, sampler.first_step))
         found = reach.to_dict()
         for one, told in zip(reach.groups, found["groups"], strict=True):
             told["first"] = [
@@ -252,7 +252,7 @@ def _json(value: Any) -> str:
 
 
 def _reach_of(sampler: Sampler, query: Query) -> Reach:
-    return sampler.reach(query.integer("step", 0, _LAST, 0))
+    return sampler.reach(query.integer("step", 0, _LAST, sampler.first_step))
 
 
 def _likely(chance: Any, drawable: Any) -> list[tuple[int, float]]:

@@ -109,6 +109,8 @@ def test_neighbour_tables_have_names(near: NeighbourSampler, tmp_path: Path) -> 
     assert [one["rows"] for one in found["sets"]] == near[8].indices.tolist()
     assert str(tmp_path) not in json.dumps([page.about, found])
     assert "'neighbours': {7: 'near.npy'}" in found["python"].replace("'7'", "7")
+    asked = next(question for question in questions(page, 1, 2) if question.get("q") == "reach")
+    assert len(json.loads(page.get(key_of(asked)).content)["groups"]) == len(near.reach(7).groups)
     steps = [question["step"] for question in questions(page, 1, 2) if question.get("q") == "draw"]
     assert steps == ["7", "8"]
     large = NeighbourSampler(TABLE, NEAR, sets=2)
