@@ -163,7 +163,7 @@ class SamplerSource:
                 "last": str(last),
                 "length": None if sampler.length is None else str(sampler.length),
                 "described": self.described(sampler),
-                "python": python_code(self.source, sampler, self.plain(sampler), step * world + rank),
+                "python": python_code(self.source, sampler, step * world + rank, self.plain(sampler)),
                 "command": command_line(self.source, sampler, step * world + rank),
             }
         )
