@@ -17,13 +17,15 @@ from setsup.files.atomic import written, written_folder
 from setsup.files.disk import need_writable
 from setsup.opening import find_kind
 from setsup.pages.answers import Answer, Query, Source, digest, key_of
+from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
 from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
 from setsup.pages.run_page import RunSource, read_metrics
-from setsup.pages.sampler_page import SamplerSource, changes_by_step, first_sampler, sampler_text
+from setsup.pages.sampler_page import SamplerSource, changes_by_step, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
+from setsup.samplers import Draw
 
 __all__ = ["export", "questions"]
 
@@ -33,6 +35,8 @@ _FILTERS = 64  # levels of a factor by which the page can be filtered
 _PAIRS = 15  # pairs of factors
 _CHANCES = 1024  # drawn rows whose chance is told
 _FULL = 48  # rows that are shown in full
+_VIEWS = 8  # pairs of views with the partner of every pixel
+_TRACED = 49_152  # pixels of a view that have one
 
 Question = dict[str, str]
 
@@ -130,6 +134,11 @@ def _to_pass_on(page: Page, rows: int, steps: int) -> Page:
             )
         elif isinstance(source, SamplerSource):
             source = replace(source, source=_without_place(source.source))
+        elif isinstance(source, CorrespondenceSource):
+            if withheld(source.source, source.dataset) is not None:
+                continue
+            named, some = _without_place(source.source), min(steps, _VIEWS)
+            source = replace(source, source=named, pairs=some, shown=_TRACED)
         elif isinstance(source, RunSource):
             names.append(source.run.folder.name)
             source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
@@ -183,6 +192,8 @@ def questions(page: Page, rows: int, steps: int) -> Iterator[Question]:
             yield from _of_dataset(name, source, rows)
         elif isinstance(source, SamplerSource):
             yield from _of_sampler(name, source, page.sources[f"d{name[1:]}"], steps)
+        elif isinstance(source, CorrespondenceSource):
+            yield from _of_pairs(name, source)
         elif isinstance(source, RunSource):
             yield from _of_run(name, source)
 
@@ -212,25 +223,38 @@ def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Questio
 
 
 def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> Iterator[Question]:
-    sampler = source.first or first_sampler(source.dataset.factors)
+    sampler = source.begin()
     if sampler is None:
         return
-    asked = {"s": name, "sampler": sampler_text(sampler)}
+    asked = {"s": name, "sampler": sampler_text(source.plain(sampler))}
     yield {**asked, "q": "coverage"}
     changes = changes_by_step(asked["sampler"])
     chances: set[int] = set()
-    last = steps if sampler.length is None else min(steps, sampler.length)
-    for step in range(last):
+    first = sampler.first_step
+    for step in range(first, first + steps if sampler.length is None else min(first + steps, sampler.length)):
         at = {"step": str(step)} if changes and step else {}
-        if step == 0 or changes:
+        if step == first or changes:
             yield {**asked, **at, "q": "reach"}
         yield {**asked, "q": "draw", "step": str(step)}
         drawn = np.unique(sampler[step].indices).tolist()
         asking = [row for row in drawn if changes or row not in chances][: _CHANCES - len(chances)]
         chances |= set(asking)
         yield from ({**asked, **at, "q": "row", "row": str(row)} for row in asking)
-        for rows in sampler[step].indices:
+        for rows in _shown(sampler[step]):
             yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], rows)
+
+
+def _of_pairs(name: str, source: CorrespondenceSource) -> Iterator[Question]:
+    modality = image_modality(source.dataset)
+    for step in range(source.pairs or 0):
+        rows = source.views(step)
+        asked = {"s": name, "rows": ",".join(map(str, rows))}
+        yield {"s": name, "q": "pair", "step": str(step)}
+        yield {**asked, "q": "partners"}
+        for run in source.learned:
+            yield {**asked, "q": "learned", "run": run}
+        if modality is not None:
+            yield from ({"s": f"d{name[1:]}", "q": "image", "row": str(row), "modality": modality} for row in rows)
 
 
 def _of_run(name: str, source: RunSource) -> Iterator[Question]:
@@ -243,8 +267,13 @@ def _of_run(name: str, source: RunSource) -> Iterator[Question]:
         modality = image_modality(found.dataset) if source.images else None
         if source.images:
             yield {**asked, "q": "sheet"}
-        for rows in found.draw.indices:
+        for rows in _shown(found.draw):
             yield from ({**one, **asked} for one in _thumbs(name, modality, rows))
+
+
+def _shown(draw: Draw) -> list[Any]:
+    """Rows whose images are shown together: those of each set, and each canonical row alone."""
+    return [*draw.indices, *([] if draw.canonical is None else draw.canonical[:, None])]
 
 
 def _thumbs(name: str, modality: str | None, rows: Any) -> Iterator[Question]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.pages.answers import Answer, Query, Source, json_answer
+from setsup.pages.correspondence_page import correspondences_of
 from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.sampler_page import SamplerSource
 from setsup.samplers import Sampler
@@ -106,6 +107,9 @@ def page_of(
     for number, (name, dataset) in enumerate(datasets.items()):
         sources[f"d{number}"] = DatasetSource(dataset, name)
         sources[f"s{number}"] = SamplerSource(dataset, name, (samplers or {}).get(name))
+        pairs = correspondences_of(dataset, name, {f"r{at}": run for at, run in enumerate(runs)})
+        if pairs is not None:
+            sources[f"c{number}"] = pairs
     if runs:
         from setsup.pages.run_page import RunSource
 

@@ -96,7 +96,7 @@ class RunSource:
 
     def _batch(self, query: Query) -> Answer:
         found = self._asked(query)
-        told = describe_draw(found.dataset.factors, found.draw)
+        told = describe_draw(found.dataset.factors, found.draw, found.sampler)
         steps, metrics = read_metrics(self.run)
         here = np.flatnonzero(steps == found.step)
         logged = {name: float(values[here[0]]) for name, values in metrics.items()} if len(here) else {}

@@ -10,7 +10,17 @@ from importlib.resources import files
 
 __all__ = ["FILES", "POLICY", "document", "script_text", "single_document", "static"]
 
-SCRIPTS = ("htm-preact.js", "get.js", "parts.js", "dataset.js", "sampler.js", "runs.js", "app.js")
+SCRIPTS = (
+    "htm-preact.js",
+    "get.js",
+    "parts.js",
+    "dataset.js",
+    "sheets.js",
+    "sampler.js",
+    "correspondences.js",
+    "runs.js",
+    "app.js",
+)
 STYLES = ("style.css",)
 FILES = (*SCRIPTS, *STYLES)
 _VENDOR = ("htm-preact.js",)

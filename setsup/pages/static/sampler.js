@@ -30,7 +30,7 @@ function SamplerView({source, data, start}) {
 function SamplerPanel({source, data, start, linked, name}) {
   const first = source.about.first;
   const [text, setText] = useState(start ? start.sampler : assemble(first.sampler, first.fingerprint, first.arguments));
-  const [step, setStep] = useState(start ? start.step : "0");
+  const [step, setStep] = useState(start ? start.step : source.about.begin);
   const [share, setShare] = useState({rank: "0", world: "1"});
   const [row, setRow] = useState(null);
   const [shown, setShown] = useState(null);
@@ -88,15 +88,24 @@ function SamplerForm({source, described, text, onChange, name}) {
   const paste = event => event.target.value.trim() && onChange(event.target.value.trim());
   return html`<section aria-label=${`${name}Sampler`}><h2>${name}Sampler</h2>
     <form onSubmit=${apply} class="options"><fieldset disabled=${!setsup.isLive}>
-      <label>Kind <select value=${chosen} onChange=${event => { setKind(event.target.value); setDraft({}); }}>
+      <label>Kind <select value=${chosen} onChange=${event => { setKind(event.target.value); setDraft(beginning(event.target.value, text, source.about.tables)); }}>
         ${[...new Set([...Object.keys(kinds), described.sampler])].map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
       ${listed.map(option => html`<label key=${option.name}>${option.name}${option.needed ? " (needed)" : ""}
         ${option.choices.length ? html`<select value=${plain(fields[option.name] ?? option.default)} onChange=${event => change(option.name, JSON.stringify(event.target.value))}>${option.choices.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select>`
+    : WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>`
     : html`<input type="text" spellcheck="false" autocomplete="off" value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
       <button type="submit">Draw</button></fieldset></form>
     ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are left out and listed below. Python's default, error, refuses such a sampler.</p>`}
     <details><summary>Paste or copy a sampler as data</summary><label>what <code>sampler.to_dict()</code> gives, as JSON<textarea rows="4" spellcheck="false" readonly=${!setsup.isLive} value=${text} onChange=${paste}></textarea></label></details>
   </section>`;
+}
+
+// options that are samplers, or tables
+const WHOLE = ["base", "samplers", "neighbours"];
+
+// what a kind that is made of other samplers begins with: the one that is shown
+function beginning(kind, text, tables) {
+  return kind === "Mixture" ? {base: text} : kind === "Zip" ? {samplers: `[${text},${text}]`} : kind === "NeighbourSampler" && tables.length ? {neighbours: JSON.stringify(tables[0])} : {};
 }
 
 // JSON of an argument as a user writes it: strings without quotes, lists of strings with commas, null as nothing
@@ -108,15 +117,6 @@ function plain(text) {
     if (Array.isArray(value) && value.length > 1 && value.every(one => typeof one === "string" && /^\w+$/.test(one))) return value.join(", ");
   } catch { /* as it is */ }
   return text;
-}
-
-function SetBlock({number, set, data, onPick}) {
-  const words = pairs => Object.entries(pairs).map(([name, value]) => `${name} = ${value}`).join(", ");
-  const varying = Object.entries(set.varying).map(([name, values]) => `${name} ${values}`).join(", ");
-  const changed = set.labels && Object.entries(set.labels).filter(([, yes]) => yes).map(([name]) => name).join(", ");
-  return html`<div class="set"><p><strong>set ${number}</strong> fixed: ${words(set.fixed) || "nothing"}${set.labels && html`; labels: ${changed || "none"}`}
-    ${varying && html`<br /><small>distinct values: ${varying}</small>`}${set.canonical !== undefined && html`<br /><small>canonical row ${count(set.canonical)}</small>`}</p>
-    <${Thumbs} source=${data} rows=${set.rows} mask=${set.mask || null} onPick=${onPick} /></div>`;
 }
 
 function DrawnRow({source, data, text, row, step, onStep, onClose}) {
