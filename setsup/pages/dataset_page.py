@@ -12,6 +12,7 @@ import numpy as np
 from setsup.arrays import Bools, Rows
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
+from setsup.factors import FactorTable
 from setsup.factors.factor import Factor, Level
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, Query, json_answer
@@ -19,7 +20,7 @@ from setsup.pages.images import COLUMNS, image_modality, sprite, whole
 from setsup.pages.licences import manifest_of
 from setsup.random import fold, permute, stream_key
 
-__all__ = ["PAGE_ROWS", "DatasetSource", "literal"]
+__all__ = ["PAGE_ROWS", "DatasetSource", "literal", "value_texts"]
 
 PAGE_ROWS = 48
 """Rows of a page of them."""
@@ -151,11 +152,7 @@ class DatasetSource:
 
     def values(self, rows: Rows) -> dict[str, list[str]]:
         """Values of the factors of rows, in words; empty where unknown."""
-        table = self.dataset.factors
-        return {
-            factor.name: [_words(factor, code) for code in table.codes(factor.name, rows).tolist()]
-            for factor in table.factors
-        }
+        return value_texts(self.dataset.factors, rows)
 
     def _row(self, query: Query) -> Answer:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
@@ -197,6 +194,11 @@ def _describe(factor: Factor) -> dict[str, Any]:
         "within": factor.within,
         "role": factor.role,
     }
+
+
+def value_texts(table: FactorTable, rows: Rows) -> dict[str, list[str]]:
+    """Values of the factors of rows, in words; empty where unknown."""
+    return {one.name: [_words(one, code) for code in table.codes(one.name, rows).tolist()] for one in table.factors}
 
 
 def literal(value: Level) -> str:

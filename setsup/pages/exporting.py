@@ -18,9 +18,11 @@ from setsup.files.disk import need_writable
 from setsup.opening import find_kind
 from setsup.pages.answers import Answer, Source, digest, key_of
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
+from setsup.pages.embedding_page import EmbeddingSource
 from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
+from setsup.pages.results_page import ResultsSource
 from setsup.pages.run_page import RunSource, read_metrics
 from setsup.pages.sampler_page import SamplerSource, first_sampler, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
@@ -65,7 +67,7 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
     rows, steps = check_integer(rows, "rows", DataError, 1), check_integer(steps, "steps", DataError, 1)
     alone = out.suffix.lower() in (".html", ".htm")
     _need_free(out, alone)
-    page = _to_pass_on(page, steps)
+    page = _to_pass_on(page, rows, steps)
     found: dict[str, str] = {}
     keys: dict[str, str] = {}
     for question in questions(page, rows, steps):
@@ -110,7 +112,7 @@ def _need_free(out: Path, alone: bool) -> None:
     need_writable(out if alone else out / "index.html")
 
 
-def _to_pass_on(page: Page, steps: int) -> Page:
+def _to_pass_on(page: Page, rows: int, steps: int) -> Page:
     """The page without images that may not be passed on, and without places of this machine."""
     sources: dict[str, Source] = {}
     names = []
@@ -125,6 +127,11 @@ def _to_pass_on(page: Page, steps: int) -> Page:
         elif isinstance(source, RunSource):
             names.append(source.run.folder.name)
             source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
+        elif isinstance(source, EmbeddingSource):
+            free = source.dataset is None or withheld("", source.dataset) is None
+            source = replace(source, images=source.images and free, most=min(source.most, rows), chunk=_CHUNK)
+        elif isinstance(source, ResultsSource):
+            source = replace(source, bare=True)
         sources[name] = source
     return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *names]))
 
@@ -177,6 +184,10 @@ def questions(page: Page, rows: int, steps: int) -> Iterator[Question]:
             yield from _of_sampler(name, source, page.sources[f"d{name[1:]}"], steps)
         elif isinstance(source, RunSource):
             yield from _of_run(name, source)
+        elif isinstance(source, EmbeddingSource):
+            yield from _of_embedding(name, source)
+        elif isinstance(source, ResultsSource):
+            yield {"s": name, "q": "tables"}
 
 
 def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Question]:
@@ -229,6 +240,16 @@ def _of_run(name: str, source: RunSource) -> Iterator[Question]:
             yield {**asked, "q": "sheet"}
         for rows in found.draw.indices:
             yield from ({**one, **asked} for one in _thumbs(name, modality, rows))
+
+
+def _of_embedding(name: str, source: EmbeddingSource) -> Iterator[Question]:
+    about = source.about()
+    yield {"s": name, "q": "points"}
+    for factor in about["factors"]:
+        yield {"s": name, "q": "colours", "factor": factor["name"]}
+    asked = ["rows", "near", *(["thumbs"] if about["thumbs"] is not None else [])]
+    for start in range(0, len(source.order), source.chunk):
+        yield from ({"s": name, "q": one, "start": str(start)} for one in asked)
 
 
 def _thumbs(name: str, modality: str | None, rows: Any) -> Iterator[Question]:

@@ -2,21 +2,24 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.datasets.dataset import Dataset
+from setsup.errors import DataError, SetsupError
 from setsup.experiments.runs.run import Run
 from setsup.experiments.step_batches import StepBatch, trained_on
 from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_embeddings
 from setsup.pages.images import COLUMNS, encoded, image_modality, sprite
 from setsup.pages.sampler_page import describe_draw
 
-__all__ = ["RunSource", "read_metrics", "thin"]
+__all__ = ["RunSource", "embeddings_of", "read_metrics", "thin"]
 
 _POINTS = 2000  # of a curve; of more steps, the least and the largest of each stretch are kept
 _KEPT = 4
@@ -124,6 +127,20 @@ class RunSource:
         rows = query.integers("rows", 64, len(dataset) - 1)
         modality = query.choice("modality", tuple(dataset.modalities))
         return sprite(dataset, rows, modality, query.integer("tile", 16, 160))
+
+
+def embeddings_of(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingSource]:
+    """Embeddings in the folder of a run, with images of what it was trained on, or of another dataset."""
+    folders = [one for one in sorted(run.folder.glob("embeddings-*")) if has_embeddings(one)]
+    known = list(datasets)
+    if folders:
+        with suppress(SetsupError):  # the data may be elsewhere; points are shown without images
+            known.append(run.preset.open_data(run.description.get("root"), substitute=run.substitute))
+    found: list[EmbeddingSource] = []
+    for folder in folders:
+        with suppress(DataError):  # maps have no point of each row
+            found += open_embeddings(folder, known, name=f"{run.preset.name}, seed {run.seed}: {folder.name}").values()
+    return found
 
 
 def read_metrics(run: Run) -> tuple[Any, dict[str, Any]]:

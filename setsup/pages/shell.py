@@ -10,8 +10,8 @@ from importlib.resources import files
 
 __all__ = ["FILES", "POLICY", "document", "script_text", "single_document", "static"]
 
-SCRIPTS = ("htm-preact.js", "get.js", "parts.js", "dataset.js", "sampler.js", "runs.js", "app.js")
-STYLES = ("style.css",)
+SCRIPTS = ("htm-preact.js", "get.js", "parts.js", "dataset.js", "sampler.js", "results.js", "runs.js", "scatter.js", "embedding.js", "app.js")
+STYLES = ("style.css", "embedding.css")
 FILES = (*SCRIPTS, *STYLES)
 _VENDOR = ("htm-preact.js",)
 

@@ -3,7 +3,7 @@
 const COLOURS = ["var(--bar)", "var(--mark)", "#2f855a", "#805ad5", "#b7791f", "#718096"];
 const DASHES = ["", "7 4", "2 3", "9 3 2 3", "5 2", "1 4"];
 
-function RunsView({runs}) {
+function RunsView({runs, results}) {
   const metrics = [...new Set(runs.flatMap(one => one.about.metrics))];
   const [metric, setMetric] = useState(metrics.find(name => /loss/.test(name)) || metrics[0]);
   const [chosen, setChosen] = useState({run: runs[0], step: null});
@@ -18,6 +18,7 @@ function RunsView({runs}) {
     <section aria-label="Curves"><h2>Curves</h2>${metrics.length ? html`<p class="choice"><label>Metric <select value=${metric} onChange=${event => setMetric(event.target.value)}>${metrics.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
       <span>Click a point to see the batch of that step.</span></p><${Curves} runs=${runs} metric=${metric} chosen=${chosen} onPick=${pick} />` : html`<p>No step is logged yet.</p>`}</section>
     <${Batch} runs=${runs} chosen=${chosen} onPick=${pick} />
+    ${results && html`<${Results} source=${results} />`}
   </div>`;
 }
 
