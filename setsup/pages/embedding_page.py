@@ -49,6 +49,8 @@ class EmbeddingSource:
         Of the same rows.
     dataset : Dataset, optional
         What was embedded, for its images.
+    source : str
+        The folder that holds them, as a command takes it; empty where that of a run, which is shown, has them.
     images : bool
         Whether images may be shown.
     most, chunk : int
@@ -61,6 +63,7 @@ class EmbeddingSource:
     rows: Rows
     factors: FactorTable
     dataset: Dataset | None = None
+    source: str = ""
     images: bool = True
     most: int = MOST
     chunk: int = 1
@@ -165,7 +168,7 @@ def has_embeddings(folder: Path) -> bool:
 
 def open_embeddings(
     folder: Path | str, datasets: Iterable[Dataset] = (), *, name: str = ""
-) -> dict[str, EmbeddingSource]:
+) -> list[EmbeddingSource]:
     """Open embeddings that ``setsup embed`` wrote.
 
     Parameters
@@ -179,8 +182,8 @@ def open_embeddings(
 
     Returns
     -------
-    dict of str to EmbeddingSource
-        By the names of the embeddings; ``""`` where there is one.
+    list of EmbeddingSource
+        One for each embedding that the method gives.
 
     Raises
     ------
@@ -197,14 +200,14 @@ def open_embeddings(
     if rows.shape != (len(factors),) or rows.dtype.kind not in "iu" or rows.min(initial=0) < 0:
         raise DataError(f"{folder / 'rows.npy'} must hold a row number for each of {len(factors):,} rows; embed again")
     dataset = next((one for one in datasets if _is_of(factors, rows, one)), None)
-    found: dict[str, EmbeddingSource] = {}
+    found: list[EmbeddingSource] = []
     for file in _files(folder):
         values, part = _loaded(file), file.stem.removeprefix("embeddings").removeprefix("-")
         if values.dtype.kind not in "fiu" or len(values) != len(factors):
             raise DataError(f"{file} must hold an embedding of each of {len(factors):,} rows, not {values.shape}")
         if values.ndim == 2 and values.shape[1]:  # maps have no one point of each row
             called = f"{name or folder.name}{f', {part}' if part else ''}"
-            found[part] = EmbeddingSource(called, values, rows.astype(np.int64), factors, dataset)
+            found.append(EmbeddingSource(called, values, rows.astype(np.int64), factors, dataset, str(folder)))
     if not found:
         raise DataError(f"{folder} holds maps, which have an embedding for each pixel: there is no point for each row")
     return found

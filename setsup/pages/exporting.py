@@ -128,12 +128,16 @@ def _to_pass_on(page: Page, rows: int, steps: int) -> Page:
             names.append(source.run.folder.name)
             source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
         elif isinstance(source, EmbeddingSource):
+            named = _without_place(source.source) if source.source else ""
+            names += [named] if named else []
             free = source.dataset is None or withheld("", source.dataset) is None
-            source = replace(source, images=source.images and free, most=min(source.most, rows), chunk=_CHUNK)
+            source = replace(
+                source, source=named, images=source.images and free, most=min(source.most, rows), chunk=_CHUNK
+            )
         elif isinstance(source, ResultsSource):
             source = replace(source, bare=True)
         sources[name] = source
-    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *names]))
+    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *dict.fromkeys(names)]))
 
 
 def _may_be_shown(source: RunSource) -> bool:

@@ -120,5 +120,6 @@ def page_of(
     sources |= {f"e{number}": one for number, one in enumerate(embeddings)}
     names = [dataset.name for dataset in datasets.values()] + list(dict.fromkeys(run.preset.name for run in runs))
     names += [] if names else [one.name for one in embeddings]
-    given = [*datasets, *(str(run.folder) for run in runs)]
+    given = [*datasets, *(str(run.folder) for run in runs), *(one.source for one in embeddings if one.source)]
+    given = list(dict.fromkeys(given))
     return Page(title or ", ".join(names), sources, command or shlex.join(["setsup", "explore", *given]))

@@ -4,7 +4,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
@@ -19,7 +19,7 @@ from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_em
 from setsup.pages.images import COLUMNS, encoded, image_modality, sprite
 from setsup.pages.sampler_page import describe_draw
 
-__all__ = ["RunSource", "embeddings_of", "read_metrics", "thin"]
+__all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "thin"]
 
 _POINTS = 2000  # of a curve; of more steps, the least and the largest of each stretch are kept
 _KEPT = 4
@@ -132,15 +132,20 @@ class RunSource:
 def embeddings_of(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingSource]:
     """Embeddings in the folder of a run, with images of what it was trained on, or of another dataset."""
     folders = [one for one in sorted(run.folder.glob("embeddings-*")) if has_embeddings(one)]
-    known = list(datasets)
-    if folders:
-        with suppress(SetsupError):  # the data may be elsewhere; points are shown without images
-            known.append(run.preset.open_data(run.description.get("root"), substitute=run.substitute))
+    known = [*datasets, *(data_of(run) if folders else ())]
     found: list[EmbeddingSource] = []
     for folder in folders:
+        name = f"{run.preset.name}, seed {run.seed}: {folder.name}"
         with suppress(DataError):  # maps have no point of each row
-            found += open_embeddings(folder, known, name=f"{run.preset.name}, seed {run.seed}: {folder.name}").values()
+            found += (replace(one, source="") for one in open_embeddings(folder, known, name=name))
     return found
+
+
+def data_of(run: Run) -> list[Dataset]:
+    """What a run was trained on; empty where it is not here."""
+    with suppress(SetsupError):
+        return [run.preset.open_data(run.description.get("root"), substitute=run.substitute)]
+    return []
 
 
 def read_metrics(run: Run) -> tuple[Any, dict[str, Any]]:

@@ -45,7 +45,7 @@ function Plot({source, places, rows, colours, only, picked, near, hovered, onHov
   shown.current = {picked, near, hovered, focused};
   const mark = () => plot.current && drawMarks(marks.current, plot.current, shown.current);
   useEffect(() => {
-    plot.current = scatter(canvas.current, places, {onView: mark});
+    plot.current = scatter(canvas.current, places, mark);
     setDrawn(plot.current.name);
     return () => { clearTimeout(held.current.timer); plot.current.close(); plot.current = null; };
   }, [places]);

@@ -11,7 +11,7 @@ const scatter = (() => {
       gl_PointSize = size;
     }`;
   const FRAGMENT = `#version 300 es
-    precision mediump float;
+    precision highp float;
     uniform float size; in vec3 colour; out vec4 shown;
     void main() {
       vec2 away = gl_PointCoord - 0.5;
@@ -31,12 +31,22 @@ const scatter = (() => {
     return gl.getProgramParameter(program, gl.LINK_STATUS) ? program : null;
   }
 
-  // draws by WebGL2: {paint(view, size, width, height), recolour(codes, palette)}; null where that is not to be had
+  // whether there is WebGL2, tried on a canvas of its own: one that had it has no 2D context any more
+  let has = null;
+  function hasGl() {
+    if (has === null) {
+      const gl = document.createElement("canvas").getContext("webgl2");
+      has = Boolean(gl && compiled(gl));
+      if (gl && gl.getExtension("WEBGL_lose_context")) gl.getExtension("WEBGL_lose_context").loseContext();
+    }
+    return has;
+  }
+
+  // draws by WebGL2: paint(pixels of a unit, pixels of the middle, diameter), recolour(codes, palette)
   function byGl(canvas, places) {
-    const gl = canvas.getContext("webgl2", {antialias: false, depth: false, alpha: true});
-    const program = gl && compiled(gl);
-    if (!program) return null;
-    gl.useProgram(program);
+    const gl = canvas.getContext("webgl2", {antialias: false, depth: false});
+    gl.useProgram(compiled(gl));
+    const program = gl.getParameter(gl.CURRENT_PROGRAM);
     const at = name => gl.getUniformLocation(program, name), named = name => gl.getAttribLocation(program, name);
     const [view, size] = [at("view"), at("size")];
     gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
@@ -118,7 +128,7 @@ const scatter = (() => {
   }
 
   // a plot on a canvas; points are Float32Array of x, y. onView is called after each frame
-  return (canvas, points, {forceCanvas = false, onView = () => {}} = {}) => {
+  return (canvas, points, onView = () => {}) => {
     const low = [Infinity, Infinity], high = [-Infinity, -Infinity];
     for (let at = 0; at < points.length; at++) {
       low[at % 2] = Math.min(low[at % 2], points[at]);
@@ -135,7 +145,7 @@ const scatter = (() => {
     const whole = () => 0.92 * Math.min(canvas.width / (high[0] - low[0] || side), canvas.height / (high[1] - low[1] || side));
     const diameter = () => ratio() * Math.min(14, Math.max(2, 300 / Math.sqrt(codes.length)) * Math.max(1, zoom ** 0.35));
     const begin = () => {
-      painter = (forceCanvas ? null : byGl(canvas, places)) || by2d(canvas, places);
+      painter = (hasGl() ? byGl : by2d)(canvas, places);
       painter.recolour(codes, palette);
     };
     const draw = () => { frame = 0; painter.paint(scale, shift, diameter()); onView(); };
