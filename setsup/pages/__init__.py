@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from setsup.pages.report_page import report_page
     from setsup.pages.server import serve
 
-__all__ = ["Answer", "EmbeddingSource", "Page", "Query", "Source", "export", "open_embeddings", "page_of", "report_page", "serve"]
+__all__ = [
+    "Answer",
+    "EmbeddingSource",
+    "Page",
+    "Query",
+    "Source",
+    "export",
+    "open_embeddings",
+    "page_of",
+    "report_page",
+    "serve",
+]
 
 if not TYPE_CHECKING:
     _HOMES = {

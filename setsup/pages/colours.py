@@ -131,7 +131,7 @@ def ramp(shares: npt.ArrayLike) -> Reals:
 
 
 def cycle(turns: npt.ArrayLike) -> Reals:
-    """Colours (n, 3) float64 sRGB of turns: light, orange, dark, blue and back; opposite ones differ in lightness or hue."""
+    """Colours (n, 3) float64 sRGB of turns: light, orange, dark, blue; opposite ones differ in lightness or hue."""
     angle = 2 * np.pi * np.asarray(turns, dtype=np.float64)
     warm = np.sin(angle)  # along the line from blue to orange, which most people tell apart
     ends = _polar(np.zeros(2), np.array([0.16, 0.16]), np.array([65.0, 265.0]))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Reals, Rows
+from setsup.arrays import Floats, Rows
 from setsup.checks import check_path
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
@@ -111,7 +111,7 @@ class EmbeddingSource:
         return self._ordered[0]
 
     @cached_property
-    def points(self) -> tuple[Reals, str]:
+    def points(self) -> tuple[Floats, str]:
         """Points (k, 2) float32, and how they were made."""
         return project(self.embeddings, self.order)
 
@@ -166,9 +166,7 @@ def has_embeddings(folder: Path) -> bool:
     return (folder / "rows.npy").is_file() and (folder / "factors.parquet").is_file() and bool(_files(folder))
 
 
-def open_embeddings(
-    folder: Path | str, datasets: Iterable[Dataset] = (), *, name: str = ""
-) -> list[EmbeddingSource]:
+def open_embeddings(folder: Path | str, datasets: Iterable[Dataset] = (), *, name: str = "") -> list[EmbeddingSource]:
     """Open embeddings that ``setsup embed`` wrote.
 
     Parameters

@@ -9,7 +9,7 @@ lies above the others, and the first so many are a uniform sample of all.
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Reals, Rows
+from setsup.arrays import Bools, Floats, Reals, Rows
 from setsup.errors import DataError
 from setsup.evaluation import nearest, principal_components
 from setsup.random import fold, permute, stream_key
@@ -47,14 +47,16 @@ def drawing_order(embeddings: Embeddings, most: int = MOST) -> tuple[Rows, int]:
     ([0, 2], 1)
 
     """
-    known = np.concatenate([np.isfinite(embeddings[part]).all(axis=1) for part in _blocks(embeddings)] or [[]])
+    known: Bools = np.empty(len(embeddings), dtype=np.bool_)
+    for part in _blocks(embeddings):
+        known[part] = np.isfinite(embeddings[part]).all(axis=1)
     finite = np.flatnonzero(known)
     count = len(finite)
     kept = permute(fold(stream_key(0, "explore embeddings"), 0), count, np.arange(min(count, most), dtype=np.int64))
     return np.asarray(finite[kept], dtype=np.int64), len(known) - count
 
 
-def project(embeddings: Embeddings, order: Rows) -> tuple[Reals, str]:
+def project(embeddings: Embeddings, order: Rows) -> tuple[Floats, str]:
     """Embeddings in two dimensions, and how they were brought there, in words.
 
     Two dimensions stay as they are, one has the rows of the dataset beside it, and more are projected onto their first

@@ -54,8 +54,8 @@ def report_page(filled: Sequence[FilledReport], title: str = "Measured results")
     contents = (f'<li><a href="#{_anchor(one)}">{escape(one.report.name)}</a></li>' for one in filled)
     lines = [
         f"<header><h1>{escape(title)}</h1>",
-        '<p class="note prose">Means ± standard deviations over seeds. Runs on a substitute dataset, in another precision '
-        f"or with other settings have lines of their own. Made by {escape(_maker())}.</p>",
+        '<p class="note prose">Means ± standard deviations over seeds. Runs on a substitute dataset, in another '
+        f"precision or with other settings have lines of their own. Made by {escape(_maker())}.</p>",
         f"<nav><ul>{''.join(contents)}</ul></nav>" if len(filled) > 1 else "",
         "</header>\n<main>",
         *(line for one in filled for line in _section(one)),

@@ -10,7 +10,18 @@ from importlib.resources import files
 
 __all__ = ["FILES", "POLICY", "document", "plain_document", "script_text", "single_document", "static"]
 
-SCRIPTS = ("htm-preact.js", "get.js", "parts.js", "dataset.js", "sampler.js", "results.js", "runs.js", "scatter.js", "embedding.js", "app.js")
+SCRIPTS = (
+    "htm-preact.js",
+    "get.js",
+    "parts.js",
+    "dataset.js",
+    "sampler.js",
+    "results.js",
+    "runs.js",
+    "scatter.js",
+    "embedding.js",
+    "app.js",
+)
 STYLES = ("style.css", "runs.css")
 FILES = (*SCRIPTS, *STYLES)
 _VENDOR = ("htm-preact.js",)

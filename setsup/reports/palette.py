@@ -41,7 +41,7 @@ def cyclic_colours(turns: npt.ArrayLike) -> Reals:
 
 
 def oklab_to_srgb(lab: Reals) -> Reals:
-    """Colours (n, 3) float64, sRGB from 0 to 1, of OKLab's lightness and two axes (n, 3); clipped where they are none."""
+    """Colours (n, 3) float64, sRGB from 0 to 1, of OKLab (n, 3); clipped where there is none."""
     linear = np.clip((lab @ _CONES.T) ** 3 @ _LINEAR.T, 0, 1)
     return np.asarray(np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055))
 

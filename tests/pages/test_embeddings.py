@@ -115,7 +115,10 @@ def test_rows_and_images_are_those_of_the_dataset(source):
 def test_colours_tell_levels_and_what_is_unknown(source):
     rows = numbers(ask(source, q="points")["rows"])
     found = ask(source, q="colours", factor=HOSTILE[0])
-    assert [one["name"] for one in found["legend"]] == [*HOSTILE, "plain"]  # row 7 has no level, and no finite embedding
+    assert [one["name"] for one in found["legend"]] == [
+        *HOSTILE,
+        "plain",
+    ]  # row 7 is not finite
     np.testing.assert_array_equal(numbers(found["codes"]), rows % 5)
     assert found["colours"][:5] == list(NAMES[:5])
     yaw = ask(source, q="colours", factor="yaw")
@@ -130,7 +133,9 @@ def test_many_levels_leave_colours_for_the_most_frequent():
     found = colours_of(table, "who", np.arange(len(codes)))
     assert [name for name, _, _ in found.legend] == [*"fghijklmn", "5 others"]
     assert found.legend[-1][2] == 1 + 2 + 3 + 4 + 5
-    assert [int(np.sum(found.codes == colour)) for _, colour, _ in found.legend] == [count for *_, count in found.legend]
+    assert [int(np.sum(found.codes == colour)) for _, colour, _ in found.legend] == [
+        count for *_, count in found.legend
+    ]
     numbered = FactorTable([Factor("at", Kind.ORDINAL, tuple(range(300)))], {"at": np.arange(300)})
     scale = colours_of(numbered, "at", np.arange(300))
     assert scale.scale == (0, 299)
@@ -140,12 +145,22 @@ def test_many_levels_leave_colours_for_the_most_frequent():
 def test_colours_are_told_apart_with_few_cones():
     """Of ten names, a scale and a cycle, under G. M. Machado et al.'s simulated protanopia and deuteranopia (2009)."""
     simulated = {
-        "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-        "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+        "protanopia": [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+        "deuteranopia": [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.01182, 0.04294, 0.968881],
+        ],
     }
     named = np.array([[int(name[at : at + 2], 16) / 255 for at in (1, 3, 5)] for name in NAMES])
     for matrix in ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], *simulated.values()):
-        seen = [_lab(colours, np.array(matrix)) for colours in (named, ramp(np.linspace(0, 1, 6)), cycle(np.arange(8) / 8))]
+        seen = [
+            _lab(colours, np.array(matrix)) for colours in (named, ramp(np.linspace(0, 1, 6)), cycle(np.arange(8) / 8))
+        ]
         for colours, least in zip(seen, (0.05, 0.07, 0.07), strict=True):
             apart = np.linalg.norm(colours[:, None] - colours, axis=-1)
             assert apart[np.triu_indices(len(colours), 1)].min() > least
@@ -157,12 +172,18 @@ def _lab(colours, matrix):
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     seen = np.clip(linear @ matrix.T, 0, 1)
     cones = np.array(
-        [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
-         [0.0883024619, 0.2817188376, 0.6299787005]]
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
     )
     lab = np.array(
-        [[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099],
-         [0.0259040371, 0.7827717662, -0.808675766]]
+        [
+            [0.2104542553, 0.793617785, -0.0040720468],
+            [1.9779984951, -2.428592205, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.808675766],
+        ]
     )
     return np.cbrt(seen @ cones.T) @ lab.T
 
@@ -208,7 +229,12 @@ def test_what_does_not_fit_is_one_error(folder, tmp_path, file, content, sentenc
 
 
 def test_questions_about_no_point_are_refused(source):
-    for question in ({"q": "near", "start": 9}, {"q": "rows", "start": -1}, {"q": "colours", "factor": "none"}, {"q": "x"}):
+    for question in (
+        {"q": "near", "start": 9},
+        {"q": "rows", "start": -1},
+        {"q": "colours", "factor": "none"},
+        {"q": "x"},
+    ):
         with pytest.raises(SetsupError):
             ask(source, **question)
     with pytest.raises(DataError, match="multiple of 4"):

@@ -51,7 +51,8 @@ class Options(Common):
     ] = field(default=None, kw_only=False)
     all: Annotated[bool, flag("Every report with a measured value; all arguments are folders of runs.")] = False
     out: Annotated[
-        Path | None, option("FILE", "Write the report as a page, FILE.html, or plot it, FILE.png; with --all a page.", alias="-o")
+        Path | None,
+        option("FILE", "Write the report as a page, FILE.html, or plot it, FILE.png; with --all a page.", alias="-o"),
     ] = None
     force: Force = False
 
@@ -105,8 +106,8 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
 
             out = write_image(draw_report(filled), asked, force=options.force)
     if options.json:
-        named = None if out is None else str(out)
-        show_json({**filled.to_dict(), "picture": None if page else named, "page": named if page else None})
+        file = None if out is None else str(out)
+        show_json({**filled.to_dict(), "picture": None if page else file, "page": file if page else None})
         return 0
     looked = "looked below ./runs" if folders else "looked for ./runs, which is not here"
     print_report(filled, "" if options.runs else f"{looked}; name other folders: setsup report {options.report} FOLDER")

@@ -151,15 +151,20 @@ def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
 
 
 def reports_of(runs: Sequence[Run]) -> list[FilledReport]:
-    """Reports that presets of some runs are rows of, filled with these runs alone; else one of all their values."""
+    """Reports that presets of some runs are rows of, filled with these runs alone; else one of all their values.
+
+    Of a preset in several reports, those that have a value of it are given, or the first where none is measured.
+    """
     opened = [OpenedRun(run.folder, run.preset.name, run) for run in runs]
     own = {run.preset.name: run.preset for run in runs}
     found: dict[str, FilledReport] = {}
     for name, preset in own.items():
         rows_of = [report for report in reports().values() if any(row.preset == name for row in report.rows)]
-        for report in rows_of or [_default_report(name, preset)]:
-            known = _presets_of(report) if rows_of else {name: preset}
-            found[report.name] = _fill_from(report, known, opened)
+        filled = [_fill_from(report, _presets_of(report), opened) for report in rows_of]
+        if not rows_of:
+            filled = [_fill_from(_default_report(name, preset), {name: preset}, opened)]
+        for one in [one for one in filled if one.measured] or filled[:1]:
+            found[one.report.name] = one
     return list(found.values())
 
 
