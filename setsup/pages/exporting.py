@@ -23,7 +23,7 @@ from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
 from setsup.pages.results_page import ResultsSource
-from setsup.pages.run_page import RunSource, read_metrics
+from setsup.pages.run_page import RunSource, read_metrics, spikes
 from setsup.pages.sampler_page import SamplerSource, first_sampler, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
 
@@ -155,7 +155,11 @@ def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:
     if not len(steps):
         return (1,)
     even = steps[np.unique(np.linspace(0, len(steps) - 1, count).astype(np.int64))].tolist()
-    peaks = [int(steps[np.nanargmax(values)]) for values in metrics.values() if not np.isnan(values).all()]
+    peaks: set[int] = set()
+    for values in metrics.values():
+        known = np.isfinite(values)
+        if known.any():
+            peaks |= {int(steps[np.nanargmax(np.where(known, values, np.nan))]), *spikes(steps[known], values[known])}
     return tuple(sorted({*even, *peaks}))
 
 

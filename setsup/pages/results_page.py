@@ -35,8 +35,7 @@ class ResultsSource:
 def as_tables(filled: FilledReport) -> dict[str, Any]:
     """A report as a page shows it: the words that ``setsup report`` prints."""
     report = filled.report
-    unit = f"in {report.unit}" if report.unit else ""
-    about = ", ".join(filter(None, (report.source, unit, "means ± standard deviations over seeds")))
+    about = ", ".join(filter(None, (report.source, f"in {report.unit}" if report.unit else "")))
     rows = [{"cells": cells, "kind": kind} for cells, kind in zip(table_rows(filled), row_kinds(filled), strict=True)]
     needs = dict.fromkeys(command for line in filled.lines for command in line.needs)
     return {

@@ -19,10 +19,11 @@ from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_em
 from setsup.pages.images import COLUMNS, encoded, image_modality, sprite
 from setsup.pages.sampler_page import describe_draw
 
-__all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "thin"]
+__all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "spikes", "thin"]
 
 _POINTS = 2000  # of a curve; of more steps, the least and the largest of each stretch are kept
 _KEPT = 4
+_AROUND = 8  # steps before and after one with which it is compared
 
 
 @dataclass
@@ -77,7 +78,7 @@ class RunSource:
         steps, metrics = read_metrics(self.run)
         values = metrics[query.choice("metric", tuple(metrics))]
         known = np.isfinite(values)
-        return json_answer(thin(steps[known], values[known]))
+        return json_answer({**thin(steps[known], values[known]), "spikes": spikes(steps[known], values[known])})
 
     def batch(self, step: int, rank: int = 0, part: int = 0) -> StepBatch:
         """The batch of a step."""
@@ -165,6 +166,25 @@ def read_metrics(run: Run) -> tuple[Any, dict[str, Any]]:
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
+
+
+def spikes(steps: Any, values: Any, most: int = 4) -> list[int]:
+    """Steps whose value is farthest above the median of those around it, farthest first; of neighbours only one.
+
+    Each is more than eight median deviations above it: noise is no spike.
+    """
+    if len(values) < 2 * _AROUND:
+        return []
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(values, _AROUND, "reflect", reflect_type="odd"), 2 * _AROUND + 1)
+    above = values - np.median(around, axis=1)
+    least = 8 * float(np.median(np.abs(above)))
+    found: list[int] = []
+    for place in np.argsort(-above, kind="stable").tolist():
+        if len(found) == most or above[place] <= least:
+            break
+        if all(abs(place - other) > _AROUND for other in found):
+            found.append(place)
+    return [int(steps[place]) for place in found]
 
 
 def thin(steps: Any, values: Any) -> dict[str, Any]:

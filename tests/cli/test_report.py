@@ -105,7 +105,7 @@ def test_a_page(setsup: Run, runs: Path, tmp_path: Path) -> None:
     found = setsup("report", "abc/fig4a", "--out", tmp_path / "fig4a.html", "--json")
     assert (found.json["page"], found.json["picture"]) == (str(tmp_path / "fig4a.html"), None)
     page = (tmp_path / "fig4a.html").read_text(encoding="utf-8")
-    assert "<h1>abc/fig4a: information, the wall&#x27;s hue inactive</h1>" in page
+    assert "<h2>abc/fig4a: information, the wall&#x27;s hue inactive</h2>" in page
     assert "holds (2 of 10 seeds)" in page
     styles = re.findall("<style>(.*?)</style>", page, re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in styles]

@@ -17,7 +17,7 @@ from setsup.experiments import Measured, train, trained_on  # noqa: E402
 from setsup.experiments.training.watching.first_batch import batch_sheet  # noqa: E402
 from setsup.pages import export, page_of  # noqa: E402
 from setsup.pages.answers import key_of  # noqa: E402
-from setsup.pages.run_page import read_metrics, thin  # noqa: E402
+from setsup.pages.run_page import read_metrics, spikes, thin  # noqa: E402
 from tests.experiments.small import AUGMENTED  # noqa: E402
 
 
@@ -39,7 +39,7 @@ def test_curves_are_those_of_the_run(run):
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     for metric in about["metrics"]:
         found = ask(page, s="r0", q="curve", metric=metric)
-        assert found == {"steps": list(range(1, 7)), "values": [line[metric] for line in lines], "of": 6}
+        assert found == {"steps": list(range(1, 7)), "values": [line[metric] for line in lines], "of": 6, "spikes": []}
 
 
 def test_batches_are_those_that_were_trained_on(run):
@@ -111,6 +111,15 @@ def test_no_spike_is_lost_in_a_thinned_curve():
     assert len(found["steps"]) <= 2000
     assert {77, 54_321} <= set(found["steps"].tolist())
     np.testing.assert_array_equal(found["values"], values[found["steps"]])
+
+
+def test_spikes_stand_out_from_what_is_around_them():
+    steps = np.arange(1, 401)
+    values = 5 * np.exp(-steps / 60) + 0.01 * np.random.default_rng(0).normal(size=400)  # largest at the start
+    assert spikes(steps, values) == []
+    values[[99, 100, 299]] += 0.5, 0.3, 0.9  # two of them next to each other are one
+    assert spikes(steps, values) == [300, 100]
+    assert spikes(steps[:5], values[:5]) == []
 
 
 def test_lines_that_were_cut_off_end_a_curve(run, tmp_path):

@@ -100,7 +100,7 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
     if out is not None:
         asked = out
         if page:
-            out = _write_page([filled], f"{report.name}: {report.shows}", asked, options.force)
+            out = _write_page([filled], report.name, asked, options.force)
         else:
             from setsup.experiments.report.picture import draw_report
 

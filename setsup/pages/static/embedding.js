@@ -21,7 +21,7 @@ function Embedding({source}) {
   if (error) return html`<${Problem} error=${error} />`;
   if (!answer) return html`<p class=${busy ? "busy" : ""}>projecting ${plural(about.rows, "row")} …</p>`;
   const rows = points.current.rows, turn = code => setOnly(only.includes(code) ? only.filter(one => one !== code) : [...only, code]);
-  return html`<p class="note prose">${about.name}${about.data ? `, of ${about.data}` : ""}: ${answer.count < answer.of - answer.left_out ? `${count(answer.count)} of ${plural(answer.of, "row")}, drawn at random` : plural(answer.count, "row")}, ${plural(about.dimensions, "dimension")}. Shown are ${answer.method}.${answer.left_out ? ` ${plural(answer.left_out, "row")} whose embedding is not finite ${answer.left_out === 1 ? "is" : "are"} left out.` : ""}</p>
+  return html`<p class="note prose">${about.name}${about.data ? `, of ${about.data}` : ""}: ${answer.count < answer.of - answer.left_out ? `${count(answer.count)} of ${plural(answer.of, "row")}, chosen at random` : plural(answer.count, "row")}, ${plural(about.dimensions, "dimension")}. Shown are ${answer.method}.${answer.left_out ? ` ${plural(answer.left_out, "row")} whose embedding is not finite ${answer.left_out === 1 ? "is" : "are"} left out.` : ""}</p>
     ${about.factors.length > 0 && html`<p class="choice"><label>Colour <select value=${factor} onChange=${event => setFactor(event.target.value)}>${about.factors.map(one => html`<option key=${one.name} value=${one.name}>${one.name}${one.unit ? ` (${one.unit})` : ""}</option>`)}</select></label></p>`}
     <${Problem} error=${colours.error} />
     <div class="embedding"><${Plot} source=${source} places=${points.current.places} rows=${rows} colours=${colours.answer} only=${only}
@@ -122,7 +122,7 @@ function drawMarks(canvas, plot, {picked, near, hovered, focused}) {
     }
     ring(picked, paper, 6); ring(picked, strong, 3.5);
   }
-  if (hovered !== null) { ring(hovered, paper, 4); ring(hovered, ink, 2); }
+  if (hovered !== null && hovered !== picked) { ring(hovered, paper, 4); ring(hovered, ink, 2); }
   if (focused) {
     context.beginPath();
     for (const [x, y] of [[9, 0], [0, 9]]) { context.moveTo(width / 2 - x, height / 2 - y); context.lineTo(width / 2 + x, height / 2 + y); }

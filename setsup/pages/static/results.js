@@ -2,7 +2,7 @@
 "use strict";
 function Results({source}) {
   const {answer, error, busy} = useAnswer({s: source.id, q: "tables"});
-  return html`<section aria-label="Results"><h2>Beside the paper</h2><${Problem} error=${error} />${busy && html`<p class="busy">reading evaluations …</p>`}
+  return html`<section aria-label="Results"><h2>Beside the paper</h2><p class="note">Means ± standard deviations over seeds, of the runs on this page.</p><${Problem} error=${error} />${busy && html`<p class="busy">reading evaluations …</p>`}
     ${answer && answer.reports.map(one => html`<${Filled} key=${one.name} report=${one} />`)}</section>`;
 }
 

@@ -143,7 +143,10 @@ const scatter = (() => {
 
     const ratio = () => canvas.width / (canvas.clientWidth || 1);
     const whole = () => 0.92 * Math.min(canvas.width / (high[0] - low[0] || side), canvas.height / (high[1] - low[1] || side));
-    const diameter = () => ratio() * Math.min(14, Math.max(2, 300 / Math.sqrt(codes.length)) * Math.max(1, zoom ** 0.35));
+    const diameter = () => {
+      const usual = Math.max(2, Math.min(canvas.clientWidth, canvas.clientHeight) / (2 * Math.sqrt(codes.length)));
+      return ratio() * Math.min(14, Math.max(usual, 2) * Math.max(1, zoom ** 0.35));
+    };
     const begin = () => {
       painter = (hasGl() ? byGl : by2d)(canvas, places);
       painter.recolour(codes, palette);
