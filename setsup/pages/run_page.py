@@ -171,13 +171,13 @@ def _number(value: Any) -> float:
 def spikes(steps: Any, values: Any, most: int = 4) -> list[int]:
     """Steps whose value is farthest above the median of those around it, farthest first; of neighbours only one.
 
-    Each is more than eight median deviations above it: noise is no spike.
+    Each is three times as far as one value in twenty is: noise is no spike.
     """
     if len(values) < 2 * _AROUND:
         return []
-    around = np.lib.stride_tricks.sliding_window_view(np.pad(values, _AROUND, "reflect", reflect_type="odd"), 2 * _AROUND + 1)
-    above = values - np.median(around, axis=1)
-    least = 8 * float(np.median(np.abs(above)))
+    longer = np.pad(values, _AROUND, "reflect", reflect_type="odd")
+    above = values - np.median(np.lib.stride_tricks.sliding_window_view(longer, 2 * _AROUND + 1), axis=1)
+    least = 3 * float(np.quantile(np.abs(above), 0.95))
     found: list[int] = []
     for place in np.argsort(-above, kind="stable").tolist():
         if len(found) == most or above[place] <= least:
