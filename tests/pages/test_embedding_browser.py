@@ -24,11 +24,17 @@ pytestmark = [
 ]
 TRANSPORTS = ("live", "folder", "file")
 SOFTWARE = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-SLOW = """const context = HTMLCanvasElement.prototype.getContext;
-HTMLCanvasElement.prototype.getContext = function (kind, options) {
-  return context.call(this, kind, {...options, failIfMajorPerformanceCaveat: false});
-};"""
-"""WebGL also by software, where the page would take a 2D canvas."""
+SCRIPTS = {
+    "WebGL2": """const asked = WebGL2RenderingContext.prototype.getParameter;
+        WebGL2RenderingContext.prototype.getParameter = function (name) {
+          return name === 37446 ? 'as if it were a GPU' : asked.call(this, name);
+        };""",
+    "Canvas 2D": """const asked = HTMLCanvasElement.prototype.getContext;
+        HTMLCanvasElement.prototype.getContext = function (kind, options) {
+          return kind === 'webgl2' ? null : asked.call(this, kind, options);
+        };""",
+}
+"""WebGL also by software, where the page would take a 2D canvas; and no WebGL."""
 DATA = awkward()
 
 
@@ -86,8 +92,7 @@ def opened(browser: Any, addresses: dict[str, str]) -> Iterator[Any]:
 
     def open_page(transport: str, width: int = 1200) -> Any:
         context = browser.new_context(viewport={"width": width, "height": 900}, service_workers="block")
-        if browser.by == "WebGL2":
-            context.add_init_script(SLOW)
+        context.add_init_script(SCRIPTS[browser.by])
         contexts.append(context)
         page, address = context.new_page(), addresses[transport]
         page.set_default_timeout(60_000)

@@ -31,15 +31,20 @@ const scatter = (() => {
     return gl.getProgramParameter(program, gl.LINK_STATUS) ? program : null;
   }
 
-  // by software WebGL2 takes twenty times as long as a 2D canvas
-  const OPTIONS = {antialias: false, depth: false, failIfMajorPerformanceCaveat: true};
+  const OPTIONS = {antialias: false, depth: false};
 
-  // whether there is WebGL2, tried on a canvas of its own: one that had it has no 2D context any more
+  function rendererOf(gl) {
+    const masked = gl.getParameter(gl.RENDERER), more = /^WebKit/.test(masked) && gl.getExtension("WEBGL_debug_renderer_info");
+    return more ? gl.getParameter(more.UNMASKED_RENDERER_WEBGL) : masked;
+  }
+
+  // whether a GPU has WebGL2, which by software takes twenty times as long as a 2D canvas; tried on a canvas of its
+  // own, since one that had it has no 2D context any more
   let has = null;
   function hasGl() {
     if (has === null) {
       const gl = document.createElement("canvas").getContext("webgl2", OPTIONS);
-      has = Boolean(gl && compiled(gl));
+      has = Boolean(gl && compiled(gl)) && !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(rendererOf(gl));
       if (gl && gl.getExtension("WEBGL_lose_context")) gl.getExtension("WEBGL_lose_context").loseContext();
     }
     return has;
