@@ -113,6 +113,9 @@ def opened(browser: Any, addresses: dict[str, str]) -> Iterator[Any]:
     assert not wrong
 
 
+PLACES = "() => [...Array(24).keys()].map(one => document.querySelector('canvas[data-by]').scatter.where(one))"
+
+
 def pixel(page: Any, point: int, right: float = 0) -> list[int]:
     """The colour that the plot has at a point, read back from its canvas right after it was drawn."""
     return page.evaluate(
@@ -149,9 +152,7 @@ def middle(page: Any, point: int) -> tuple[float, float]:
 
 def free(page: Any) -> list[int]:
     """Points that no other one lies on."""
-    places = page.evaluate(
-        "() => [...Array(24).keys()].map(one => document.querySelector('canvas[data-by]').scatter.where(one))"
-    )
+    places = page.evaluate(PLACES)
     apart = np.linalg.norm(np.array(places)[:, None] - places, axis=-1) + 1e9 * np.eye(24)
     size = page.evaluate("document.querySelector('canvas[data-by]').scatter.size()")
     return np.flatnonzero(apart.min(axis=1) > 1.5 * size).tolist()
@@ -162,11 +163,7 @@ def test_points_are_drawn_where_they_belong_in_their_colours(opened: Any, transp
     page, order = opened(transport), rows_in_order(folder)
     (source,) = open_embeddings(folder, [DATA])
     points, _ = source.points
-    shown = np.array(
-        page.evaluate(
-            "() => [...Array(24).keys()].map(one => document.querySelector('canvas[data-by]').scatter.where(one))"
-        )
-    )
+    shown = np.array(page.evaluate(PLACES))
     # the plot is the projection, moved and scaled alike along both axes, y upwards
     both = np.stack([points[:, 0], -points[:, 1]], axis=1)
     scale = np.ptp(shown, axis=0) / np.ptp(both, axis=0)
@@ -197,7 +194,8 @@ def test_hover_shows_the_row_and_a_click_its_neighbours(opened: Any, transport: 
         pixels = page.wait_for_function(
             """() => { const image = document.querySelector('.tip img');
             if (!image || !image.complete || !image.naturalWidth) return null;
-            const at = image.style.objectPosition.match(/-?[0-9.]+/g).map(Number), canvas = document.createElement('canvas');
+            const at = image.style.objectPosition.match(/-?[0-9.]+/g).map(Number);
+            const canvas = document.createElement('canvas');
             canvas.width = canvas.height = 64;
             const context = canvas.getContext('2d'); context.drawImage(image, at[0], at[1]);
             return [...context.getImageData(0, 0, 64, 64).data]; }"""
@@ -234,12 +232,8 @@ def test_keys_move_zoom_and_pick(opened: Any, folder: Path) -> None:
     page.keyboard.press("0")
     assert page.evaluate(where) == pytest.approx(before)
     box = canvas.bounding_box()
-    places = [
-        page.evaluate("one => document.querySelector('canvas[data-by]').scatter.where(one)", one) for one in range(24)
-    ]
-    nearest = min(
-        range(24), key=lambda one: np.hypot(places[one][0] - box["width"] / 2, places[one][1] - box["height"] / 2)
-    )
+    apart = np.array(page.evaluate(PLACES)) - [box["width"] / 2, box["height"] / 2]
+    nearest = int(np.argmin(np.linalg.norm(apart, axis=1)))
     page.keyboard.press("Enter")
     page.get_by_role("heading", name=f"Row {order[nearest]} and its nearest neighbours").wait_for()
     page.keyboard.press("Escape")
@@ -299,13 +293,15 @@ def test_a_million_points_without_a_gpu(started: Any) -> None:
 
 
 MEASURED = """async count => {
-  const points = new Float32Array(2 * count), codes = new Uint8Array(count), canvas = document.querySelector('canvas').cloneNode();
+  const points = new Float32Array(2 * count), codes = new Uint8Array(count);
+  const canvas = document.querySelector('canvas').cloneNode();
   for (let at = 0; at < count; at++) {
     const far = Math.sqrt(-2 * Math.log(1 - Math.random())), turn = 2 * Math.PI * Math.random();
     points[2 * at] = far * Math.cos(turn); points[2 * at + 1] = far * Math.sin(turn); codes[at] = at % 10;
   }
   document.body.replaceChildren(canvas);
-  const plot = eval('scatter')(canvas, points), colours = Array.from({length: 40}, (_, at) => (at % 4 === 3 ? 255 : 20 * (at % 11)));
+  const plot = eval('scatter')(canvas, points);
+  const colours = Array.from({length: 40}, (_, at) => (at % 4 === 3 ? 255 : 20 * (at % 11)));
   plot.recolour(codes, colours);
   const gl = plot.name === 'WebGL2' ? canvas.getContext('webgl2') : null, pixel = new Uint8Array(4), times = [];
   for (let frame = 0; frame < 9; frame++) {
