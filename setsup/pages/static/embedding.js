@@ -21,7 +21,7 @@ function Embedding({source}) {
   if (error) return html`<${Problem} error=${error} />`;
   if (!answer) return html`<p class=${busy ? "busy" : ""}>projecting ${plural(about.rows, "row")} …</p>`;
   const rows = points.current.rows, turn = code => setOnly(only.includes(code) ? only.filter(one => one !== code) : [...only, code]);
-  return html`<p class="note prose">${about.name}${about.data ? `, of ${about.data}` : ""}: ${answer.count < answer.of - answer.left_out ? `${count(answer.count)} of ${plural(answer.of, "row")}, chosen at random` : plural(answer.count, "row")}, ${plural(about.dimensions, "dimension")}. Shown are ${answer.method}.${answer.left_out ? ` ${plural(answer.left_out, "row")} whose embedding is not finite ${answer.left_out === 1 ? "is" : "are"} left out.` : ""}</p>
+  return html`<p class="note prose">${about.name}${about.data ? `, of ${about.data}` : ""}: ${answer.count < answer.of - answer.left_out ? `${count(answer.count)} of ${plural(answer.of, "row")}, chosen at random` : plural(answer.count, "row")}, ${plural(about.dimensions, "dimension")}. Shown are ${answer.method}.${answer.left_out ? ` ${plural(answer.left_out, "row")} whose embedding is not finite ${answer.left_out === 1 ? "is" : "are"} left out.` : ""}${about.data ? "" : " To see images, name the dataset, too: setsup explore DATASET FOLDER."}</p>
     ${about.factors.length > 0 && html`<p class="choice"><label>Colour <select value=${factor} onChange=${event => setFactor(event.target.value)}>${about.factors.map(one => html`<option key=${one.name} value=${one.name}>${one.name}${one.unit ? ` (${one.unit})` : ""}</option>`)}</select></label></p>`}
     <${Problem} error=${colours.error} />
     <div class="embedding"><${Plot} source=${source} places=${points.current.places} rows=${rows} colours=${colours.answer} only=${only}
@@ -117,7 +117,10 @@ function drawMarks(canvas, plot, {picked, near, hovered, focused}) {
   const ink = style.getPropertyValue("--ink").trim(), paper = style.getPropertyValue("--card").trim(), strong = style.getPropertyValue("--mark").trim();
   if (picked !== null) {
     for (const [point] of near) {
-      context.beginPath(); context.moveTo(...plot.where(picked)); context.lineTo(...plot.where(point)); context.strokeStyle = ink; context.lineWidth = 1; context.globalAlpha = 0.55; context.stroke(); context.globalAlpha = 1;
+      context.beginPath(); context.moveTo(...plot.where(picked)); context.lineTo(...plot.where(point));
+      for (const [colour, line] of [[paper, 3], [ink, 1]]) { context.strokeStyle = colour; context.lineWidth = line; context.stroke(); }
+    }
+    for (const [point] of near) {
       ring(point, paper, 4); ring(point, ink, 2);
     }
     ring(picked, paper, 6); ring(picked, strong, 3.5);
@@ -133,7 +136,7 @@ function drawMarks(canvas, plot, {picked, near, hovered, focused}) {
 function Tip({source, rows, point, at, width, factor}) {
   const values = useValues(source, point);
   const style = {left: `${Math.min(Math.max(4, at[0] + 14), Math.max(4, width - 190))}px`, top: `${at[1] + 14}px`};
-  return html`<div class="tip" style=${style}><${PointImage} source=${source} rows=${rows} point=${point} />
+  return html`<div class="tip" style=${style}>${source.about.thumbs && html`<${PointImage} source=${source} rows=${rows} point=${point} />`}
     <p><strong>row ${count(rows[point])}</strong>${values && factor !== null && html`<br />${factor} ${values[factor] || "unknown"}`}</p></div>`;
 }
 
@@ -148,7 +151,7 @@ function PointImage({source, rows, point}) {
   const start = startOf(source, point), {columns, thumbs, data} = source.about;
   const {answer, error} = useAnswer(thumbs ? {s: source.id, q: "thumbs", start} : null);
   const name = `row ${count(rows[point])}${data ? ` of ${data}` : ""}`;
-  if (!answer || error) return html`<span class="no-image" role="img" aria-label=${name}>${thumbs && !error ? "…" : "no image"}</span>`;
+  if (!answer || error) return html`<span class="no-image" role="img" aria-label=${name}>${thumbs && !error ? "…" : count(rows[point])}</span>`;
   const place = point - start, style = {width: "64px", height: "64px", objectPosition: `-${place % columns * 64}px -${Math.floor(place / columns) * 64}px`};
   return html`<img src=${answer} alt=${name} style=${style} />`;
 }
