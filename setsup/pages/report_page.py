@@ -69,7 +69,7 @@ def _section(filled: FilledReport) -> Iterator[str]:
     found = as_tables(filled)
     yield f'<section id="{_anchor(filled)}">\n<h2>{escape(found["name"])}: {escape(found["shows"])}</h2>'
     yield f'<p class="note">{escape(found["about"])}</p>'
-    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in found["heads"])
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' if head else "<td></td>" for head in found["heads"])
     label = escape(f"Results of {found['name']}")
     yield f'<div class="scroll tall" tabindex="0" role="region" aria-label="{label}">'
     yield f'<table class="cells">\n<thead><tr>{heads}</tr></thead>\n<tbody>'

@@ -117,7 +117,8 @@ function drawMarks(canvas, plot, {picked, near, hovered, focused}) {
   const ink = style.getPropertyValue("--ink").trim(), paper = style.getPropertyValue("--card").trim(), strong = style.getPropertyValue("--mark").trim();
   if (picked !== null) {
     for (const [point] of near) {
-      context.beginPath(); context.moveTo(...plot.where(picked)); context.lineTo(...plot.where(point));
+      const [x, y] = plot.where(picked), [right, down] = plot.where(point), part = radius / Math.max(2 * radius, Math.hypot(right - x, down - y));
+      context.beginPath(); context.moveTo(x + (right - x) * part, y + (down - y) * part); context.lineTo(right - (right - x) * part, down - (down - y) * part);
       for (const [colour, line] of [[paper, 3], [ink, 1]]) { context.strokeStyle = colour; context.lineWidth = line; context.stroke(); }
     }
     for (const [point] of near) {
