@@ -28,7 +28,7 @@ NAMES = (
 )
 """Colours of levels that have no order."""
 
-_REST = "#aab2ba"  # other levels, and what is unknown
+_REST = "#d3d8dd"  # other levels, and what is unknown
 _SMOOTH = 200  # colours of a scale
 _LISTED = 24  # levels of an order that the legend lists; more are a scale
 

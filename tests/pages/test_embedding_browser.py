@@ -167,7 +167,7 @@ def test_points_are_drawn_where_they_belong_in_their_colours(opened: Any, transp
     alone, codes = free(page), DATA.factors.codes(HOSTILE[0], order)
     assert len(alone) > 8
     for point in alone:
-        colour = NAMES[codes[point]] if codes[point] >= 0 else "#aab2ba"
+        colour = NAMES[codes[point]] if codes[point] >= 0 else "#d3d8dd"
         expected = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
         assert pixel(page, point) == [*expected, 255]
     ratio = page.evaluate(
