@@ -115,7 +115,7 @@ def page_of(
         from setsup.pages.run_page import RunSource, embeddings_of
 
         sources |= {f"r{number}": RunSource(run) for number, run in enumerate(runs)}
-        sources["c0"] = ResultsSource(runs)
+        sources["t0"] = ResultsSource(runs)
         embeddings = [*embeddings, *(one for run in runs for one in embeddings_of(run, list(datasets.values())))]
     sources |= {f"e{number}": one for number, one in enumerate(embeddings)}
     names = [dataset.name for dataset in datasets.values()] + list(dict.fromkeys(run.preset.name for run in runs))

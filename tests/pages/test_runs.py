@@ -67,7 +67,7 @@ def test_results_are_those_of_the_report(run, tmp_path):
     values = {"wall_hue": 0.02, "object_hue": 1.5, "floor_hue": 1.4, "scale": 0.01, "shape": 0.02, "orientation": 0.03}
     measured.save("information", Measured(values), {})
     filled, *others = reports_of([measured])
-    found, *shown = ask(page_of({}, runs=[measured]), s="c0", q="tables")["reports"]
+    found, *shown = ask(page_of({}, runs=[measured]), s="t0", q="tables")["reports"]
     assert [one["name"] for one in shown] == [one.report.name for one in others]
     assert (found["name"], found["heads"]) == ("abc/fig4a", heads_of(filled))
     assert [one["cells"] for one in found["rows"]] == table_rows(filled)
@@ -81,7 +81,7 @@ def test_results_are_those_of_the_report(run, tmp_path):
 
 
 def test_a_run_of_no_report_has_a_table_of_its_values(run):
-    (found,) = ask(page_of({}, runs=[run]), s="c0", q="tables")["reports"]
+    (found,) = ask(page_of({}, runs=[run]), s="t0", q="tables")["reports"]
     assert found["name"] == run.preset.name
 
 
