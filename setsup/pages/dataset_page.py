@@ -23,7 +23,7 @@ from setsup.pages.images import COLUMNS, image_modality, sprite, whole
 from setsup.pages.licences import manifest_of
 from setsup.random import fold, permute, stream_key
 
-__all__ = ["PAGE_ROWS", "DatasetSource", "literal"]
+__all__ = ["PAGE_ROWS", "DatasetSource", "literal", "value_texts"]
 
 PAGE_ROWS = 48
 """Rows of a page of them."""
@@ -164,11 +164,7 @@ class DatasetSource:
 
     def values(self, rows: Rows) -> dict[str, list[str]]:
         """Values of the factors of rows, in words; empty where unknown."""
-        table = self.dataset.factors
-        return {
-            factor.name: [_words(factor, code) for code in table.codes(factor.name, rows).tolist()]
-            for factor in table.factors
-        }
+        return value_texts(self.dataset.factors, rows)
 
     def _row(self, query: Query) -> Answer:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
@@ -257,6 +253,11 @@ def _describe(factor: Factor) -> dict[str, Any]:
         "within": factor.within,
         "role": factor.role,
     }
+
+
+def value_texts(table: FactorTable, rows: Rows) -> dict[str, list[str]]:
+    """Values of the factors of rows, in words; empty where unknown."""
+    return {one.name: [_words(one, code) for code in table.codes(one.name, rows).tolist()] for one in table.factors}
 
 
 def literal(value: Level) -> str:

@@ -19,10 +19,12 @@ from setsup.opening import find_kind
 from setsup.pages.answers import Answer, Query, Source, digest, key_of
 from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
+from setsup.pages.embedding_page import EmbeddingSource
 from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
-from setsup.pages.run_page import RunSource, read_metrics
+from setsup.pages.results_page import ResultsSource
+from setsup.pages.run_page import RunSource, read_metrics, spikes
 from setsup.pages.sampler_page import SamplerSource, changes_by_step, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
 from setsup.samplers import Draw
@@ -142,8 +144,17 @@ def _to_pass_on(page: Page, rows: int, steps: int) -> Page:
         elif isinstance(source, RunSource):
             names.append(source.run.folder.name)
             source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
+        elif isinstance(source, EmbeddingSource):
+            named = _without_place(source.source) if source.source else ""
+            names += [named] if named else []
+            free = source.dataset is None or withheld("", source.dataset) is None
+            source = replace(
+                source, source=named, images=source.images and free, most=min(source.most, rows), chunk=_CHUNK
+            )
+        elif isinstance(source, ResultsSource):
+            source = replace(source, bare=True)
         sources[name] = source
-    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *names]))
+    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *dict.fromkeys(names)]))
 
 
 def _may_be_shown(source: RunSource) -> bool:
@@ -161,7 +172,11 @@ def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:
     if not len(steps):
         return (1,)
     even = steps[np.unique(np.linspace(0, len(steps) - 1, count).astype(np.int64))].tolist()
-    peaks = [int(steps[np.nanargmax(values)]) for values in metrics.values() if not np.isnan(values).all()]
+    peaks: set[int] = set()
+    for values in metrics.values():
+        known = np.isfinite(values)
+        if known.any():
+            peaks |= {int(steps[np.nanargmax(np.where(known, values, np.nan))]), *spikes(steps[known], values[known])}
     return tuple(sorted({*even, *peaks}))
 
 
@@ -196,6 +211,10 @@ def questions(page: Page, rows: int, steps: int) -> Iterator[Question]:
             yield from _of_pairs(name, source)
         elif isinstance(source, RunSource):
             yield from _of_run(name, source)
+        elif isinstance(source, EmbeddingSource):
+            yield from _of_embedding(name, source)
+        elif isinstance(source, ResultsSource):
+            yield {"s": name, "q": "tables"}
 
 
 def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Question]:
@@ -274,6 +293,16 @@ def _of_run(name: str, source: RunSource) -> Iterator[Question]:
 def _shown(draw: Draw) -> list[Any]:
     """Rows whose images are shown together: those of each set, and each canonical row alone."""
     return [*draw.indices, *([] if draw.canonical is None else draw.canonical[:, None])]
+
+
+def _of_embedding(name: str, source: EmbeddingSource) -> Iterator[Question]:
+    about = source.about()
+    yield {"s": name, "q": "points"}
+    for factor in about["factors"]:
+        yield {"s": name, "q": "colours", "factor": factor["name"]}
+    asked = ["rows", "near", *(["thumbs"] if about["thumbs"] is not None else [])]
+    for start in range(0, len(source.order), source.chunk):
+        yield from ({"s": name, "q": one, "start": str(start)} for one in asked)
 
 
 def _thumbs(name: str, modality: str | None, rows: Any) -> Iterator[Question]:
