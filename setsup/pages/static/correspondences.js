@@ -21,14 +21,14 @@ function Shape({kind, turn = 0}) {
 const unpack = (text, kind) => new kind(Uint8Array.from(atob(text), letter => letter.charCodeAt(0)).buffer);
 
 // answers with arrays of numbers in them
-const unpacked = new WeakMap();
+const partnersOf = new WeakMap();
 function mapOf(answer) {
-  if (!unpacked.has(answer)) {
+  if (!partnersOf.has(answer)) {
     const found = {...answer, x: unpack(answer.x, Float32Array), y: unpack(answer.y, Float32Array)};
     if (answer.status) found.status = unpack(answer.status, Uint8Array);
-    unpacked.set(answer, found);
+    partnersOf.set(answer, found);
   }
-  return unpacked.get(answer);
+  return partnersOf.get(answer);
 }
 
 // the line of a map that is nearest to a pixel, and that pixel
