@@ -8,14 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import setsup
-from setsup.pages import export, page_of
+from setsup.pages import export, open_embeddings, page_of
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.sampler_page import first_sampler, sampler_text
 from tests.pages.sources import HOSTILE, awkward, uneven
+from tests.pages.views import views
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -55,14 +57,19 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
 
 @pytest.fixture(scope="module")
 def trained(addresses: dict[tuple[str, str], str], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A run, which pages called "run" show beside a dataset with hostile names."""
+    """A run, which pages called "run" show beside views of scenes, a dataset with hostile names, and its embeddings."""
     pytest.importorskip("lightning", reason="lightning is not installed")
     from setsup.experiments import train
     from tests.experiments.small import PLAIN
 
     folder = tmp_path_factory.mktemp("runs")
     run = train(replace(PLAIN, steps=12), folder / "seed-0")
-    page = page_of({"awkward": PAGES["awkward"]}, runs=[run])
+    (folder / "embeddings").mkdir()
+    np.save(folder / "embeddings" / "embeddings.npy", np.random.default_rng(4).normal(size=(24, 3)).astype(np.float32))
+    np.save(folder / "embeddings" / "rows.npy", np.arange(24))
+    pq.write_table(PAGES["awkward"].factors.to_arrow(), folder / "embeddings" / "factors.parquet")
+    embeddings = open_embeddings(folder / "embeddings", [PAGES["awkward"]])
+    page = page_of({"views": views(), "awkward": PAGES["awkward"]}, runs=[run], embeddings=embeddings)
     addresses["run", "live"] = _served(page)
     for transport, name in (("file", "page.html"), ("folder", "page")):
         addresses["run", transport] = export(page, folder / name, rows=96, steps=3).as_uri()
@@ -101,7 +108,7 @@ def opened(browser: Any, addresses: dict[tuple[str, str], str]) -> Iterator[Any]
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
         page.on("request", lambda one: one.url.startswith((start, "data:")) or wrong.append(one.url))
         page.goto(address + more)
-        page.wait_for_selector("h1")
+        page.wait_for_selector("[role=tab]")
         return page
 
     yield open_page
@@ -382,7 +389,9 @@ def test_axe_finds_no_fault_in_any_view(
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     page = opened("run", transport, width, **how)
-    for tab in page.get_by_role("tab").all():
+    tabs = page.get_by_role("tab").all()
+    assert [tab.inner_text() for tab in tabs] == ["Dataset", "Sampler", "Correspondences", "Runs", "Embeddings"]
+    for tab in tabs:
         tab.click()
         page.get_by_role("tabpanel", name=tab.inner_text()).wait_for()
         page.wait_for_timeout(500)
