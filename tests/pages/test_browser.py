@@ -32,6 +32,14 @@ PAGES = {"shapes": SHAPES, "animals": uneven(), "awkward": awkward()}
 TRANSPORTS = ("live", "folder", "file")
 
 
+NAMELESS = """() => {
+  const named = one => one.getAttribute('aria-label') || one.textContent.trim()
+    || [...(one.labels || [])].some(label => label.textContent.trim());
+  const used = document.querySelectorAll('button, input, select, textarea');
+  return [...used].filter(one => !named(one)).map(one => one.outerHTML);
+}"""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
