@@ -32,6 +32,7 @@ TOPICS = {
     "episodes": 30,
     "triplets": 10,
     "neighbours": 10,
+    "explore": 30,
     "groups": 60,
     "fetch": 10,
     "archives": 60,

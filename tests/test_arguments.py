@@ -25,6 +25,7 @@ from setsup import (
     jobs,
     loading,
     methods,
+    pages,
     reports,
     samplers,
     scenes,
@@ -841,7 +842,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "report_on": (experiments.report_on, lambda: {"report": experiments.find_report("abc/fig3a"), "folders": ()}),
     "draw_report": (experiments.draw_report, lambda: {"filled": None}),
     "measured_reports": (experiments.measured_reports, lambda: {"folders": ()}),
-    "report_page": (experiments.report_page, lambda: {"filled": (), "title": "results"}),
+    "report_page": (pages.report_page, lambda: {"filled": (), "title": "results"}),
     "jobs.run": (jobs.run, lambda: {"function": None, "units": [], "processes": 1}),
     "PixelPairs": (
         correspondence.PixelPairs,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -69,6 +70,23 @@ def test_sdist_holds_what_the_wheel_is_built_from(built: Path) -> None:
 def test_datasets_are_listed_from_another_folder(installed: Path, tmp_path: Path) -> None:
     found = json.loads(run(installed / "setsup", "datasets", "--json", cwd=tmp_path))
     assert "shapes3d-procedural" in {entry["name"] for entry in found}
+
+
+def test_a_page_opens_that_the_bare_environment_wrote(installed: Path, tmp_path: Path) -> None:
+    words = ("explore", "--export", "page", "--rows", "48", "--steps", "1")
+    assert run(installed / "setsup", *words, cwd=tmp_path).startswith("page/index.html: ")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no Chromium is here: apt install chromium")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = opened.new_page()
+        page.goto((tmp_path / "page" / "index.html").as_uri())
+        page.get_by_text("480,000 of 480,000 rows").wait_for()
+        page.get_by_role("tab", name="Sampler").click()
+        page.locator(".set .thumb img").first.wait_for()
+        opened.close()
 
 
 def test_sets_are_sampled_from_another_folder(installed: Path, tmp_path: Path) -> None:

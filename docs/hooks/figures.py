@@ -25,6 +25,7 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
     "rich": "tables and progress bars on the terminal",
     "scipy": "the index of groups: a sparse matrix, sorted by counting in compiled code; `.mat` files up to 7.2",
     "simplejpeg": "decoding JPEG",
+    "axe-playwright-python": "holds axe-core (MPL-2.0), which finds faults of accessibility in tests of pages",
     "mkdocs": "this site",
     "mkdocs-material": "its theme and search, which need no network",
     "mkdocstrings": "the API reference, from the docstrings",
@@ -53,6 +54,9 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
     "webdataset": "tests that it reads our shards, and that we read its",
 }
 """What each dependency is for, by name in lower case."""
+
+STATED = {"axe-playwright-python": "MIT; axe-core MPL-2.0"}
+"""Licences that stand in a package's files and not in its metadata."""
 
 REASONS = {
     "cloudpickle": "functions and classes by value are a matter of Python's internals",
@@ -119,7 +123,7 @@ def licence(name: str) -> str:
         about = metadata(name)
     except PackageNotFoundError:
         return "not installed here"
-    if expression := about.get("License-Expression"):
+    if expression := STATED.get(name.lower()) or about.get("License-Expression"):
         return expression
     kinds = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier", []) if line.startswith("License ::")]
     text = (about.get("License") or "").strip().removeprefix("UNKNOWN")

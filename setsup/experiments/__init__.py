@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from setsup.experiments.registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
     from setsup.experiments.report.filled import FilledReport
-    from setsup.experiments.report.page import report_page
     from setsup.experiments.report.picture import draw_report
     from setsup.experiments.report.registry import find_report, measured_reports, report_on, reports
     from setsup.experiments.runs.run import Run
@@ -66,7 +65,6 @@ __all__ = [
     "open_run",
     "presets",
     "report_on",
-    "report_page",
     "reports",
     "smoke",
     "train",
@@ -84,7 +82,6 @@ if not TYPE_CHECKING:
         "registry": ("find_preset", "presets"),
         "report": ("Claim", "Column", "Report", "Row"),
         "report.filled": ("FilledReport",),
-        "report.page": ("report_page",),
         "report.picture": ("draw_report",),
         "report.registry": ("find_report", "measured_reports", "report_on", "reports"),
         "runs.run": ("Run",),

@@ -14,7 +14,7 @@ from setsup.experiments.runs.run_folder import open_run
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.loading.batch import Batch
-    from setsup.samplers import Draw
+    from setsup.samplers import Draw, Sampler
 
 __all__ = ["StepBatch", "trained_on"]
 
@@ -37,6 +37,8 @@ class StepBatch:
         The batch after the augmentation, tensors on the CPU.
     dataset : Dataset
         What was trained on.
+    sampler : Sampler
+        What drew: ``sampler[number]`` is `draw`.
 
     """
 
@@ -47,6 +49,7 @@ class StepBatch:
     draw: "Draw"
     batch: "Batch"
     dataset: "Dataset"
+    sampler: "Sampler"
 
 
 def trained_on(
@@ -110,7 +113,7 @@ def trained_on(
     if batch is None:
         raise SetsupError(f"the sampler of {run.folder} ends at draw {sampler.length}, before step {step}")
     share = sampler.shard(rank, world, number)
-    return StepBatch(step, rank, world, number + rank, share[0], batch, dataset)
+    return StepBatch(step, rank, world, number + rank, share[0], batch, dataset, sampler)
 
 
 def _draws_before(run: Run, step: int) -> tuple[int, int]:

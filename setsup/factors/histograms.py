@@ -1,7 +1,7 @@
 """Rows counted by the values of their factors, block by block: memory does not grow with the table."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.where import evaluate
 
-__all__ = ["count_joint", "count_values"]
+__all__ = ["count_all", "count_joint", "count_values"]
 
 Where = str | npt.NDArray[np.bool_]
 
@@ -21,6 +21,7 @@ _MOST_BINS = 1 << 20
 _BLOCK = 1 << 16  # rows at a time: what that takes stays in the processor's cache
 _LONGEST = 1 << 27  # rows of a grid's column that is made
 _DENSE = 1 << 13  # cells up to which a block is counted into an array of all cells
+_FUSED = 1 << 14  # combinations that are counted to count each of several factors: their array stays in the cache
 
 
 def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None) -> Counts:
@@ -56,6 +57,55 @@ def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None)
             there = found < cells
             counts[found[there]] += rows[there]
     return counts.reshape(sizes)
+
+
+def count_all(table: FactorColumns, names: Sequence[str], where: Where | None) -> dict[str, Counts]:
+    """Rows of each level of discrete factors, (levels,) each, in one pass.
+
+    Counting is dearer than combining codes, so that several factors are counted by their combinations, which are then
+    summed; of a filter, the rows that it keeps are taken out of each block once for all factors.
+    """
+    sizes = {name: len(table[name]) for name in names}
+    mask = rows_kept(table, where)
+    if table.is_grid and mask is None:
+        return {name: np.full(size, len(table) // max(size, 1), dtype=np.int64) for name, size in sizes.items()}
+    counts: dict[str, Counts] = {}
+    some = [name for name in names if sizes[name] < _FUSED]
+    # with one more level, for what is unknown
+    fused = [(part, np.zeros([sizes[name] + 1 for name in part], dtype=np.int64)) for part in _parts(some, sizes)]
+    for columns, kept in _blocks(table, some, mask, _BLOCK):
+        rows = None if kept is None else np.flatnonzero(kept)
+        of = dict(zip(some, columns, strict=True))
+        for part, cells in fused:
+            codes = [of[name] if rows is None else of[name].take(rows) for name in part]
+            cells += np.bincount(_fuse(codes, cells.shape), minlength=cells.size).reshape(cells.shape)
+    for part, cells in fused:
+        for place, name in enumerate(part):
+            others = tuple(axis for axis in range(cells.ndim) if axis != place)
+            counts[name] = cells.sum(axis=others)[:-1]
+    return {name: counts[name] if name in counts else count_joint(table, [name], mask) for name in names}
+
+
+def _parts(names: Sequence[str], sizes: dict[str, int]) -> list[list[str]]:
+    """Factors, in their order, in parts with few combinations of levels."""
+    parts: list[list[str]] = []
+    cells = _FUSED + 1
+    for name in names:
+        cells *= sizes[name] + 1
+        if cells > _FUSED:
+            parts.append([])
+            cells = sizes[name] + 1
+        parts[-1].append(name)
+    return parts
+
+
+def _fuse(codes: list[Array], sizes: tuple[int, ...]) -> Array:
+    """Number of each row's combination, (rows,) uint16; the largest code of a dtype is the last of its size."""
+    key = np.zeros(len(codes[0]), dtype=np.uint16)
+    for column, size in zip(codes, sizes, strict=True):
+        key *= np.uint16(size)
+        np.add(key, np.minimum(column, column.dtype.type(size - 1)), out=key, casting="unsafe")
+    return key
 
 
 def count_values(

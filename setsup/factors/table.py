@@ -14,7 +14,7 @@ from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.groups import Groups
-from setsup.factors.histograms import Where, count_joint, count_values
+from setsup.factors.histograms import Where, count_all, count_joint, count_values
 from setsup.factors.io import arrow, frames, huggingface, infer
 from setsup.factors.join import join
 from setsup.factors.where import evaluate
@@ -122,6 +122,24 @@ class FactorTable(FactorColumns):
 
         """
         return count_joint(self, [name], where)
+
+    def all_counts(self, where: Where | None = None) -> dict[str, npt.NDArray[np.int64]]:
+        """Rows of each level of every factor that has levels, as :meth:`counts` gives them, in one pass.
+
+        ``where``, an expression or (rows,) bool, counts the rows for which it is true.
+
+        Returns
+        -------
+        mapping of str to (levels,) int64
+
+        Examples
+        --------
+        >>> table = FactorTable.from_values({"hue": ["red", "blue", "red"], "size": [1, 2, 2]})
+        >>> {name: counts.tolist() for name, counts in table.all_counts("hue == 'red'").items()}
+        {'hue': [0, 2], 'size': [1, 1]}
+
+        """
+        return count_all(self, [factor.name for factor in self.factors if not factor.continuous], where)
 
     def joint_counts(self, names: Iterable[str], where: Where | None = None) -> npt.NDArray[np.int64]:
         """Rows of each combination of levels, counted block by block: memory does not grow with the rows.

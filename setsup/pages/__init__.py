@@ -12,17 +12,32 @@ from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.pages.answers import Answer, Query, Source
+    from setsup.pages.embedding_page import EmbeddingSource, open_embeddings
     from setsup.pages.exporting import export
     from setsup.pages.page import Page, page_of
+    from setsup.pages.report_page import report_page
     from setsup.pages.server import serve
 
-__all__ = ["Answer", "Page", "Query", "Source", "export", "page_of", "serve"]
+__all__ = [
+    "Answer",
+    "EmbeddingSource",
+    "Page",
+    "Query",
+    "Source",
+    "export",
+    "open_embeddings",
+    "page_of",
+    "report_page",
+    "serve",
+]
 
 if not TYPE_CHECKING:
     _HOMES = {
         "answers": ("Answer", "Query", "Source"),
+        "embedding_page": ("EmbeddingSource", "open_embeddings"),
         "exporting": ("export",),
         "page": ("Page", "page_of"),
+        "report_page": ("report_page",),
         "server": ("serve",),
     }
 

@@ -28,14 +28,14 @@ _SAME = {
 """Options of ``setsup sample`` by the names of arguments that mean the same there."""
 
 
-def python_code(source: str, sampler: Sampler, step: int) -> str:
-    """Statements that make the sampler and draw a step."""
+def python_code(source: str, sampler: Sampler, step: int, plain: Mapping[str, Any] | None = None) -> str:
+    """Statements that make the sampler and draw a step; `plain` is what `to_dict` gives, without places on disk."""
     opened = f"setsup.open({source!r})" if source else "setsup.open(…)  # the data that this page shows"
     lines = ["import setsup", "", f"dataset = {opened}"]
     given = _given(sampler)
-    if "base" in sampler.arguments or "samplers" in sampler.arguments:
+    if {"base", "samplers", "neighbours"} & set(sampler.arguments):
         lines += [
-            f"described = {sampler.to_dict()!r}",
+            f"described = {dict(plain or sampler.to_dict())!r}",
             "sampler = setsup.samplers.from_dict(described, dataset.factors)",
         ]
     else:

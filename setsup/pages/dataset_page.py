@@ -1,9 +1,11 @@
 """A dataset as a page asks for it: its card, counts under a filter, rows, images."""
 
+import ast
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -12,6 +14,8 @@ import numpy as np
 from setsup.arrays import Bools, Rows
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
+from setsup.factors import FactorTable
+from setsup.factors.expression import Expression
 from setsup.factors.factor import Factor, Level
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, Query, json_answer
@@ -19,12 +23,16 @@ from setsup.pages.images import COLUMNS, image_modality, sprite, whole
 from setsup.pages.licences import manifest_of
 from setsup.random import fold, permute, stream_key
 
-__all__ = ["PAGE_ROWS", "DatasetSource", "literal"]
+__all__ = ["PAGE_ROWS", "DatasetSource", "literal", "value_texts"]
 
 PAGE_ROWS = 48
 """Rows of a page of them."""
 
 _KEPT = 4  # filters whose rows are kept
+_KEPT_BYTES = 1 << 28  # and what they may take; the last one is kept in any case
+_SAMPLE = 1 << 15  # rows from which counts are estimated: a share is then within 0.6 percentage points, 95 %
+_LARGE = 1 << 24  # rows from which on counting takes so long that an estimate is shown meanwhile
+_BLOCK = 1 << 16
 _LEVELS = 2000  # levels of a factor that are listed
 _BINS = 40
 _CELLS = 1 << 16  # of a heat map
@@ -45,6 +53,8 @@ class DatasetSource:
         Whether images may be shown.
     withheld : str
         The licence for which they are not.
+    shown : int
+        Rows that can be leafed through in either order; 0 for all.
 
     """
 
@@ -52,6 +62,7 @@ class DatasetSource:
     source: str = ""
     images: bool = True
     withheld: str = ""
+    shown: int = 0
     _masks: OrderedDict[str, Bools] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -75,6 +86,8 @@ class DatasetSource:
             "thumbs": modality,
             "columns": COLUMNS,
             "page": PAGE_ROWS,
+            "shown": self.shown,
+            "sample": _SAMPLE if len(table) >= _LARGE else 0,
             **_described_by(manifest_of(self.source, self.dataset)),
         }
 
@@ -82,6 +95,7 @@ class DatasetSource:
         """Answer a question about the dataset."""
         answers = {
             "counts": self._counts,
+            "estimate": self._estimate,
             "joint": self._joint,
             "rows": self._rows,
             "row": self._row,
@@ -94,37 +108,36 @@ class DatasetSource:
         """Rows that a filter lets through, (rows,) bool; None without one."""
         if not where.strip():
             return None
-        with self._lock:
+        with self._lock:  # the questions of one filter come together, and its rows are found once
             if where in self._masks:
                 self._masks.move_to_end(where)
                 return self._masks[where]
-        found = self.dataset.factors.mask(where)
-        with self._lock:
-            self._masks[where] = found
-            while len(self._masks) > _KEPT:
+            found = self._masks[where] = self.dataset.factors.mask(where)
+            while len(self._masks) > min(_KEPT, max(1, _KEPT_BYTES // max(len(found), 1))):
                 self._masks.popitem(last=False)
         return found
 
     def _counts(self, query: Query) -> Answer:
         table, mask = self.dataset.factors, self.mask(query.text("where", default=""))
-        rows = len(table) if mask is None else int(np.count_nonzero(mask))
-        found = {}
-        for factor in table.factors:
-            if factor.continuous:
-                counts, edges = table.histogram(factor.name, _BINS, where=mask)
-                found[factor.name] = {"counts": counts, "edges": edges, "unknown": rows - int(counts.sum())}
-            else:
-                counts = table.counts(factor.name, mask)
-                listed = np.arange(len(counts))
-                if len(counts) > _LEVELS:  # the largest, in the order of levels
-                    listed = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
-                unknown = rows - int(counts.sum())
-                found[factor.name] = {"counts": counts[listed], "unknown": unknown}
-                if len(counts) > _LEVELS:
-                    names = [_words(factor, int(code)) for code in listed]
-                    literals = [literal((factor.levels or ())[int(code)]) for code in listed]
-                    found[factor.name] |= {"levels": names, "literals": literals}
-        return json_answer({"rows": rows, "factors": found})
+        return json_answer(_count(table, mask))
+
+    def _estimate(self, query: Query) -> Answer:
+        """Counts from some rows, drawn by a key, as if they were the whole table; exact ones where that is no use."""
+        where, table, some = query.text("where", default=""), self.dataset.factors, self._sample
+        mask = some.mask(where) if where.strip() else None
+        tree = ast.walk(Expression.of(where, table.names).parse()) if where.strip() else ()
+        if any(isinstance(node, ast.Call) for node in tree):  # count(factor) is about the whole table
+            return self._counts(query)
+        found, times = _count(some, mask), len(table) / max(len(some), 1)
+        scaled = {name: _times(one, times) for name, one in found["factors"].items()}
+        return json_answer({"rows": round(found["rows"] * times), "factors": scaled, "sample": len(some)})
+
+    @cached_property
+    def _sample(self) -> FactorTable:
+        """Rows from which counts are estimated: distinct ones, by a key, so that they are the same each time."""
+        table = self.dataset.factors
+        places = np.arange(min(_SAMPLE, len(table)))
+        return table.select(np.sort(permute(fold(stream_key(0, "explore"), 1), len(table), places)))
 
     def _joint(self, query: Query) -> Answer:
         names = [query.text("x", 500), query.text("y", 500)]
@@ -136,13 +149,13 @@ class DatasetSource:
 
     def rows(self, where: str, order: str, page: int) -> tuple[Rows, int]:
         """Rows of a page, and how many there are in all; in random order by a key, the same each time."""
-        mask, total = self.mask(where), len(self.dataset.factors)
-        kept = None if mask is None else np.flatnonzero(mask)
-        count = total if kept is None else len(kept)
+        mask = self.mask(where)
+        ends = None if mask is None else _ends(mask)
+        count = len(self.dataset.factors) if ends is None else int(ends[-1])
         places = np.arange(page * PAGE_ROWS, min((page + 1) * PAGE_ROWS, count), dtype=np.int64)
         if order == "random" and len(places):
             places = permute(fold(stream_key(0, "explore"), 0), count, places)
-        return places if kept is None else kept[places], count
+        return places if mask is None or ends is None else _nth(mask, ends, places), count
 
     def _rows(self, query: Query) -> Answer:
         page = query.integer("page", 0, 2**53)
@@ -151,11 +164,7 @@ class DatasetSource:
 
     def values(self, rows: Rows) -> dict[str, list[str]]:
         """Values of the factors of rows, in words; empty where unknown."""
-        table = self.dataset.factors
-        return {
-            factor.name: [_words(factor, code) for code in table.codes(factor.name, rows).tolist()]
-            for factor in table.factors
-        }
+        return value_texts(self.dataset.factors, rows)
 
     def _row(self, query: Query) -> Answer:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
@@ -163,7 +172,7 @@ class DatasetSource:
         for name, kind in self.dataset.modalities.items():
             if self.images or not kind.color:
                 shown, words = whole(self.dataset, row, name)
-                found.append({"name": name, "words": words, "image": shown is not None})
+                found.append({"name": name, "words": words, "image": shown is not None and self.images})
         values = {name: one[0] for name, one in self.values(np.array([row])).items()}
         return json_answer({"row": row, "values": values, "modalities": found})
 
@@ -184,6 +193,53 @@ class DatasetSource:
         return query.choice("modality", tuple(self.dataset.modalities))
 
 
+def _count(table: FactorTable, mask: Bools | None) -> dict[str, Any]:
+    """Rows, and rows by the value of each factor."""
+    rows, counted = len(table) if mask is None else int(np.count_nonzero(mask)), table.all_counts(mask)
+    found = {}
+    for factor in table.factors:
+        if factor.continuous:
+            counts, edges = table.histogram(factor.name, _BINS, where=mask)
+            found[factor.name] = {"counts": counts, "edges": edges, "unknown": rows - int(counts.sum())}
+        else:
+            counts = counted[factor.name]
+            listed = np.arange(len(counts))
+            if len(counts) > _LEVELS:  # the largest, in the order of levels
+                listed = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
+            found[factor.name] = {"counts": counts[listed], "unknown": rows - int(counts.sum())}
+            if len(counts) > _LEVELS:
+                names = [_words(factor, int(code)) for code in listed]
+                literals = [literal((factor.levels or ())[int(code)]) for code in listed]
+                found[factor.name] |= {"levels": names, "literals": literals}
+    return {"rows": rows, "factors": found}
+
+
+def _times(found: dict[str, Any], times: float) -> dict[str, Any]:
+    """Counts of a factor in so many times as many rows."""
+    return {
+        **found,
+        "counts": np.rint(found["counts"] * times).astype(np.int64),
+        "unknown": round(found["unknown"] * times),
+    }
+
+
+def _ends(mask: Bools) -> Rows:
+    """Rows that a filter keeps up to the end of each block, (blocks,) int64."""
+    starts = range(0, max(len(mask), 1), _BLOCK)
+    return np.cumsum([np.count_nonzero(mask[start : start + _BLOCK]) for start in starts], dtype=np.int64)
+
+
+def _nth(mask: Bools, ends: Rows, places: Rows) -> Rows:
+    """Rows at some places among those that a filter keeps, without a list of all of them."""
+    found = np.empty(len(places), dtype=np.int64)
+    blocks = np.searchsorted(ends, places, side="right")
+    for block in np.unique(blocks):
+        here, start = blocks == block, int(block) * _BLOCK
+        kept = np.flatnonzero(mask[start : start + _BLOCK])
+        found[here] = start + kept[places[here] - (ends[block] - len(kept))]
+    return found
+
+
 def _describe(factor: Factor) -> dict[str, Any]:
     levels = None if factor.levels is None else [_words(factor, code) for code in range(min(len(factor), _LEVELS))]
     return {
@@ -197,6 +253,11 @@ def _describe(factor: Factor) -> dict[str, Any]:
         "within": factor.within,
         "role": factor.role,
     }
+
+
+def value_texts(table: FactorTable, rows: Rows) -> dict[str, list[str]]:
+    """Values of the factors of rows, in words; empty where unknown."""
+    return {one.name: [_words(one, code) for code in table.codes(one.name, rows).tolist()] for one in table.factors}
 
 
 def literal(value: Level) -> str:

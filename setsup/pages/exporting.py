@@ -16,14 +16,18 @@ from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import written, written_folder
 from setsup.files.disk import need_writable
 from setsup.opening import find_kind
-from setsup.pages.answers import Answer, Source, digest, key_of
+from setsup.pages.answers import Answer, Query, Source, digest, key_of
+from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
+from setsup.pages.embedding_page import EmbeddingSource
 from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
-from setsup.pages.run_page import RunSource, read_metrics
-from setsup.pages.sampler_page import SamplerSource, first_sampler, sampler_text
+from setsup.pages.results_page import ResultsSource
+from setsup.pages.run_page import RunSource, read_metrics, spikes
+from setsup.pages.sampler_page import SamplerSource, changes_by_step, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
+from setsup.samplers import Draw
 
 __all__ = ["export", "questions"]
 
@@ -31,7 +35,10 @@ _TILE = 64  # pixels of a thumbnail, as the page asks for it
 _CHUNK = 64  # thumbnails of one question
 _FILTERS = 64  # levels of a factor by which the page can be filtered
 _PAIRS = 15  # pairs of factors
+_CHANCES = 1024  # drawn rows whose chance is told
 _FULL = 48  # rows that are shown in full
+_VIEWS = 8  # pairs of views with the partner of every pixel
+_TRACED = 49_152  # pixels of a view that have one
 
 Question = dict[str, str]
 
@@ -65,7 +72,7 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
     rows, steps = check_integer(rows, "rows", DataError, 1), check_integer(steps, "steps", DataError, 1)
     alone = out.suffix.lower() in (".html", ".htm")
     _need_free(out, alone)
-    page = _to_pass_on(page, steps)
+    page = _to_pass_on(page, rows, steps)
     found: dict[str, str] = {}
     keys: dict[str, str] = {}
     for question in questions(page, rows, steps):
@@ -77,7 +84,8 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
             try:
                 found[name] = script_text(_content(page.get(key)))
             except SetsupError as error:
-                if question.get("q") in ("thumbs", "image", "row"):  # images are what a user came for
+                # images are what a user came for
+                if question.get("q") in ("thumbs", "image", "row") and not question["s"].startswith("s"):
                     raise
                 found[name] = script_text({"error": str(error)})
     if alone:
@@ -110,7 +118,7 @@ def _need_free(out: Path, alone: bool) -> None:
     need_writable(out if alone else out / "index.html")
 
 
-def _to_pass_on(page: Page, steps: int) -> Page:
+def _to_pass_on(page: Page, rows: int, steps: int) -> Page:
     """The page without images that may not be passed on, and without places of this machine."""
     sources: dict[str, Source] = {}
     names = []
@@ -119,14 +127,34 @@ def _to_pass_on(page: Page, steps: int) -> Page:
             licence = withheld(source.source, source.dataset)
             named = _without_place(source.source)
             names.append(named)
-            source = replace(source, source=named, images=source.images and licence is None, withheld=licence or "")
+            source = replace(
+                source,
+                source=named,
+                images=source.images and licence is None,
+                withheld=licence or "",
+                shown=min(-(-rows // PAGE_ROWS) * PAGE_ROWS, len(source.dataset)),
+            )
         elif isinstance(source, SamplerSource):
             source = replace(source, source=_without_place(source.source))
+        elif isinstance(source, CorrespondenceSource):
+            if withheld(source.source, source.dataset) is not None:
+                continue
+            named, some = _without_place(source.source), min(steps, _VIEWS)
+            source = replace(source, source=named, pairs=some, shown=_TRACED)
         elif isinstance(source, RunSource):
             names.append(source.run.folder.name)
             source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
+        elif isinstance(source, EmbeddingSource):
+            named = _without_place(source.source) if source.source else ""
+            names += [named] if named else []
+            free = source.dataset is None or withheld("", source.dataset) is None
+            source = replace(
+                source, source=named, images=source.images and free, most=min(source.most, rows), chunk=_CHUNK
+            )
+        elif isinstance(source, ResultsSource):
+            source = replace(source, bare=True)
         sources[name] = source
-    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *names]))
+    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *dict.fromkeys(names)]))
 
 
 def _may_be_shown(source: RunSource) -> bool:
@@ -144,7 +172,11 @@ def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:
     if not len(steps):
         return (1,)
     even = steps[np.unique(np.linspace(0, len(steps) - 1, count).astype(np.int64))].tolist()
-    peaks = [int(steps[np.nanargmax(values)]) for values in metrics.values() if not np.isnan(values).all()]
+    peaks: set[int] = set()
+    for values in metrics.values():
+        known = np.isfinite(values)
+        if known.any():
+            peaks |= {int(steps[np.nanargmax(np.where(known, values, np.nan))]), *spikes(steps[known], values[known])}
     return tuple(sorted({*even, *peaks}))
 
 
@@ -175,8 +207,14 @@ def questions(page: Page, rows: int, steps: int) -> Iterator[Question]:
             yield from _of_dataset(name, source, rows)
         elif isinstance(source, SamplerSource):
             yield from _of_sampler(name, source, page.sources[f"d{name[1:]}"], steps)
+        elif isinstance(source, CorrespondenceSource):
+            yield from _of_pairs(name, source)
         elif isinstance(source, RunSource):
             yield from _of_run(name, source)
+        elif isinstance(source, EmbeddingSource):
+            yield from _of_embedding(name, source)
+        elif isinstance(source, ResultsSource):
+            yield {"s": name, "q": "tables"}
 
 
 def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Question]:
@@ -196,25 +234,46 @@ def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Questio
             shown, _ = source.rows("", order, number)
             yield from _thumbs(name, about["thumbs"], shown)
     for row in range(min(_FULL, len(source.dataset))):
-        yield {"s": name, "q": "row", "row": str(row)}
-        if source.images:
-            for modality in about["modalities"]:
-                if modality["color"]:
-                    yield {"s": name, "q": "image", "row": str(row), "modality": modality["name"]}
+        asked = {"s": name, "row": str(row)}
+        yield {**asked, "q": "row"}
+        for shown in json.loads(source.answer(Query({**asked, "q": "row"})).content)["modalities"]:
+            if shown["image"]:
+                yield {**asked, "q": "image", "modality": shown["name"]}
 
 
 def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> Iterator[Question]:
-    sampler = source.first or first_sampler(source.dataset.factors)
+    sampler = source.begin()
     if sampler is None:
         return
-    asked = {"s": name, "sampler": sampler_text(sampler)}
-    yield {**asked, "q": "reach"}
+    asked = {"s": name, "sampler": sampler_text(source.plain(sampler))}
     yield {**asked, "q": "coverage"}
-    last = steps if sampler.length is None else min(steps, sampler.length)
-    for step in range(last):
+    changes = changes_by_step(asked["sampler"])
+    chances: set[int] = set()
+    first = sampler.first_step
+    for step in range(first, first + steps if sampler.length is None else min(first + steps, sampler.length)):
+        at = {"step": str(step)} if changes and step else {}
+        if step == first or changes:
+            yield {**asked, **at, "q": "reach"}
         yield {**asked, "q": "draw", "step": str(step)}
-        for rows in sampler[step].indices:
+        drawn = np.unique(sampler[step].indices).tolist()
+        asking = [row for row in drawn if changes or row not in chances][: _CHANCES - len(chances)]
+        chances |= set(asking)
+        yield from ({**asked, **at, "q": "row", "row": str(row)} for row in asking)
+        for rows in _shown(sampler[step]):
             yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], rows)
+
+
+def _of_pairs(name: str, source: CorrespondenceSource) -> Iterator[Question]:
+    modality = image_modality(source.dataset)
+    for step in range(source.pairs or 0):
+        rows = source.views(step)
+        asked = {"s": name, "rows": ",".join(map(str, rows))}
+        yield {"s": name, "q": "pair", "step": str(step)}
+        yield {**asked, "q": "partners"}
+        for run in source.learned:
+            yield {**asked, "q": "learned", "run": run}
+        if modality is not None:
+            yield from ({"s": f"d{name[1:]}", "q": "image", "row": str(row), "modality": modality} for row in rows)
 
 
 def _of_run(name: str, source: RunSource) -> Iterator[Question]:
@@ -227,8 +286,23 @@ def _of_run(name: str, source: RunSource) -> Iterator[Question]:
         modality = image_modality(found.dataset) if source.images else None
         if source.images:
             yield {**asked, "q": "sheet"}
-        for rows in found.draw.indices:
+        for rows in _shown(found.draw):
             yield from ({**one, **asked} for one in _thumbs(name, modality, rows))
+
+
+def _shown(draw: Draw) -> list[Any]:
+    """Rows whose images are shown together: those of each set, and each canonical row alone."""
+    return [*draw.indices, *([] if draw.canonical is None else draw.canonical[:, None])]
+
+
+def _of_embedding(name: str, source: EmbeddingSource) -> Iterator[Question]:
+    about = source.about()
+    yield {"s": name, "q": "points"}
+    for factor in about["factors"]:
+        yield {"s": name, "q": "colours", "factor": factor["name"]}
+    asked = ["rows", "near", *(["thumbs"] if about["thumbs"] is not None else [])]
+    for start in range(0, len(source.order), source.chunk):
+        yield from ({"s": name, "q": one, "start": str(start)} for one in asked)
 
 
 def _thumbs(name: str, modality: str | None, rows: Any) -> Iterator[Question]:

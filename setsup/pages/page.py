@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.pages.answers import Answer, Query, Source, json_answer
+from setsup.pages.correspondence_page import correspondences_of
 from setsup.pages.dataset_page import DatasetSource
+from setsup.pages.embedding_page import EmbeddingSource
 from setsup.pages.sampler_page import SamplerSource
 from setsup.samplers import Sampler
 
@@ -69,6 +71,7 @@ def page_of(
     datasets: Mapping[str, Dataset],
     samplers: Mapping[str, Sampler] | None = None,
     runs: Sequence["Run"] = (),
+    embeddings: Sequence[EmbeddingSource] = (),
     *,
     title: str = "",
     command: str = "",
@@ -83,6 +86,8 @@ def page_of(
         The sampler that the page begins with, by the same names; by default one that fixes the first factor.
     runs : sequence of Run
         Runs of `setsup train`.
+    embeddings : sequence of EmbeddingSource
+        Embeddings of :func:`open_embeddings`; those in the folders of the runs are shown, too.
     title, command : str, optional
         Heading, and the command that shows the page live.
 
@@ -100,16 +105,25 @@ def page_of(
     True
 
     """
-    if not datasets and not runs:
-        raise DataError("a page shows at least one dataset or run")
+    if not (datasets or runs or embeddings):
+        raise DataError("a page shows at least one dataset, run or folder of embeddings")
     sources: dict[str, Source] = {}
     for number, (name, dataset) in enumerate(datasets.items()):
         sources[f"d{number}"] = DatasetSource(dataset, name)
         sources[f"s{number}"] = SamplerSource(dataset, name, (samplers or {}).get(name))
+        pairs = correspondences_of(dataset, name, {f"r{at}": run for at, run in enumerate(runs)})
+        if pairs is not None:
+            sources[f"c{number}"] = pairs
     if runs:
-        from setsup.pages.run_page import RunSource
+        from setsup.pages.results_page import ResultsSource
+        from setsup.pages.run_page import RunSource, embeddings_of
 
         sources |= {f"r{number}": RunSource(run) for number, run in enumerate(runs)}
+        sources["t0"] = ResultsSource(runs)
+        embeddings = [*embeddings, *(one for run in runs for one in embeddings_of(run, list(datasets.values())))]
+    sources |= {f"e{number}": one for number, one in enumerate(embeddings)}
     names = [dataset.name for dataset in datasets.values()] + list(dict.fromkeys(run.preset.name for run in runs))
-    given = [*datasets, *(str(run.folder) for run in runs)]
+    names += [] if names else [one.name for one in embeddings]
+    given = [*datasets, *(str(run.folder) for run in runs), *(one.source for one in embeddings if one.source)]
+    given = list(dict.fromkeys(given))
     return Page(title or ", ".join(names), sources, command or shlex.join(["setsup", "explore", *given]))

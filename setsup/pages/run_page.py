@@ -2,24 +2,28 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.datasets.dataset import Dataset
+from setsup.errors import DataError, SetsupError
 from setsup.experiments.runs.run import Run
 from setsup.experiments.step_batches import StepBatch, trained_on
 from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_embeddings
 from setsup.pages.images import COLUMNS, encoded, image_modality, sprite
 from setsup.pages.sampler_page import describe_draw
 
-__all__ = ["RunSource", "read_metrics", "thin"]
+__all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "spikes", "thin"]
 
 _POINTS = 2000  # of a curve; of more steps, the least and the largest of each stretch are kept
 _KEPT = 4
+_AROUND = 8  # steps before and after one with which it is compared
 
 
 @dataclass
@@ -74,7 +78,7 @@ class RunSource:
         steps, metrics = read_metrics(self.run)
         values = metrics[query.choice("metric", tuple(metrics))]
         known = np.isfinite(values)
-        return json_answer(thin(steps[known], values[known]))
+        return json_answer({**thin(steps[known], values[known]), "spikes": spikes(steps[known], values[known])})
 
     def batch(self, step: int, rank: int = 0, part: int = 0) -> StepBatch:
         """The batch of a step."""
@@ -96,7 +100,7 @@ class RunSource:
 
     def _batch(self, query: Query) -> Answer:
         found = self._asked(query)
-        told = describe_draw(found.dataset.factors, found.draw)
+        told = describe_draw(found.dataset.factors, found.draw, found.sampler)
         steps, metrics = read_metrics(self.run)
         here = np.flatnonzero(steps == found.step)
         logged = {name: float(values[here[0]]) for name, values in metrics.items()} if len(here) else {}
@@ -126,6 +130,25 @@ class RunSource:
         return sprite(dataset, rows, modality, query.integer("tile", 16, 160))
 
 
+def embeddings_of(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingSource]:
+    """Embeddings in the folder of a run, with images of what it was trained on, or of another dataset."""
+    folders = [one for one in sorted(run.folder.glob("embeddings-*")) if has_embeddings(one)]
+    known = [*datasets, *(data_of(run) if folders else ())]
+    found: list[EmbeddingSource] = []
+    for folder in folders:
+        name = f"{run.preset.name}, seed {run.seed}: {folder.name}"
+        with suppress(DataError):  # maps have no point of each row
+            found += (replace(one, source="") for one in open_embeddings(folder, known, name=name))
+    return found
+
+
+def data_of(run: Run) -> list[Dataset]:
+    """What a run was trained on; empty where it is not here."""
+    with suppress(SetsupError):
+        return [run.preset.open_data(run.description.get("root"), substitute=run.substitute)]
+    return []
+
+
 def read_metrics(run: Run) -> tuple[Any, dict[str, Any]]:
     """Steps (n,) int64 of a run, ascending, and its metrics (n,) float64 by name; NaN where there is none."""
     path = run.folder / "metrics.jsonl"
@@ -143,6 +166,25 @@ def read_metrics(run: Run) -> tuple[Any, dict[str, Any]]:
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
+
+
+def spikes(steps: Any, values: Any, most: int = 4) -> list[int]:
+    """Steps whose value is farthest above the median of those around it, farthest first; of neighbours only one.
+
+    Each is three times as far as one value in twenty is: noise is no spike.
+    """
+    if len(values) < 2 * _AROUND:
+        return []
+    longer = np.pad(values, _AROUND, "reflect", reflect_type="odd")
+    above = values - np.median(np.lib.stride_tricks.sliding_window_view(longer, 2 * _AROUND + 1), axis=1)
+    least = 3 * float(np.quantile(np.abs(above), 0.95))
+    found: list[int] = []
+    for place in np.argsort(-above, kind="stable").tolist():
+        if len(found) == most or above[place] <= least:
+            break
+        if all(abs(place - other) > _AROUND for other in found):
+            found.append(place)
+    return [int(steps[place]) for place in found]
 
 
 def thin(steps: Any, values: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,27 +13,30 @@ import numpy as np
 
 from setsup.datasets.dataset import Dataset
 from setsup.errors import SamplerError, SetsupError
-from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.commands import command_line, python_code
+from setsup.pages.draw_sheet import describe_draw
+from setsup.pages.neighbour_names import with_names, with_tables
 from setsup.samplers import (
     DomainSampler,
-    Draw,
     EpisodeSampler,
     EpochSampler,
     FactorPairSampler,
     HierarchicalSampler,
+    Mixture,
+    NeighbourSampler,
     OrbitSampler,
     Reach,
     Sampler,
     SequencePairSampler,
     SetSampler,
     TripletSampler,
+    Zip,
     from_dict,
 )
 
-__all__ = ["SEARCHED", "SamplerSource", "describe_draw", "first_sampler", "sampler_text"]
+__all__ = ["SEARCHED", "SamplerSource", "changes_by_step", "describe_draw", "first_sampler", "sampler_text"]
 
 SEARCHED = 100_000
 """Steps among which a row is sought."""
@@ -54,28 +58,68 @@ KINDS = (
     HierarchicalSampler,
     FactorPairSampler,
     EpochSampler,
+    NeighbourSampler,
+    Mixture,
+    Zip,
 )
 
 
 @dataclass
 class SamplerSource:
-    """Samplers of one dataset: each is named in the question, as :meth:`Sampler.to_dict` writes it."""
+    """Samplers of one dataset: each is named in the question, as :meth:`Sampler.to_dict` writes it.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        What they draw from.
+    source : str
+        What opens it; empty where that would name a place on this disk.
+    first : Sampler, optional
+        What the page begins with; by default one that fixes the first factor.
+    tables : dict of str to data
+        Neighbour tables of the first sampler by the names that questions use; a question reads no file.
+
+    """
 
     dataset: Dataset
     source: str = ""
     first: Sampler | None = None
+    tables: dict[str, Any] = field(default_factory=dict, repr=False)
     _made: OrderedDict[str, Sampler] = field(default_factory=OrderedDict, repr=False)
+    _reaches: OrderedDict[tuple[str, int], Reach] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        """Know the neighbour tables of the first sampler."""
+        if self.first is not None:
+            with_names(self.first.to_dict(), self.tables)
 
     def about(self) -> Mapping[str, Any]:
         """The samplers that there are, with their options, and the one that the page begins with."""
-        sampler = self.first or first_sampler(self.dataset.factors)
+        sampler = self.begin()
         return {
             "kind": "sampler",
             "kinds": {kind.__name__: _options(kind) for kind in KINDS},
-            "first": None if sampler is None else described(sampler),
+            "first": None if sampler is None else self.described(sampler),
+            "begin": str(sampler.first_step if sampler is not None else 0),
+            "tables": list(self.tables),
+            "given": self.first is not None,
             "searched": SEARCHED,
         }
+
+    def begin(self) -> Sampler | None:
+        """The sampler that the page begins with, None where there is none."""
+        return self.first or first_sampler(self.dataset.factors)
+
+    def plain(self, sampler: Sampler) -> dict[str, Any]:
+        """A sampler as a question names it: what `to_dict` gives, with names for large neighbour tables."""
+        found: dict[str, Any] = with_names(sampler.to_dict(), self.tables)
+        return found
+
+    def described(self, sampler: Sampler) -> dict[str, Any]:
+        """A sampler whose arguments are JSON each in a string, since JavaScript rounds integers of 64 bits."""
+        found = self.plain(sampler)
+        return {**found, "arguments": {name: _json(value) for name, value in found["arguments"].items()}}
 
     def answer(self, query: Query) -> Answer:
         """Answer a question about a sampler."""
@@ -95,11 +139,9 @@ class SamplerSource:
             if text in self._made:
                 self._made.move_to_end(text)
                 return self._made[text]
-        given = query.data("sampler")
-        if isinstance(given, dict) and "fingerprint" not in given:
-            given = {**given, "fingerprint": self.dataset.factors.fingerprint}
-        found = from_dict(given, self.dataset.factors)
-        rows = found[0].indices.size
+        given = _of_table(query.data("sampler"), self.dataset.factors.fingerprint)
+        found = from_dict(with_tables(given, self.tables), self.dataset.factors)
+        rows = found[found.first_step].indices.size
         if rows > _ROWS:
             raise SamplerError(f"a draw of {rows:,} rows is too large to show: lower size or sets to {_ROWS:,} in all")
         with self._lock:
@@ -116,22 +158,22 @@ class SamplerSource:
         share = sampler.shard(rank, world)
         if step * world + rank > last:
             raise SamplerError(f"draw {step} of rank {rank} of {world} is beyond the last step, {last}")
-        found = describe_draw(self.dataset.factors, share[step])
+        found = describe_draw(self.dataset.factors, share[step], sampler)
         return json_answer(
             {
                 **found,
                 "step": str(step * world + rank),
                 "last": str(last),
                 "length": None if sampler.length is None else str(sampler.length),
-                "described": described(sampler),
-                "python": python_code(self.source, sampler, step * world + rank),
+                "described": self.described(sampler),
+                "python": python_code(self.source, sampler, step * world + rank, self.plain(sampler)),
                 "command": command_line(self.source, sampler, step * world + rank),
             }
         )
 
     def _reach(self, query: Query) -> Answer:
         sampler = self.sampler(query)
-        reach = sampler.reach(query.integer("step", 0, _LAST, 0))
+        reach = self._reach_of(sampler, query)
         found = reach.to_dict()
         for one, told in zip(reach.groups, found["groups"], strict=True):
             told["first"] = [
@@ -144,9 +186,21 @@ class SamplerSource:
             ]
         return json_answer({**found, "report": str(sampler.report())})
 
+    def _reach_of(self, sampler: Sampler, query: Query) -> Reach:
+        """What a sampler reaches; an option that changes with the step has its value there, others are the same."""
+        step = query.integer("step", 0, _LAST, sampler.first_step)
+        key = query.text("sampler", 8000), step
+        found = self._reaches.get(key)
+        if found is None:
+            found = sampler.reach(step)
+            with self._lock:
+                self._reaches[key] = found
+                while len(self._reaches) > _KEPT:
+                    self._reaches.popitem(last=False)
+        return found
+
     def _row(self, query: Query) -> Answer:
-        sampler = self.sampler(query)
-        reach = _reach_of(sampler, query)
+        reach = self._reach_of(self.sampler(query), query)
         found = reach.row(query.integer("row", 0, len(self.dataset.factors) - 1))
         return json_answer(
             {
@@ -175,7 +229,7 @@ class SamplerSource:
     def _coverage(self, query: Query) -> Answer:
         """Distinct rows after 1, 2, 4, … steps, counted in the draws themselves."""
         sampler, table = self.sampler(query), self.dataset.factors
-        most = max(_COUNTED // sampler[0].indices.size, 1)
+        most = max(_COUNTED // sampler[sampler.first_step].indices.size, 1)
         if sampler.length is not None:
             most = min(most, sampler.length)
         steps, counts, seen = [], [], np.zeros(len(table), dtype=bool) if len(table) <= 1 << 28 else None
@@ -191,23 +245,30 @@ class SamplerSource:
         return json_answer({"steps": steps, "rows": counts, "of": len(table)})
 
 
-def sampler_text(sampler: Sampler) -> str:
+def changes_by_step(text: str) -> bool:
+    """Whether a sampler, as a question names it, has an option that changes with the step; the page asks likewise."""
+    return re.search(r'"(size|random|p)":\{', text) is not None
+
+
+def sampler_text(sampler: Sampler | Mapping[str, Any]) -> str:
     """A sampler as a question names it."""
-    return _json(sampler.to_dict())
+    return _json(sampler.to_dict() if isinstance(sampler, Sampler) else sampler)
 
 
-def described(sampler: Sampler) -> dict[str, Any]:
-    """A sampler whose arguments are JSON each in a string, since JavaScript rounds integers of 64 bits."""
-    found = sampler.to_dict()
-    return {**found, "arguments": {name: _json(value) for name, value in found["arguments"].items()}}
+def _of_table(given: Any, fingerprint: str) -> Any:
+    """Data of a sampler with the fingerprint of the table wherever there is none, in samplers within it, too."""
+    if isinstance(given, list):
+        return [_of_table(one, fingerprint) for one in given]
+    if not isinstance(given, dict):
+        return given
+    found = {name: _of_table(one, fingerprint) for name, one in given.items()}
+    if "arguments" in found and not isinstance(found["arguments"], dict):
+        raise SamplerError("arguments of a sampler are by their names, as to_dict gives them")
+    return {"fingerprint": fingerprint, **found} if "sampler" in found else found
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _reach_of(sampler: Sampler, query: Query) -> Reach:
-    return sampler.reach(query.integer("step", 0, _LAST, 0))
 
 
 def _likely(chance: Any, drawable: Any) -> list[tuple[int, float]]:
@@ -217,37 +278,6 @@ def _likely(chance: Any, drawable: Any) -> list[tuple[int, float]]:
         order = np.argsort(-np.nan_to_num(chance[numbers]), kind="stable")[:_GROUPS]
         numbers = np.sort(numbers[order])
     return [(int(number), float(chance[number])) for number in numbers]
-
-
-def describe_draw(table: FactorTable, draw: Draw) -> dict[str, Any]:
-    """Sets of a draw: rows, what each fixes, and over how many values the other factors vary."""
-    sets = []
-    for place, rows in enumerate(draw.indices):
-        mask = np.ones(len(rows), dtype=bool) if draw.mask is None else draw.mask[place]
-        counted = rows[mask]
-        fixed, varying = {}, {}
-        for factor in table.factors:
-            code = draw.inactive[factor.name][place] if factor.name in draw.inactive else None
-            if code is not None and (code == code and code != -1):
-                fixed[factor.name] = _value(factor, code)
-            elif factor.role == "variation" and len(counted):
-                codes = table.codes(factor.name, counted)
-                known = codes[~np.isnan(codes)] if factor.continuous else codes[codes >= 0]
-                varying[factor.name] = len(np.unique(known))
-        one: dict[str, Any] = {"rows": rows, "fixed": fixed, "varying": varying}
-        if not mask.all():
-            one["mask"] = mask
-        if draw.canonical is not None:
-            one["canonical"] = int(draw.canonical[place])
-        if draw.pair_labels:
-            one["labels"] = {name: bool(labels[place]) for name, labels in draw.pair_labels.items()}
-        sets.append(one)
-    return {"sets": sets}
-
-
-def _value(factor: Factor, code: Any) -> str:
-    text = f"{float(code):.6g}" if factor.levels is None else str(factor.levels[int(code)])
-    return f"{text} {factor.unit}" if factor.unit else text
 
 
 def _options(kind: type[Sampler]) -> list[dict[str, Any]]:

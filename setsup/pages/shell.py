@@ -8,10 +8,23 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["FILES", "POLICY", "document", "script_text", "single_document", "static"]
+__all__ = ["FILES", "POLICY", "document", "plain_document", "script_text", "single_document", "static"]
 
-SCRIPTS = ("htm-preact.js", "get.js", "parts.js", "dataset.js", "sampler.js", "runs.js", "app.js")
-STYLES = ("style.css",)
+SCRIPTS = (
+    "htm-preact.js",
+    "get.js",
+    "parts.js",
+    "dataset.js",
+    "sheets.js",
+    "sampler.js",
+    "correspondences.js",
+    "results.js",
+    "runs.js",
+    "scatter.js",
+    "embedding.js",
+    "app.js",
+)
+STYLES = ("style.css", "runs.css")
 FILES = (*SCRIPTS, *STYLES)
 _VENDOR = ("htm-preact.js",)
 
@@ -48,19 +61,43 @@ def single_document(title: str, data: Iterable[str]) -> bytes:
     return _whole(title, "files", policy, head, [f"<script>{text}</script>" for text in texts])
 
 
-def _whole(title: str, transport: str, policy: str | None, head: Sequence[str], body: Sequence[str]) -> bytes:
-    about = "" if policy is None else f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
+def plain_document(title: str, body: str) -> bytes:
+    """A document without scripts, in the look of the page; `body` is HTML."""
+    styles = [static(name).decode() for name in STYLES]
+    policy = (
+        f"default-src 'none'; style-src {' '.join(map(_hashed, styles))}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
     lines = [
-        f'<!doctype html>\n<html lang="en" data-transport="{transport}">\n<head>\n<meta charset="utf-8">{about}',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">',
-        f"<title>{html.escape(title)}</title>",
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        *_head(title, policy),
+        *(f"<style>{text}</style>" for text in styles),
+        f"</head>\n<body>\n{body}\n</body>\n</html>\n",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _whole(title: str, transport: str, policy: str | None, head: Sequence[str], body: Sequence[str]) -> bytes:
+    lines = [
+        f'<!doctype html>\n<html lang="en" data-transport="{transport}">\n<head>\n<meta charset="utf-8">',
+        *_head(title, policy),
         *head,
-        '</head>\n<body>\n<div id="page"><noscript>This page needs JavaScript.</noscript></div>',
+        # the heading is painted while the rest is asked for
+        f'</head>\n<body>\n<div id="page"><header><h1>{html.escape(title)}</h1></header></div>',
+        "<noscript>This page needs JavaScript.</noscript>",
         *body,
         "</body>\n</html>\n",
     ]
     return "\n".join(lines).encode()
+
+
+def _head(title: str, policy: str | None) -> list[str]:
+    about = "" if policy is None else f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
+    return [
+        f'{about}<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">',
+        f"<title>{html.escape(title)}</title>",
+    ]
 
 
 def _hashed(text: str) -> str:

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals
 
-__all__ = ["DISTINCT", "OTHERS", "UNKNOWN", "cyclic_colours", "rgb", "sequential_colours"]
+__all__ = ["DISTINCT", "OTHERS", "UNKNOWN", "cyclic_colours", "oklab_to_srgb", "rgb", "sequential_colours"]
 
 
 DISTINCT = (
@@ -37,6 +37,11 @@ def cyclic_colours(turns: npt.ArrayLike) -> Reals:
     angle = np.radians(29 + 360 * np.asarray(turns, dtype=np.float64))
     lightness = 0.66 + 0.14 * np.cos(angle - np.radians(105))  # yellow lighter than blue, as eyes expect
     lab = np.stack([lightness, 0.15 * np.cos(angle), 0.15 * np.sin(angle)], axis=-1)
+    return oklab_to_srgb(lab)
+
+
+def oklab_to_srgb(lab: Reals) -> Reals:
+    """Colours (n, 3) float64, sRGB from 0 to 1, of OKLab (n, 3); clipped where there is none."""
     linear = np.clip((lab @ _CONES.T) ** 3 @ _LINEAR.T, 0, 1)
     return np.asarray(np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055))
 

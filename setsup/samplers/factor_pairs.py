@@ -24,6 +24,7 @@ from setsup.checks import check_boolean, check_integer, is_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Kind
 from setsup.factors.table import FactorTable
+from setsup.html import counted
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
     MOST_SETS,
@@ -322,7 +323,7 @@ class FactorPairSampler(Sampler):
 
     def _reach_of(self, reached: ReachedGroups, of_rows: Callable[[Rows], Reals], notes: list[str]) -> Reach:
         sets = SetReach(tuple(range(self.pairs)), of_rows)
-        title = f"FactorPairSampler: {self.pairs} pairs per step"
+        title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step"
         return Reach(title, self.table, [reached], [[[sets]]], notes)
 
     def _even_chance(self) -> float:
@@ -340,7 +341,7 @@ class FactorPairSampler(Sampler):
         groups = self._groups
         lost = {"with an unknown value": groups.unknown, "left out by where or weights": groups.excluded}
         if self._ranked is not None:
-            title = f"FactorPairSampler: {self.pairs} pairs per step, ranked by {', '.join(self._ranked.names)}"
+            title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, ranked by {', '.join(self._ranked.names)}"
             return Report(title, [], [*_never(lost), *self._ranked.ties()])
         lost |= {"without a partner": self._partners.lonely}
         sizes = self._subsets.sum(axis=1)
@@ -361,7 +362,7 @@ class FactorPairSampler(Sampler):
             )
             entries.append(PairEntry(size, 1 / int(ways) if able else 0.0, found, groups.rows, total))
         what = "differ in all of" if self._differ else "may differ in"
-        title = f"FactorPairSampler: {self.pairs} pairs per step, which {what} a subset of the factors"
+        title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, which {what} a subset of the factors"
         return Report(title, [], [*_never(lost), *self._by_step(), *self._left_open()], entries)
 
     def _by_step(self) -> list[str]:

@@ -58,6 +58,11 @@ class Mixture(Sampler):
     stream : str
         Two samplers of one class with one seed are correlated unless their streams differ.
 
+    Attributes
+    ----------
+    pool : (m,) int64
+        The alternative rows, ascending.
+
     Raises
     ------
     SamplerError
@@ -100,15 +105,15 @@ class Mixture(Sampler):
         self._key = stream_key(seed, stream)
         row_weight = row_weights(self.table, weights)
         pool_mask = self._pool_mask(pool, row_weight)
-        self._pool = np.flatnonzero(pool_mask)
+        self.pool: Rows = np.flatnonzero(pool_mask)
         self._members = None
         if row_weight is not None:
             self._members = WeightedMembers(group_by(self.table, [], pool_mask), row_weight)
         first = base.draws(np.array([base.first_step]))
         self._sets = self._check_sets(numbers, first)
-        if len(self._pool) < first.indices.shape[-1]:
+        if len(self.pool) < first.indices.shape[-1]:
             raise SamplerError(
-                f"the pool {_pool_words(pool)} has {len(self._pool)} rows; a set takes {first.indices.shape[-1]}"
+                f"the pool {_pool_words(pool)} has {len(self.pool)} rows; a set takes {first.indices.shape[-1]}"
             )
 
     @classmethod
@@ -132,7 +137,7 @@ class Mixture(Sampler):
     def rows_where(self) -> Bools:
         """Rows of the pool, and those that ``where`` of the base lets through."""
         found = self.base.rows_where()
-        found[self._pool] = True
+        found[self.pool] = True
         return found
 
     def _check_sets(self, sets: Sequence[int], draw: Draw) -> npt.NDArray[np.int64]:
@@ -157,7 +162,7 @@ class Mixture(Sampler):
         if draw.mask is not None:
             replaced &= draw.mask[:, self._sets]
         if self._members is None:
-            others = self._pool[distinct(keys, len(self._pool), size)].reshape(shape)
+            others = self.pool[distinct(keys, len(self.pool), size)].reshape(shape)
         else:
             one = np.zeros(len(steps) * len(self._sets), dtype=np.int64)
             others = self._members.draw(keys, one, size, "error")[0].reshape(shape)
@@ -176,16 +181,16 @@ class Mixture(Sampler):
         mixed = frozenset(self._sets.tolist())
         draw = self.base.draws(steps)
         size = int(draw.indices.shape[-1] if draw.mask is None else draw.mask[0, self._sets].sum(axis=-1).max())
-        of_pool = np.full(len(self._pool), size / len(self._pool))
+        of_pool = np.full(len(self.pool), size / len(self.pool))
         if self._members is not None:
             of_pool = inclusion(self._members.shares(0), size)
 
         def of_rows(rows: Rows) -> Reals:
-            place = np.minimum(np.searchsorted(self._pool, rows), len(self._pool) - 1)
-            return np.where(self._pool[place] == rows, p * of_pool[place], 0.0)
+            place = np.minimum(np.searchsorted(self.pool, rows), len(self.pool) - 1)
+            return np.where(self.pool[place] == rows, p * of_pool[place], 0.0)
 
         pool = np.zeros(len(self.table), dtype=bool)
-        pool[self._pool] = True
+        pool[self.pool] = True
         some = at_least_one(np.array([p]), size * len(mixed))
         reason = Reason(f"no row is replaced at step {step}", "raise p=, or look at a later step")
         reached = ReachedGroups(
@@ -198,7 +203,7 @@ class Mixture(Sampler):
         )
         blocks = [[mix(sets, mixed, p) for sets in alternatives] for alternatives in found.blocks or ()]
         blocks.append([[SetReach(tuple(sorted(mixed)), of_rows)]])
-        estimated = found.estimated or (self._members is not None and 2 < size < len(self._pool))
+        estimated = found.estimated or (self._members is not None and 2 < size < len(self.pool))
         return Reach(
             f"Mixture over {found.title}",
             self.table,
@@ -223,11 +228,11 @@ class Mixture(Sampler):
         p = self._schedule
         share = f"0 to {p.end:g} in steps of {p.every}" if isinstance(p, Stepwise) else p.words()
         sets = ", ".join(str(number) for number in self._sets)
-        return f"rows of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
+        return f"rows of set {sets} come from a pool of {len(self.pool):,} rows with probability {share}"
 
     def _mix(self, entry: Entry) -> Entry:
         """Entry of sets whose rows are also those of the pool, which the base leaves out."""
-        excluded = entry.excluded - len(self._pool)
+        excluded = entry.excluded - len(self.pool)
         return replace(
             entry, excluded=excluded, log10_sets=math.nan, shared_rows=math.nan, distinct={}, estimated=False
         )

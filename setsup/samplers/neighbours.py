@@ -26,6 +26,7 @@ from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
+from setsup.html import counted
 from setsup.random import below_few, fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
     MOST_SETS,
@@ -274,7 +275,7 @@ class NeighbourSampler(Sampler):
             unreached=int((known & (chance == 0) & drawn[of_rows]).sum()),
         )
         sets = SetReach(tuple(range(self.sets)), lambda rows: chance[rows])
-        return Reach(f"NeighbourSampler: {self.sets} sets", self.table, [found], [[[sets]]], notes)
+        return Reach(f"NeighbourSampler: {counted(self.sets, 'set')}", self.table, [found], [[[sets]]], notes)
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training: an entry for each table."""

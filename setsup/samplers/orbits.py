@@ -25,6 +25,7 @@ from setsup.factors.counting import with_outer
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
+from setsup.html import counted
 from setsup.random import fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
     MOST_ROWS,
@@ -239,7 +240,7 @@ class OrbitSampler(Sampler):
 
     def _title(self) -> str:
         taken = "whole" if self._sizes is None else f"{self._sizes.words()} members each"
-        return f"OrbitSampler: {self.sets} orbits per step, {taken}"
+        return f"OrbitSampler: {counted(self.sets, 'orbit')} per step, {taken}"
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""

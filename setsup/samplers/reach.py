@@ -13,6 +13,7 @@ from setsup.checks import check_integer
 from setsup.errors import RowError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
+from setsup.html import counted
 
 __all__ = ["Reach", "ReachedGroups", "Reason", "RowReach", "SetReach", "join", "mix"]
 
@@ -236,7 +237,8 @@ class Reach:
                 lines.append(f"  chance of each in a step: {about}{chance}")
             for never in one["never"]:
                 first = "; ".join(never["first"][:5])
-                lines.append(f"  never drawn: {never['groups']:,} groups, {never['rows']:,} rows: {never['reason']}")
+                lost = f"{counted(never['groups'], 'group')}, {counted(never['rows'], 'row')}"
+                lines.append(f"  never drawn: {lost}: {never['reason']}")
                 lines.append(f"    first: {first}")
                 if never["option"]:
                     lines.append(f"    {never['option']}")

@@ -22,6 +22,7 @@ from setsup.arrays import Steps
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
+from setsup.html import counted
 from setsup.random import fold, stream_key
 from setsup.samplers.arguments import (
     MOST_ROWS,
@@ -269,7 +270,7 @@ class SetSampler(Sampler):
 
     def _title(self) -> str:
         sizes = " and ".join(dict.fromkeys(one.words() for one in self._sizes))
-        return f"SetSampler: {self.sets} sets of {sizes}, {self._values} values"
+        return f"SetSampler: {counted(self.sets, 'set')} of {sizes}, {self._values} values"
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""

@@ -16,8 +16,8 @@ pytest.importorskip("lightning")
 from PIL import Image
 
 from setsup.errors import SetsupError
+from setsup.experiments.pixels.features import pixel_features
 from setsup.reports.pixel_matches import distance_map
-from setsup_cli.encoders.pixel_matches import _features
 from setsup_cli.main import main
 from tests.true_files import mnist
 
@@ -150,7 +150,7 @@ def test_a_method_that_takes_no_such_image_is_named() -> None:
 
     trained = SimpleNamespace(method=SimpleNamespace(embed=embed), device="cpu")
     with pytest.raises(SetsupError, match="runs/x cannot embed an image of 32 × 64: mat1 and mat2 shapes"):
-        _features(trained, np.zeros((32, 64, 3), np.uint8), "runs/x")
+        pixel_features(trained, np.zeros((32, 64, 3), np.uint8), "runs/x")
 
 
 def test_a_map_is_bright_where_features_are_near() -> None:

@@ -1,5 +1,9 @@
 """``setsup report``: words, JSON and a picture of runs that are written by hand."""
 
+import base64
+import hashlib
+import html
+import io
 import json
 import re
 from collections.abc import Callable
@@ -97,6 +101,25 @@ def test_a_picture(setsup: Run, runs: Path, tmp_path: Path) -> None:
     assert setsup("report", "abc/fig4a", "--out", "a.png", "--json").json["picture"] == "a.png"
 
 
+def test_a_page(setsup: Run, runs: Path, tmp_path: Path) -> None:
+    found = setsup("report", "abc/fig4a", "--out", tmp_path / "fig4a.html", "--json")
+    assert (found.json["page"], found.json["picture"]) == (str(tmp_path / "fig4a.html"), None)
+    page = (tmp_path / "fig4a.html").read_text(encoding="utf-8")
+    assert "<h2>abc/fig4a: information, the wall&#x27;s hue inactive</h2>" in page
+    assert "holds (2 of 10 seeds)" in page
+    styles = re.findall("<style>(.*?)</style>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in styles]
+    policy = html.unescape(re.findall('http-equiv="Content-Security-Policy" content="(.*?)"', page)[0])
+    hashed = " ".join(f"'sha256-{one}'" for one in digests)
+    assert policy.startswith(f"default-src 'none'; style-src {hashed}; img-src data:;")
+    plots = re.findall('<img src="data:image/png;base64,([^"]*)" width="[0-9]+" alt="Plot', page)
+    assert len(plots) >= 2
+    for plot in plots:
+        with Image.open(io.BytesIO(base64.b64decode(plot))) as picture:
+            assert picture.width > 100
+    assert str(tmp_path) not in page
+
+
 def test_what_has_many_values_stands_upright(setsup: Run, tmp_path: Path) -> None:
     keys = [column["key"] for column in setsup("report", "abc/mnist", "--json").json["columns"]]
     values = {f"trained: {key}": number / 10 for number, key in enumerate(keys)}
@@ -181,7 +204,7 @@ class TestAll:
         assert ours == ["ours", *numbers, "2 of 10"]
         assert "substitute: shapes3d-procedural" in page
         assert "holds (2 of 10 seeds)" in page
-        assert not re.search("<script|src=|url[(]|<link", page)
+        assert not re.search('<script|src="(?!data:image/png;base64,)|url[(]|<link (?!rel="icon" href="data:,")', page)
         assert setsup("report", "--all", "--out", tmp_path / "page.html").code == 0
         assert not (tmp_path / "page-2.html").exists()
 

@@ -41,6 +41,7 @@ def test_it_is_what_the_method_got(preset, noted, tmp_path):
         found = trained_on(run, step + 1, part=part)
         assert found.number == number
         np.testing.assert_array_equal(found.draw.indices, batch["indices"])
+        np.testing.assert_array_equal(found.sampler[number].indices, batch["indices"])
         for name, value in batch.items():
             assert torch.equal(found.batch[name], value), name
         assert (found.rank, found.world, found.step) == (0, 1, step + 1)

@@ -46,6 +46,20 @@ def test_counts_are_those_of_every_row(names, where, monkeypatch):
         np.testing.assert_array_equal(table.counts(names[0], where), _by_hand(table, names, rows))
 
 
+@pytest.mark.parametrize("where", [None, "a == 0", "b != 2 and c >= 7", "a == 1 and a == 2"])
+@pytest.mark.parametrize("most", [4, 24, 1 << 14])
+def test_counts_in_one_pass_are_those_of_every_row(where, most, monkeypatch):
+    monkeypatch.setattr(histograms, "_BLOCK", 17)
+    monkeypatch.setattr(histograms, "_FUSED", most)  # factors by themselves, in pairs, all but the largest together
+    levels = {"a": 3, "b": 5, "d": 70_000, "c": 300, "full": 255, "one": 1}
+    table = _table(3_000, levels)
+    rows = np.arange(len(table)) if where is None else table.rows(where)
+    found = table.all_counts(where)
+    assert list(found) == list(levels)
+    for name, counts in found.items():
+        np.testing.assert_array_equal(counts, _by_hand(table, [name], rows))
+
+
 @pytest.mark.parametrize("where", [None, "b >= 3", "a == 'p' or b == 2"])
 def test_a_grid_counts_as_its_columns(where, monkeypatch):
     rows = np.arange(12) if where is None else GRID.rows(where)
@@ -53,6 +67,8 @@ def test_a_grid_counts_as_its_columns(where, monkeypatch):
         monkeypatch.setattr(histograms, "_LONGEST", longest)
         for names in (["a"], ["b", "a"]):
             np.testing.assert_array_equal(GRID.joint_counts(names, where), _by_hand(GRID, names, rows))
+        for name, counts in GRID.all_counts(where).items():
+            np.testing.assert_array_equal(counts, _by_hand(GRID, [name], rows))
 
 
 @pytest.mark.parametrize("where", [None, "a == 0"])

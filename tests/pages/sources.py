@@ -11,22 +11,25 @@ HOSTILE = ("</script><img src=x onerror=alert(1)>", "\u202eright to left", "🦊
 
 
 def awkward():
-    """24 rows with images whose factors and levels have hostile names."""
+    """24 rows with images and depth, whose factors and levels have hostile names."""
     rows = np.arange(24)
     factors = [
         Factor(HOSTILE[0], Kind.NOMINAL, (*HOSTILE, "plain")),
         Factor(HOSTILE[2], Kind.ORDINAL, (1, 2.5, 3)),
         Factor("yaw", Kind.CONTINUOUS, None, "deg", 360.0),
-        Factor("yes", Kind.NOMINAL, (False, True)),
+        Factor(HOSTILE[1], Kind.NOMINAL, (False, True)),
     ]
     columns = {
         HOSTILE[0]: np.where(rows == 7, -1, rows % 5),
         HOSTILE[2]: rows % 3,
         "yaw": np.where(rows == 3, np.nan, rows * 15.0).astype(np.float32),
-        "yes": rows % 2,
+        HOSTILE[1]: rows % 2,
     }
     images = np.random.default_rng(0).integers(0, 256, (24, 12, 16, 3), dtype=np.uint8)
-    return setsup.from_arrays({"image": images}, factors=FactorTable(factors, columns), name="</script>awkward")
+    depth = np.linspace(1, 3, 24 * 12 * 16, dtype=np.float32).reshape(24, 12, 16)
+    return setsup.from_arrays(
+        {"image": images, "depth": depth}, factors=FactorTable(factors, columns), name="</script>awkward"
+    )
 
 
 def uneven():

@@ -4,15 +4,20 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import setsup
-from setsup.pages import export, page_of
+from setsup.pages import export, open_embeddings, page_of
+from setsup.pages.commands import command_line, python_code
+from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.sampler_page import first_sampler, sampler_text
 from tests.pages.sources import HOSTILE, awkward, uneven
+from tests.pages.views import views
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -38,7 +43,9 @@ NAMELESS = """() => {
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        opened = started.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--host-resolver-rules=MAP evil.example 127.0.0.1"]
+        )
         yield opened
         opened.close()
 
@@ -54,6 +61,27 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
         found[name, "file"] = export(page, folder / f"{name}.html", rows=96, steps=4).as_uri()
         found[name, "live"] = _served(page)
     return found
+
+
+@pytest.fixture(scope="module")
+def trained(addresses: dict[tuple[str, str], str], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run, which pages called "run" show beside views of scenes, a dataset with hostile names, and its embeddings."""
+    pytest.importorskip("lightning", reason="lightning is not installed")
+    from setsup.experiments import train
+    from tests.experiments.small import PLAIN
+
+    folder = tmp_path_factory.mktemp("runs")
+    run = train(replace(PLAIN, steps=12), folder / "seed-0")
+    (folder / "embeddings").mkdir()
+    np.save(folder / "embeddings" / "embeddings.npy", np.random.default_rng(4).normal(size=(24, 3)).astype(np.float32))
+    np.save(folder / "embeddings" / "rows.npy", np.arange(24))
+    pq.write_table(PAGES["awkward"].factors.to_arrow(), folder / "embeddings" / "factors.parquet")
+    embeddings = open_embeddings(folder / "embeddings", [PAGES["awkward"]])
+    page = page_of({"views": views(), "awkward": PAGES["awkward"]}, runs=[run], embeddings=embeddings)
+    addresses["run", "live"] = _served(page)
+    for transport, name in (("file", "page.html"), ("folder", "page")):
+        addresses["run", transport] = export(page, folder / name, rows=96, steps=3).as_uri()
+    return run
 
 
 def _served(page: Any) -> str:
@@ -76,8 +104,8 @@ def opened(browser: Any, addresses: dict[tuple[str, str], str]) -> Iterator[Any]
     """Open a page; at the end its console was empty, and nothing was asked of another host."""
     contexts, wrong = [], []
 
-    def open_page(name: str, transport: str, width: int = 1200, more: str = "") -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, service_workers="block")
+    def open_page(name: str, transport: str, width: int = 1200, more: str = "", **how: str) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, service_workers="block", **how)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(60_000)
@@ -88,7 +116,7 @@ def opened(browser: Any, addresses: dict[tuple[str, str], str]) -> Iterator[Any]
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
         page.on("request", lambda one: one.url.startswith((start, "data:")) or wrong.append(one.url))
         page.goto(address + more)
-        page.wait_for_selector("h1")
+        page.wait_for_selector("[role=tab]")
         return page
 
     yield open_page
@@ -147,9 +175,13 @@ def test_the_dataset(opened: Any, transport: str) -> None:
         page.get_by_role("button", name="Apply").click()
         page.get_by_role("alert").wait_for()
         page.get_by_text("12,000 of 480,000 rows satisfy the filter").wait_for()
+        box.fill("scale > 0.9 and shape != 'cube'")
+        page.get_by_role("button", name="Apply").click()
+        page.get_by_text("225,000 of 480,000 rows satisfy the filter").wait_for()
+        expected = SHAPES.factors.counts("orientation", "scale > 0.9 and shape != 'cube'")
+        assert list(table_of(page, "orientation").values()) == expected.tolist()
     page.get_by_role("button", name="Clear").click()
     page.get_by_text("480,000 of 480,000 rows").wait_for()
-    assert page.locator("canvas.heat").count() == 1
     page.get_by_role("button", name=re.compile("^row 3: ")).click()
     page.get_by_role("heading", name="Row 3").wait_for()
     pixels = page.wait_for_function(
@@ -161,6 +193,115 @@ def test_the_dataset(opened: Any, transport: str) -> None:
         return [...context.getImageData(0, 0, canvas.width, canvas.height).data]; }"""
     ).json_value()
     np.testing.assert_array_equal(np.array(pixels).reshape(64, 64, 4)[..., :3], SHAPES.fetch(3)["image"])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_two_factors_are_a_heat_map(opened: Any, transport: str) -> None:
+    page, table = opened("awkward", transport), PAGES["awkward"].factors
+    page.get_by_label("Lines", exact=True).select_option(HOSTILE[2])
+    page.get_by_label("Columns", exact=True).select_option(HOSTILE[1])
+    counts = table.joint_counts([HOSTILE[2], HOSTILE[1]])
+    rows = page.locator("section[aria-labelledby=joint-heading] tbody tr")
+    page.wait_for_function(
+        "() => document.querySelectorAll('section[aria-labelledby=joint-heading] tbody td').length === 6"
+    )
+    assert [[int(one) for one in row.locator("td").all_inner_texts()] for row in rows.all()] == counts.tolist()
+    pixels = np.array(
+        page.evaluate(
+            """() => { const heat = document.querySelector('canvas.heat');
+            const all = heat.getContext('2d').getImageData(0, 0, heat.width, heat.height);
+            return [heat.height, heat.width, [...all.data]]; }"""
+        )[2]
+    ).reshape(3 * 28, 2 * 28, 4)
+    shares = counts / counts.max()
+    for (down, across), share in np.ndenumerate(shares):
+        # from nearly white to a dark blue; what occurs at all is told from what does not
+        part = 0.12 + 0.88 * share if share else 0
+        expected = [247 - 214 * part, 250 - 147 * part, 252 - 80 * part, 255]
+        np.testing.assert_allclose(pixels[28 * down + 10, 28 * across + 10], expected, atol=1)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_rows_in_either_order_and_one_in_full(opened: Any, transport: str) -> None:
+    page, source = opened("shapes", transport), DatasetSource(SHAPES)
+    for order, name in (("table", "of the table"), ("random", "random, the same each time")):
+        page.get_by_label("Order").select_option(name)
+        for number in (0, 1):
+            expected, count = source.rows("", order, number)
+            assert count == len(SHAPES)
+            page.wait_for_function(
+                "row => document.querySelector('.thumbs .thumb')?.title.startsWith(`row ${row}: `)",
+                arg=f"{expected[0]:,}",
+            )
+            titles = page.locator(".thumbs .thumb").evaluate_all("all => all.map(one => one.title)")
+            assert [title.partition(":")[0] for title in titles] == [f"row {row:,}" for row in expected]
+            if number == 0:
+                page.get_by_role("button", name="Next").click()
+    # an exported page says that it ends before the dataset does
+    last = page.get_by_role("button", name="Next")
+    assert last.is_disabled() == (transport != "live")
+    assert page.get_by_text("the first 96 of 480,000 rows").count() == (transport != "live")
+    page = opened("awkward", transport)
+    page.get_by_role("button", name=re.compile("^row 5: ")).click()
+    page.get_by_role("heading", name="Row 5").wait_for()
+    page.locator(".modalities figure").nth(1).wait_for()
+    told = page.locator("section.detail dl div").evaluate_all(
+        "all => all.map(one => [...one.children].map(c => c.textContent))"
+    )
+    values = PAGES["awkward"].factors.row(5)
+    assert dict(told) == {name: f"{value:g}" if name == "yaw" else str(value) for name, value in values.items()}
+    page.wait_for_function(
+        "() => { const all = [...document.querySelectorAll('.whole-image')];"
+        " return all.length === 2 && all.every(one => one.complete && one.naturalWidth === 16); }"
+    )
+    assert "from black to white" in page.locator(".modalities figcaption").nth(1).inner_text()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_chances_coverage_and_code_of_a_draw(opened: Any, transport: str) -> None:
+    page, table = opened("animals", transport), PAGES["animals"].factors
+    page.get_by_role("tab", name="Sampler").click()
+    sampler = first_sampler(table)
+    assert shown(page, sampler[0])
+    page.locator(".set .thumb").first.click()
+    reached = sampler.reach().row(int(sampler[0].indices[0, 0]))
+    page.get_by_text(f"Chance in a step: {100 * reached.chance:#.3g} %").wait_for()
+    page.get_by_text(f"on average it is drawn every {round(reached.wait)} steps").wait_for()
+    assert page.get_by_role("button", name="When is it drawn next?").is_enabled() == (transport == "live")
+    if transport == "live":
+        page.get_by_role("button", name="Count the rows of the first steps").click()
+    lines = page.locator("section[aria-label=Coverage] tbody tr")
+    lines.first.wait_for()
+    for line in lines.all_inner_texts()[:4]:
+        steps, rows, _ = line.split("\t")
+        assert int(rows) == len(np.unique(sampler.block(0, int(steps)).indices))
+    assert page.get_by_label("Python").input_value() == python_code("animals", sampler, 0)
+    assert page.get_by_label("Command line").input_value() == command_line("animals", sampler, 0)
+    assert page.get_by_text("Python's default, error, refuses such a sampler").count() == 1
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_two_samplers_side_by_side(opened: Any, transport: str) -> None:
+    page, first = opened("shapes", transport), first_sampler(SHAPES.factors)
+    page.get_by_role("tab", name="Sampler").click()
+    page.get_by_role("button", name="Compare with a second sampler").click()
+    second = page.locator(".panel").nth(1)
+    second.get_by_role("textbox", name="Step").fill("2")
+    expected = [first[0], first[2]]
+    if transport == "live":  # another seed, of another number of ranks
+        second.get_by_role("textbox", name="seed").fill("7")
+        second.get_by_role("button", name="Draw", exact=True).click()
+        second.get_by_role("textbox", name="of", exact=True).fill("3")
+        second.get_by_role("textbox", name="Rank").fill("1")
+        expected[1] = setsup.SetSampler(SHAPES.factors, ["floor_hue"], size=8, sets=2, small="drop", seed=7)[7]
+    row = str(expected[1].indices[0, 0])
+    page.wait_for_function(
+        "row => [...document.querySelectorAll('.panel:nth-child(2) .set .thumb')]"
+        ".some(one => one.title.replace(/\\D/g, '') === row)",
+        arg=row,
+    )
+    assert rows_of(page) == [*expected[0].indices.tolist(), *expected[1].indices.tolist()]
+    assert "step=0" in page.url  # the link is of the first one
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -243,14 +384,44 @@ def test_hostile_names_are_text(opened: Any, transport: str, width: int) -> None
         assert page.evaluate("document.querySelectorAll('#page img[src=x]').length") == 0
 
 
-@pytest.mark.parametrize("view", ["Dataset", "Sampler"])
-def test_everything_that_is_used_has_a_name(opened: Any, view: str) -> None:
-    page = opened("shapes", "live")
-    page.get_by_role("tab", name=view).click()
-    page.locator(".thumb img").first.wait_for()
-    assert page.evaluate(NAMELESS) == []
-    names = page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
-    assert len(set(names)) == len(names)
+@pytest.mark.parametrize(
+    ("transport", "width", "how"),
+    [
+        ("live", 1200, {"color_scheme": "light"}),
+        ("folder", 390, {"color_scheme": "dark"}),
+        ("file", 1200, {"color_scheme": "dark", "reduced_motion": "reduce", "forced_colors": "active"}),
+    ],
+)
+def test_axe_finds_no_fault_in_any_view(
+    opened: Any, trained: Any, transport: str, width: int, how: dict[str, str]
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    page = opened("run", transport, width, **how)
+    tabs = page.get_by_role("tab").all()
+    assert [tab.inner_text() for tab in tabs] == ["Dataset", "Sampler", "Correspondences", "Runs", "Embeddings"]
+    for tab in tabs:
+        tab.click()
+        page.get_by_role("tabpanel", name=tab.inner_text()).wait_for()
+        page.wait_for_timeout(500)
+        _unfold(page)
+        found = axe.run(page, options={"preload": False})  # it would ask for the style again, which pages forbid
+        assert found.violations_count == 0, f"{tab.inner_text()}: {found.generate_report()}"
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth + 1")
+        names = page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
+        assert len(set(names)) == len(names)
+
+
+def _unfold(page: Any) -> None:
+    """Show what a view hides at first: tables beside bars, one row in full, a second sampler, the batch of a step."""
+    for name in ("Compare with a second sampler", "Count the rows of the first steps", re.compile("^step ")):
+        for button in page.get_by_role("button", name=name).all():
+            if button.is_enabled():
+                button.click()
+    for place in ("button.thumb", "img.sheet"):
+        if page.locator(place).count():
+            page.locator(place).first.click()
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    page.wait_for_timeout(500)
 
 
 def test_the_token_leaves_the_address_and_the_cookie_stays(opened: Any, addresses: dict[tuple[str, str], str]) -> None:
@@ -265,37 +436,61 @@ def test_the_token_leaves_the_address_and_the_cookie_stays(opened: Any, addresse
     bare.context.close()
 
 
-def test_a_link_of_another_table_is_refused(opened: Any) -> None:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_link_of_another_table_is_refused(opened: Any, addresses: dict[tuple[str, str], str], transport: str) -> None:
     from urllib.parse import urlencode
 
     text = sampler_text(first_sampler(SHAPES.factors))
-    page = opened(
-        "animals", "folder", more="#" + urlencode({"view": "sampler", "d": "d0", "sampler": text, "step": "3"})
-    )
+    link = "#" + urlencode({"view": "sampler", "d": "d0", "sampler": text, "step": "3"})
+    page = opened("animals", transport, more=link)
     page.get_by_role("alert").wait_for()
+    told = "table with fingerprint" if transport == "live" else "exported without this answer"
+    assert told in page.get_by_role("alert").inner_text()
     assert page.locator(".set").count() == 0
 
 
+def test_no_other_site_and_no_other_host_gets_an_answer(browser: Any, addresses: dict[tuple[str, str], str]) -> None:
+    """In a browser that has the page's cookie: what others ask, what is no file, another name of this machine."""
+    address = addresses["animals", "live"]
+    start, _, token = address.partition("/?")
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("h1")
+        ask = "address => fetch(address).then(found => found.status)"
+        for path in ("/static/..%5c..%5cserver.py", "/static/%2e%2e%2fserver.py", "/static/..%2f..%2fpage.py"):
+            assert page.evaluate(ask, path) == 404
+        assert page.evaluate("() => fetch('/get?q=counts&s=d0', {method: 'POST'}).then(found => found.status)") == 405
+        # the name of another host that leads here: neither token nor cookie helps
+        rebound = f"http://evil.example:{start.rpartition(':')[2]}"
+        assert context.new_page().goto(f"{rebound}/?{token}").status == 403
+        # a page of another site, in the same browser: it reads nothing, and its requests are refused
+        other, statuses = context.new_page(), []
+        other.route(
+            "http://other.example/", lambda route: route.fulfill(body="<h1>other</h1>", content_type="text/html")
+        )
+        other.on("response", lambda one: statuses.append(one.status) if one.url.startswith(start) else None)
+        other.goto("http://other.example/")
+        asking = "address => fetch(address, {credentials: 'include'}).then(() => 'read', () => 'refused')"
+        assert other.evaluate(asking, f"{start}/get?q=counts&s=d0&where=") == "refused"
+        image = "address => new Promise(done => { const one = new Image(); one.onload = () => done('shown');"
+        image += " one.onerror = () => done('refused'); one.src = address; })"
+        assert other.evaluate(image, f"{start}/get?modality=image&q=thumbs&rows=0&s=d0&tile=64") == "refused"
+        assert set(statuses) <= {403}
+        # nor does it show the page in a frame
+        other.evaluate(
+            "address => document.body.append(Object.assign(document.createElement('iframe'), {src: address}))", start
+        )
+        other.wait_for_timeout(500)
+        assert all(not frame.locator("#page").count() for frame in other.frames[1:])
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_it_takes_few_clicks_to_the_batch_at_a_spike(
-    opened: Any, addresses: dict[tuple[str, str], str], transport: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    pytest.importorskip("lightning", reason="lightning is not installed")
-    from dataclasses import replace
-
-    from setsup.experiments import train, trained_on
+def test_it_takes_few_clicks_to_the_batch_at_a_spike(opened: Any, trained: Any, transport: str) -> None:
+    from setsup.experiments import trained_on
     from setsup.pages.run_page import read_metrics
-    from tests.experiments.small import PLAIN
 
-    folder = tmp_path_factory.mktemp("runs")
-    run = train(replace(PLAIN, steps=12), folder / "seed-0")
-    source = page_of({"animals": PAGES["animals"]}, runs=[run])
-    if transport == "live":
-        addresses["run", transport] = _served(source)
-    else:
-        out = folder / ("page.html" if transport == "file" else "page")
-        addresses["run", transport] = export(source, out, steps=3).as_uri()
-    page = opened("run", transport)
+    run, page = trained, opened("run", transport)
     page.get_by_role("tab", name="Runs").click()  # 1
     steps, metrics = read_metrics(run)
     peak = int(steps[np.argmax(metrics["loss"])])

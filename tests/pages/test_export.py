@@ -125,3 +125,15 @@ def test_vendored_files_are_those_that_the_documentation_names(pytestconfig):
             assert hashlib.sha256(path.read_bytes()).hexdigest() in text
         else:
             assert path.name.endswith(".LICENSE")
+
+
+def test_scripts_of_the_page_share_no_names():
+    """They are classic scripts in one scope: a second function of a name silently replaces the first."""
+    declared = re.compile(r"^(?:const|let|class|(?:async )?function)\s+(?:\{([^}]*)\}|(\w+))", re.MULTILINE)
+    found = [
+        name.strip()
+        for script in SCRIPTS
+        for several, one in declared.findall(static(script).decode())
+        for name in (several.split(",") if several else [one])
+    ]
+    assert sorted(set(found)) == sorted(found)

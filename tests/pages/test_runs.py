@@ -11,12 +11,13 @@ from PIL import Image
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
+import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import train, trained_on  # noqa: E402
+from setsup.experiments import Measured, train, trained_on  # noqa: E402
 from setsup.experiments.training.watching.first_batch import batch_sheet  # noqa: E402
 from setsup.pages import export, page_of  # noqa: E402
 from setsup.pages.answers import key_of  # noqa: E402
-from setsup.pages.run_page import read_metrics, thin  # noqa: E402
+from setsup.pages.run_page import read_metrics, spikes, thin  # noqa: E402
 from tests.experiments.small import AUGMENTED  # noqa: E402
 
 
@@ -38,7 +39,7 @@ def test_curves_are_those_of_the_run(run):
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     for metric in about["metrics"]:
         found = ask(page, s="r0", q="curve", metric=metric)
-        assert found == {"steps": list(range(1, 7)), "values": [line[metric] for line in lines], "of": 6}
+        assert found == {"steps": list(range(1, 7)), "values": [line[metric] for line in lines], "of": 6, "spikes": []}
 
 
 def test_batches_are_those_that_were_trained_on(run):
@@ -57,6 +58,52 @@ def test_batches_are_those_that_were_trained_on(run):
         ask(page, s="r0", q="batch", step=1, rank=1)
 
 
+def test_results_are_those_of_the_report(run, tmp_path):
+    from setsup.experiments.report.cells import heads_of, table_rows
+    from setsup.experiments.report.registry import reports_of
+
+    measured = replace(run, folder=tmp_path / "seed-5", preset=replace(run.preset, name="abc/fig4a"))
+    measured.folder.mkdir()
+    values = {"wall_hue": 0.02, "object_hue": 1.5, "floor_hue": 1.4, "scale": 0.01, "shape": 0.02, "orientation": 0.03}
+    measured.save("information", Measured(values), {})
+    filled, *others = reports_of([measured])
+    found, *shown = ask(page_of({}, runs=[measured]), s="t0", q="tables")["reports"]
+    assert [one["name"] for one in shown] == [one.report.name for one in others]
+    assert (found["name"], found["heads"]) == ("abc/fig4a", heads_of(filled))
+    assert [one["cells"] for one in found["rows"]] == table_rows(filled)
+    kinds = {one["cells"][1]: one["kind"] for one in found["rows"]}
+    assert kinds["the paper"] == "quoted"
+    assert next(one for one in found["rows"] if "0.02" in one["cells"])["kind"] == "ours"
+    assert [one["lines"] for one in found["verdicts"]] == [list(one.lines) for one in filled.verdicts]
+    text = export(page_of({}, runs=[measured]), tmp_path / "page.html", steps=1).read_text()
+    assert str(tmp_path) not in text
+    assert '"kind":"quoted"' in text
+
+
+def test_a_run_of_no_report_has_a_table_of_its_values(run):
+    (found,) = ask(page_of({}, runs=[run]), s="t0", q="tables")["reports"]
+    assert found["name"] == run.preset.name
+
+
+def test_embeddings_of_a_run_are_shown_with_its_images(run, tmp_path):
+    import pyarrow.parquet as pq
+
+    shapes = setsup.load("shapes3d-procedural")
+    rows = np.array([3, 77, 5000, 41])
+    for name in ("embeddings-shapes3d-procedural-part", "embeddings-maps"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "rows.npy", rows)
+        pq.write_table(shapes.factors.select(rows).to_arrow(), tmp_path / name / "factors.parquet")
+    np.save(tmp_path / "embeddings-shapes3d-procedural-part" / "embeddings.npy", np.eye(4, 3, dtype=np.float32))
+    np.save(tmp_path / "embeddings-maps" / "embeddings.npy", np.zeros((4, 2, 2, 3)))
+    page = page_of({}, runs=[replace(run, folder=tmp_path)])
+    sources = ask(page)["sources"]
+    assert [name for name in sources if name.startswith("e")] == ["e0"]
+    assert sources["e0"]["name"] == "small/augmented, seed 5: embeddings-shapes3d-procedural-part"
+    assert (sources["e0"]["data"], sources["e0"]["thumbs"]) == ("shapes3d-procedural", "image")
+    assert page.command == f"setsup explore {tmp_path}"
+
+
 def test_no_spike_is_lost_in_a_thinned_curve():
     values = np.random.default_rng(0).normal(size=100_000)
     values[[77, 54_321]] = 50, -50
@@ -64,6 +111,15 @@ def test_no_spike_is_lost_in_a_thinned_curve():
     assert len(found["steps"]) <= 2000
     assert {77, 54_321} <= set(found["steps"].tolist())
     np.testing.assert_array_equal(found["values"], values[found["steps"]])
+
+
+def test_spikes_stand_out_from_what_is_around_them():
+    steps = np.arange(1, 401)
+    values = 5 * np.exp(-steps / 60) + 0.01 * np.random.default_rng(0).normal(size=400)  # largest at the start
+    assert spikes(steps, values) == []
+    values[[99, 100, 299]] += 0.5, 0.3, 0.9  # two of them next to each other are one
+    assert spikes(steps, values) == [300, 100]
+    assert spikes(steps[:5], values[:5]) == []
 
 
 def test_lines_that_were_cut_off_end_a_curve(run, tmp_path):

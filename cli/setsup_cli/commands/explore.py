@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from setsup.errors import DataError, need
+from setsup.errors import DataError, SetsupError, need
 from setsup_cli.advice import is_watched
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Split, flag
@@ -16,6 +16,7 @@ from setsup_cli.runs import opened
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
+    from setsup.pages import EmbeddingSource
     from setsup.samplers import Sampler
 
 __all__ = ["HELP", "Options", "run"]
@@ -35,8 +36,9 @@ class Options(Common):
     sources: Annotated[
         tuple[str, ...] | None,
         declared(
-            "[SOURCE|RUN ...]",
-            "What `setsup sample` draws from: names of `setsup datasets`, files, folders; or runs of `setsup train`.",
+            "[SOURCE|RUN|EMBEDDINGS ...]",
+            "What `setsup sample` draws from: names of `setsup datasets`, files, folders; runs of `setsup train`; or "
+            "folders of `setsup embed`.",
             DEFAULT,
         ),
     ] = field(default=None, kw_only=False)
@@ -65,11 +67,13 @@ class Options(Common):
 def run(options: Options) -> int:
     """Open the sources, and serve or export the page."""
     from setsup.pages import export, page_of
+    from setsup.pages.embedding_page import has_embeddings
     from setsup.pages.licences import withheld
 
     given = list(dict.fromkeys(options.sources or (DEFAULT,)))
-    runs = [opened(Path(one), options.preset) for one in given if (Path(one) / "run.json").is_file()]
-    sources = [one for one in given if not (Path(one) / "run.json").is_file()]
+    runs = [opened(Path(one), options.preset) for one in given if _is_run(Path(one))]
+    folders = [Path(one) for one in given if has_embeddings(Path(one))]
+    sources = [one for one in given if not _is_run(Path(one)) and Path(one) not in folders]
     if options.export is None:
         need("a live page needs", "starlette", "uvicorn")
     if len(sources) > 1 and (options.root or options.split or options.option or options.sampler):
@@ -78,9 +82,10 @@ def run(options: Options) -> int:
     samplers = {}
     if options.sampler is not None:
         if not sources:
-            raise DataError("--sampler goes with a dataset, and only runs are given")
+            raise DataError("--sampler goes with a dataset, and none is given")
         samplers = {sources[0]: _sampler(options.sampler, datasets[sources[0]])}
-    page = page_of(datasets, samplers, runs)
+    embeddings = [one for folder in folders for one in _embeddings(folder, list(datasets.values()), options.preset)]
+    page = page_of(datasets, samplers, runs, embeddings)
     if options.export is not None:
         found = export(page, options.export, rows=options.rows, steps=options.steps)
         size = found.stat().st_size if found == options.export else _size(found.parent)
@@ -109,10 +114,34 @@ def run(options: Options) -> int:
     return 0
 
 
+def _is_run(folder: Path) -> bool:
+    return (folder / "run.json").is_file()
+
+
+def _embeddings(folder: Path, datasets: "list[Dataset]", preset: str | None) -> "list[EmbeddingSource]":
+    """Embeddings in a folder, with images of one of the datasets, or of what the run around it was trained on."""
+    from setsup.pages import open_embeddings
+
+    if not datasets and _is_run(folder.parent):
+        from setsup.pages.run_page import data_of
+
+        datasets = data_of(opened(folder.parent, preset))
+    return open_embeddings(folder, datasets)
+
+
 def _opened(options: Options, source: str) -> "Dataset":
+    from setsup.files.manifests.packages import find_manifest
     from setsup_cli.parsing.arguments import Source
 
-    return open_source(Source(source, root=options.root, split=options.split, option=options.option))
+    try:
+        return open_source(Source(source, root=options.root, split=options.split, option=options.option))
+    except SetsupError as error:
+        folder = Path(source).expanduser()
+        if folder.is_file() or find_manifest(source) is not None or str(error).endswith("?"):
+            raise
+        runs = [str(path.parent) for path in sorted(folder.glob("*/run.json"))[:3]]
+        hint = f"; {' and '.join(runs)} are runs" if len(runs) > 1 else f"; {runs[0]} is a run" if runs else ""
+        raise DataError(f"{error}; nor is it a run of `setsup train`, a folder with a run.json{hint}") from None
 
 
 def _sampler(path: Path, dataset: "Dataset") -> "Sampler":

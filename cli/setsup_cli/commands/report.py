@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import DataError, SetsupError, need
 from setsup.files.disk import need_writable
@@ -16,6 +16,9 @@ from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
 from setsup_cli.places import Force, moved, write_file, write_image
 from setsup_cli.report_printing import print_report
+
+if TYPE_CHECKING:
+    from setsup.experiments import FilledReport
 
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
@@ -33,6 +36,7 @@ domain can be read from them. `setsup report factors --help` and the like list t
 _ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance)}
 """Reports on encoders, which have options of their own."""
 _DEFAULT = Path("runs")
+_PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,8 @@ class Options(Common):
     ] = field(default=None, kw_only=False)
     all: Annotated[bool, flag("Every report with a measured value; all arguments are folders of runs.")] = False
     out: Annotated[
-        Path | None, option("FILE", "Plot the report into this PNG; with --all, write one HTML page.", alias="-o")
+        Path | None,
+        option("FILE", "Write the report as a page, FILE.html, or plot it, FILE.png; with --all a page.", alias="-o"),
     ] = None
     force: Force = False
 
@@ -82,18 +87,27 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
             advise_command(options, ["setsup", "report", next(iter(listed))])
         return 0
     out = None if options.out is None else expanded(options.out)
+    page = out is not None and out.suffix.lower() in _PAGES
     if out is not None:
         need("--out needs", "matplotlib")
-        check_image(out)
+        if page:
+            need_writable(out)
+        else:
+            check_image(out)
     report = find_report(options.report)
     folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())
     filled = report_on(report, folders)
     if out is not None:
-        from setsup.experiments.report.picture import draw_report
+        asked = out
+        if page:
+            out = _write_page([filled], report.name, asked, options.force)
+        else:
+            from setsup.experiments.report.picture import draw_report
 
-        asked, out = out, write_image(draw_report(filled), out, force=options.force)
+            out = write_image(draw_report(filled), asked, force=options.force)
     if options.json:
-        show_json({**filled.to_dict(), "picture": None if out is None else str(out)})
+        file = None if out is None else str(out)
+        show_json({**filled.to_dict(), "picture": None if page else file, "page": file if page else None})
         return 0
     looked = "looked below ./runs" if folders else "looked for ./runs, which is not here"
     print_report(filled, "" if options.runs else f"{looked}; name other folders: setsup report {options.report} FOLDER")
@@ -105,7 +119,7 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
     if needs:
         advise(options, needs[0])
     elif out is None:
-        named = [*(options.runs or ()), "--out", f"{options.report.replace('/', '-')}.png"]
+        named = [*(options.runs or ()), "--out", f"{options.report.replace('/', '-')}.html"]
         advise_command(options, ["setsup", "report", options.report, *named])
     return 0
 
@@ -116,7 +130,7 @@ def _run_all(options: Options) -> int:
 
     out = None if options.out is None else expanded(options.out)
     if out is not None:
-        if out.suffix.lower() not in (".html", ".htm"):
+        if out.suffix.lower() not in _PAGES:
             raise DataError(f"--out {out} must be a page with the suffix .html where --all is given")
         need_writable(out)
     named = (*([] if options.report is None else [Path(options.report)]), *(options.runs or ()))
@@ -124,9 +138,7 @@ def _run_all(options: Options) -> int:
         raise SetsupError("there is no ./runs: name folders of runs, `setsup report --all FOLDER`")
     found = measured_reports(named or (_DEFAULT,))
     if out is not None:
-        from setsup.experiments.report.page import report_page
-
-        asked, out = out, write_file(report_page(found).encode(), out, force=options.force)
+        asked, out = out, _write_page(found, "Measured results", out, options.force)
     if options.json:
         show_json({"reports": [one.to_dict() for one in found], "page": None if out is None else str(out)})
         return 0
@@ -142,3 +154,9 @@ def _run_all(options: Options) -> int:
         for line in (*moved(asked, out), str(out)):
             say(line)
     return 0
+
+
+def _write_page(filled: "list[FilledReport]", title: str, asked: Path, force: bool) -> Path:
+    from setsup.pages import report_page
+
+    return write_file(report_page(filled, title).encode(), asked, force=force)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DataError, need
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, Device
@@ -14,20 +14,12 @@ from setsup_cli.parsing.values import check_image
 from setsup_cli.places import Force, moved, write_image
 from setsup_cli.runs import check_device, opened
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-    from PIL.Image import Image
-
 __all__ = ["SUBCOMMAND", "Options", "run"]
 
 HELP = """\
 Pixels of a grid over the first image are matched to the nearest feature in the second, and back; those that come back
 to within two pixels are drawn as lines. Below, the sheet shows how near the features of the second image are to that of
 one pixel. Example: `setsup pairs --run runs/pixels/rooms-small/seed-0 left.png right.png --pixel 120 80`."""
-
-_MULTIPLE = 32  # of which both sides of an image are, so that networks can halve them
-_MOST = 1 << 21  # pixels of an image as resized
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,22 +54,24 @@ def run(options: Options) -> int:
     from setsup.datasets.images import decode
     from setsup.evaluation.pixels import mutual_pixels
     from setsup.experiments import load_trained
+    from setsup.experiments.pixels.features import MULTIPLE, pixel_features, resized_view
     from setsup.reports.pixel_matches import pixel_match_sheet
 
     if len(options.images) != 2:
         raise DataError(f"two images are matched, not {len(options.images)}: `setsup pairs --run RUN IMAGE1 IMAGE2`")
     if options.lines < 1:
         raise DataError(f"--lines is 1 or more, not {options.lines}")
-    if options.height < _MULTIPLE or options.height % _MULTIPLE:
-        raise DataError(f"--height is a multiple of {_MULTIPLE}, not {options.height}")
+    if options.height < MULTIPLE or options.height % MULTIPLE:
+        raise DataError(f"--height is a multiple of {MULTIPLE}, not {options.height}")
     out = expanded(options.out)
     check_image(out)
     check_device(options.device)
     trained = load_trained(opened(options.run, options.preset), device=options.device)
     views = [
-        _resized(Image.fromarray(decode(expanded(path), str(path), 3)), path, options.height) for path in options.images
+        resized_view(Image.fromarray(decode(expanded(path), str(path), 3)), options.height, str(path))
+        for path in options.images
     ]
-    first, second = (_features(trained, view, str(options.run)) for view in views)
+    first, second = (pixel_features(trained, view, str(options.run)) for view in views)
     x, y = options.pixel or (views[0].shape[1] // 2, views[0].shape[0] // 2)
     if not (0 <= x < views[0].shape[1] and 0 <= y < views[0].shape[0]):
         size = f"{views[0].shape[1]} × {views[0].shape[0]}"
@@ -104,32 +98,3 @@ def run(options: Options) -> int:
     for line in (*moved(asked, out), str(out)):
         say(line)
     return 0
-
-
-def _resized(image: "Image", path: Path, height: int) -> "npt.NDArray[np.uint8]":
-    """An image (height, w, 3) uint8 of about the same proportions, whose width is a multiple, too."""
-    import numpy as np
-
-    width = max(_MULTIPLE, round(image.width * height / image.height / _MULTIPLE) * _MULTIPLE)
-    if width * height > _MOST:
-        raise DataError(f"{path} would be {height} × {width} pixels, and {_MOST:,} at most are matched: lower --height")
-    return np.array(image.resize((width, height)))
-
-
-def _features(trained: Any, view: "npt.NDArray[np.uint8]", name: str) -> "npt.NDArray[np.float64]":
-    """Features (h, w, D) of all pixels."""
-    import torch
-
-    with torch.inference_mode():
-        image = torch.from_numpy(view).movedim(-1, 0)[None, None].to(trained.device)
-        try:
-            found = trained.method.embed({"image": image})
-        except (RuntimeError, ValueError, LookupError) as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise SetsupError(f"{name} cannot embed an image of {view.shape[0]} × {view.shape[1]}: {reason}") from error
-    if not isinstance(found, torch.Tensor) or tuple(found.shape[2:4]) != view.shape[:2]:
-        raise SetsupError(
-            f"the method of {name} does not give every pixel a feature: name a run of pixels/rooms-small or the like"
-        )
-    features: npt.NDArray[np.float64] = found[0, 0].double().cpu().numpy()
-    return features

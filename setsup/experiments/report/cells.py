@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from setsup.experiments.report.filled import FilledReport, Line
 from setsup.experiments.report.report import Reference, reference_words
 
-__all__ = ["CITED", "heads_of", "table_rows"]
+__all__ = ["CITED", "heads_of", "row_kinds", "table_rows"]
 
 CITED = "cited in the paper"
 """In the column of what was run, of numbers that the paper took from others."""
@@ -35,6 +35,15 @@ def table_rows(filled: FilledReport) -> list[list[str]]:
         ceilings = ["" if column.ceiling is None else f"{column.ceiling:.2f}" for column in filled.columns]
         found.append(["ceiling", "", *ceilings, ""])
     return found
+
+
+def row_kinds(filled: FilledReport) -> list[str]:
+    """What each of the table's rows is: ``quoted`` from a paper, ``ours``, or ``missing``."""
+    sources = {*filled.report.references, CITED}
+    return [
+        "quoted" if what in sources or label == "ceiling" else "ours" if any(values[:-1]) else "missing"
+        for label, what, *values in table_rows(filled)
+    ]
 
 
 def _words(filled: FilledReport, said: Mapping[str, Reference]) -> list[str]:

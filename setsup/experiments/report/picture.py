@@ -17,7 +17,7 @@ from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_
 from setsup.reports.page import INK, SOFT
 from setsup.reports.plots import bars, curves
 
-__all__ = ["draw_report"]
+__all__ = ["draw_report", "report_charts"]
 
 _WIDTH = 2200
 """Pixels within which charts and images are placed side by side."""
@@ -60,8 +60,7 @@ def draw_report(filled: FilledReport) -> Image.Image:
     """
     check_arguments(draw_report, locals(), DataError)
     blocks = [_lines(f"{filled.report.name}: {filled.report.shows}\n{filled.report.source}", _TITLES)]
-    charts = [*_bar_charts(filled), *_box_charts(filled), *_heat_charts(filled), *_curve_charts(filled)]
-    blocks += _side_by_side(charts)
+    blocks += _side_by_side(_charts(filled))
     for line in filled.lines:
         blocks += _pictures(line, many=len(filled.report.rows) > 1)
     if filled.report.cited:
@@ -85,6 +84,16 @@ def draw_report(filled: FilledReport) -> Image.Image:
         sheet.paste(block, (_MARGIN, top))
         top += block.height + _GAP
     return sheet
+
+
+def report_charts(filled: FilledReport) -> list[Image.Image]:
+    """Plots of a report, and images of its runs with a caption, each by itself."""
+    many = len(filled.report.rows) > 1
+    return [*_charts(filled), *(tile for line in filled.lines for tile in _tiles(line, many=many))]
+
+
+def _charts(filled: FilledReport) -> list[Image.Image]:
+    return [*_bar_charts(filled), *_box_charts(filled), *_heat_charts(filled), *_curve_charts(filled)]
 
 
 def _cited(filled: FilledReport) -> Iterator[str]:
@@ -268,6 +277,13 @@ def _known_curves(
 
 
 def _pictures(line: Line, many: bool) -> list[Image.Image]:
+    blocks = _side_by_side(_tiles(line, many))
+    if len(line.pictures) > _MOST:
+        blocks.append(_lines(f"and {len(line.pictures) - _MOST} more images in the run folders", _TEXTS))
+    return blocks
+
+
+def _tiles(line: Line, many: bool) -> list[Image.Image]:
     tiles = []
     for seed, path in line.pictures[:_MOST]:
         try:
@@ -283,10 +299,7 @@ def _pictures(line: Line, many: bool) -> list[Image.Image]:
         tile.paste(caption, (0, 0))
         tile.paste(shown, (0, caption.height))
         tiles.append(tile)
-    blocks = _side_by_side(tiles)
-    if len(line.pictures) > _MOST:
-        blocks.append(_lines(f"and {len(line.pictures) - _MOST} more images in the run folders", _TEXTS))
-    return blocks
+    return tiles
 
 
 def _side_by_side(images: Sequence[Image.Image]) -> list[Image.Image]:

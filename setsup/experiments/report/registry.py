@@ -4,7 +4,7 @@ Another package offers reports as ``REPORTS`` in the module with its ``PRESETS``
 A preset without a report gets one of all values of its evaluations.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,8 +23,9 @@ from setsup.experiments.report import Report, Row
 from setsup.experiments.report.fill import fill
 from setsup.experiments.report.filled import FilledReport
 from setsup.experiments.report.results import OpenedRun, open_runs, select_results
+from setsup.experiments.runs.run import Run
 
-__all__ = ["find_report", "measured_reports", "report_on", "reports"]
+__all__ = ["find_report", "measured_reports", "report_on", "reports", "reports_of"]
 
 
 def reports() -> dict[str, Report]:
@@ -147,6 +148,24 @@ def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
     runs = open_runs(folders, {name: one for some in known.values() for name, one in some.items()})
     filled = (_fill_from(report, known[name], runs) for name, report in listed.items())
     return [one for one in filled if one.measured]
+
+
+def reports_of(runs: Sequence[Run]) -> list[FilledReport]:
+    """Reports that presets of some runs are rows of, filled with these runs alone; else one of all their values.
+
+    Of a preset in several reports, those that have a value of it are given, or the first where none is measured.
+    """
+    opened = [OpenedRun(run.folder, run.preset.name, run) for run in runs]
+    own = {run.preset.name: run.preset for run in runs}
+    found: dict[str, FilledReport] = {}
+    for name, preset in own.items():
+        rows_of = [report for report in reports().values() if any(row.preset == name for row in report.rows)]
+        filled = [_fill_from(report, _presets_of(report), opened) for report in rows_of]
+        if not rows_of:
+            filled = [_fill_from(_default_report(name, preset), {name: preset}, opened)]
+        for one in [one for one in filled if one.measured] or filled[:1]:
+            found[one.report.name] = one
+    return list(found.values())
 
 
 def _presets_of(report: Report) -> dict[str, Preset]:

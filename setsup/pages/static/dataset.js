@@ -13,16 +13,17 @@ function DatasetView({source}) {
     const mine = then => value => number === asked.current && then(value);
     setDraft(text);
     setPending({busy: true, error: null});
-    setsup.get({s: source.id, q: "counts", where: text}).then(
+    setsup.get({s: source.id, q: estimated(source) ? "estimate" : "counts", where: text}).then(
       mine(() => { setWhere(text); setPending({busy: false, error: null}); }),
       mine(error => setPending({busy: false, error})),
     );
   };
-  const total = useAnswer({s: source.id, q: "counts", where: ""});
-  const found = useAnswer({s: source.id, q: "counts", where}, true);
+  const total = useCounts(source, "");
+  const found = useCounts(source, where);
   const shown = found.answer;
-  const message = found.error ? "" : shown
-    ? `${count(shown.rows)} of ${plural(source.about.rows, "row")}${where ? " satisfy the filter" : ""}` : "counting …";
+  const told = shown && `${count(shown.rows)} of ${plural(source.about.rows, "row")}${where ? " satisfy the filter" : ""}`;
+  const message = found.error ? "" : !shown ? "counting …" : !shown.sample ? told
+    : `about ${told}: estimated from ${count(shown.sample)} random rows, shares within 0.6 percentage points (95 %); counting all …`;
   return html`<div class="view">
     <${Card} about=${source.about} />
     <section aria-labelledby="filter-heading"><h2 id="filter-heading">Filter</h2>
@@ -37,6 +38,7 @@ function DatasetView({source}) {
     </section>
     <section aria-labelledby="histogram-heading"><h2 id="histogram-heading">Values</h2>
       <div class="histograms">${source.about.factors.map(factor => html`<${Histogram} key=${factor.name} factor=${factor}
+        sample=${shown && shown.sample}
         all=${total.answer && total.answer.factors[factor.name]} some=${where && shown ? shown.factors[factor.name] : null}
         onPick=${expression => filter(setsup.isLive && where && !where.includes(expression) ? `(${where}) and ${expression}` : expression)} />`)}</div>
     </section>
@@ -44,6 +46,15 @@ function DatasetView({source}) {
     <${Rows} source=${source} where=${where} onPick=${setRow} />
     ${row !== null && html`<${RowDetail} source=${source} row=${row} onClose=${() => setRow(null)} />`}
   </div>`;
+}
+
+// large tables are estimated at once, while all their rows are counted
+const estimated = source => setsup.isLive && source.about.sample > 0;
+
+function useCounts(source, where) {
+  const exact = useAnswer({s: source.id, q: "counts", where}, true);
+  const quick = useAnswer(estimated(source) ? {s: source.id, q: "estimate", where} : null);
+  return exact.busy && quick.answer ? {...quick, busy: true} : exact;
 }
 
 // an expression for this table
@@ -65,7 +76,7 @@ function Card({about}) {
 
 const BARS = 60;
 
-function Histogram({factor, all, some, onPick}) {
+function Histogram({factor, sample, all, some, onPick}) {
   const unit = factor.unit ? ` (${factor.unit})` : "";
   const kind = factor.kind + (factor.within ? `, within ${factor.within}` : "") + (factor.role !== "variation" ? `, ${factor.role}` : "");
   if (!all) return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}</small></figcaption><p class="busy">counting …</p></figure>`;
@@ -75,17 +86,17 @@ function Histogram({factor, all, some, onPick}) {
   const listed = some && some.levels ? levels(factor, some) : items;
   const top = Math.max(1, ...(some && some.levels ? counts : all.counts));
   const bars = listed.slice(0, BARS);
-  const unknown = (some || all).unknown;
+  const unknown = (some || all).unknown, about = sample ? "about " : "";
   return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}, ${factor.literals ? plural(factor.size, "level") : "numbers"}${unknown ? `, ${count(unknown)} unknown` : ""}</small></figcaption>
     <div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`}>${bars.map((item, place) => html`<button key=${place} type="button"
-      class="bar" aria-label=${`${factor.name} ${item.label}: ${plural(counts[place], "row")}`} title=${`${item.label}: ${count(counts[place])}`}
+      class="bar" aria-label=${`${factor.name} ${item.label}: ${about}${plural(counts[place], "row")}`} title=${`${item.label}: ${about}${count(counts[place])}`}
       disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
         <span class="whole" style=${{height: `${100 * (some && some.levels ? 0 : all.counts[place]) / top}%`}}></span>
         <span class="part" style=${{height: `${100 * counts[place] / top}%`}}></span></button>`)}</div>
     <div class="ends"><span>${bars.length ? bars[0].short : ""}</span><span>${bars.length > 1 ? bars[bars.length - 1].short : ""}</span></div>
-    <details><summary>as a table</summary><div class="scroll"><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !some.levels && html`<th scope="col">of</th>`}</tr></thead>
-      <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${count(counts[place])}</td>${some && !some.levels && html`<td>${count(all.counts[place])}</td>`}</tr>`)}
-      ${unknown > 0 && html`<tr><th scope="row">unknown</th><td>${count(unknown)}</td></tr>`}</tbody></table></div></details></figure>`;
+    <details><summary>as a table</summary><${Scroll} label=${`Rows by ${factor.name}, as a table`}><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !some.levels && html`<th scope="col">of</th>`}</tr></thead>
+      <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${about}${count(counts[place])}</td>${some && !some.levels && html`<td>${count(all.counts[place])}</td>`}</tr>`)}
+      ${unknown > 0 && html`<tr><th scope="row">unknown</th><td>${count(unknown)}</td></tr>`}</tbody></table><//></details></figure>`;
 }
 
 function levels(factor, found) {
@@ -132,8 +143,8 @@ function Joint({source, where}) {
     ${answer && html`<canvas ref=${canvas} class="heat" role="img" aria-label=${`Rows by ${pair[0]} (lines) and ${pair[1]} (columns), as in the table below`}></canvas>
       <p class="note">Lines, from top to bottom: ${ends(x)}. Columns, from left to right: ${ends(y)}. <span class="key" style=${{background: shade(0)}}></span> no row
         to <span class="key" style=${{background: shade(1)}}></span> ${plural(most(answer.counts), "row")}.</p>
-      ${cells <= 2500 ? html`<details open=${cells <= 200}><summary>as a table</summary><div class="scroll"><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
-      <tbody>${answer.counts.map((line, at) => html`<tr key=${at}><th scope="row">${x.levels[at]}</th>${line.map((number, place) => html`<td key=${place}>${count(number)}</td>`)}</tr>`)}</tbody></table></div></details>`
+      ${cells <= 2500 ? html`<details open=${cells <= 200}><summary>as a table</summary><${Scroll} label=${`Rows by ${x.name} and ${y.name}, as a table`}><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
+      <tbody>${answer.counts.map((line, at) => html`<tr key=${at}><th scope="row">${x.levels[at]}</th>${line.map((number, place) => html`<td key=${place}>${count(number)}</td>`)}</tr>`)}</tbody></table><//></details>`
     : html`<p>${count(cells)} combinations: too many for a table here; <code>table.joint_counts</code> gives them.</p>`}`}
   </section>`;
 }
@@ -153,7 +164,8 @@ function Rows({source, where, onPick}) {
   const [page, setPage] = useState(0);
   useEffect(() => setPage(0), [where, order]);
   const {answer, error, busy} = useAnswer({s: source.id, q: "rows", order, page, where}, true);
-  const pages = answer ? Math.max(1, Math.ceil(answer.count / source.about.page)) : 1;
+  const limit = source.about.shown || Infinity;
+  const pages = answer ? Math.max(1, Math.ceil(Math.min(answer.count, limit) / source.about.page)) : 1;
   const label = row => {
     const place = answer.rows.indexOf(row);
     return `row ${count(row)}: ` + Object.entries(answer.values).map(([name, values]) => `${name} ${values[place] || "unknown"}`).join(", ");
@@ -163,6 +175,7 @@ function Rows({source, where, onPick}) {
       <button type="button" disabled=${page === 0} onClick=${() => setPage(page - 1)}>Previous</button>
       <span aria-live="polite" class=${busy ? "busy" : ""}>page ${count(page + 1)} of ${count(pages)}</span>
       <button type="button" disabled=${page + 1 >= pages} onClick=${() => setPage(page + 1)}>Next</button></p>
+    ${answer && answer.count > limit && html`<p class="note">This exported page has the first ${count(limit)} of ${plural(answer.count, "row")} in either order; <code>${setsup.command}</code> has them all.</p>`}
     <${Problem} error=${error} />
     ${answer && (answer.rows.length ? html`<${Thumbs} source=${source} rows=${answer.rows} labels=${label} onPick=${onPick} />` : html`<p>No row satisfies the filter.</p>`)}
   </section>`;

@@ -30,16 +30,16 @@ function Problem({error}) {
   return html`<p class="problem" role="alert">${error.message}${error.missing && html` ${" "}Ask it live: <code>${setsup.command}</code>`}</p>`;
 }
 
-// thumbnails of rows, many in one image; onPick makes each a button
-function Thumbs({source, rows, tile = 64, mask = null, labels = null, onPick = null}) {
+// thumbnails of rows, many in one image; onPick makes each a button, wrap(thumbnail, place) puts something about it
+function Thumbs({source, rows, tile = 64, mask = null, labels = null, onPick = null, wrap = null}) {
   const modality = source.about.thumbs;
   const pieces = [];
   for (let start = 0; start < rows.length; start += 64) pieces.push([start, rows.slice(start, start + 64)]);
   return html`<div class="thumbs">${pieces.map(([start, some]) => html`<${ThumbPiece} key=${start} source=${source}
-    modality=${modality} rows=${some} tile=${tile} mask=${mask && mask.slice(start, start + 64)} labels=${labels} onPick=${onPick} />`)}</div>`;
+    modality=${modality} rows=${some} tile=${tile} mask=${mask && mask.slice(start, start + 64)} labels=${labels} onPick=${onPick} wrap=${wrap && ((thumb, place) => wrap(thumb, start + place))} />`)}</div>`;
 }
 
-function ThumbPiece({source, modality, rows, tile, mask, labels, onPick}) {
+function ThumbPiece({source, modality, rows, tile, mask, labels, onPick, wrap}) {
   const asked = modality ? {s: source.id, q: "thumbs", rows: rows.join(","), modality, tile, ...source.about.more} : null;
   const {answer, error} = useAnswer(asked);
   const columns = source.about.columns;
@@ -51,10 +51,16 @@ function ThumbPiece({source, modality, rows, tile, mask, labels, onPick}) {
     const inside = answer && !error
       ? html`<img src=${answer} alt="" style=${style} class=${hidden ? "padding" : ""} />`
       : html`<span class="no-image" style=${{minWidth: tile + "px", minHeight: "1.6em"}}>${count(row)}</span>`;
-    return onPick
+    const thumb = onPick
       ? html`<button type="button" key=${place} class="thumb" title=${label} aria-label=${label} onClick=${() => onPick(row)}>${inside}</button>`
       : html`<span key=${place} class="thumb" title=${label} role="img" aria-label=${label}>${inside}</span>`;
+    return wrap ? wrap(thumb, place) : thumb;
   });
+}
+
+// what may be larger than its place: a reader without a mouse scrolls it with the arrow keys
+function Scroll({label, tall = false, children}) {
+  return html`<div class=${tall ? "scroll tall" : "scroll"} role="group" aria-label=${label} tabindex="0">${children}</div>`;
 }
 
 function Facts({facts}) {

@@ -3,7 +3,7 @@
 const COLOURS = ["var(--bar)", "var(--mark)", "#2f855a", "#805ad5", "#b7791f", "#718096"];
 const DASHES = ["", "7 4", "2 3", "9 3 2 3", "5 2", "1 4"];
 
-function RunsView({runs}) {
+function RunsView({runs, results}) {
   const metrics = [...new Set(runs.flatMap(one => one.about.metrics))];
   const [metric, setMetric] = useState(metrics.find(name => /loss/.test(name)) || metrics[0]);
   const [chosen, setChosen] = useState({run: runs[0], step: null});
@@ -18,6 +18,7 @@ function RunsView({runs}) {
     <section aria-label="Curves"><h2>Curves</h2>${metrics.length ? html`<p class="choice"><label>Metric <select value=${metric} onChange=${event => setMetric(event.target.value)}>${metrics.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
       <span>Click a point to see the batch of that step.</span></p><${Curves} runs=${runs} metric=${metric} chosen=${chosen} onPick=${pick} />` : html`<p>No step is logged yet.</p>`}</section>
     <${Batch} runs=${runs} chosen=${chosen} onPick=${pick} />
+    ${results && html`<${Results} source=${results} />`}
   </div>`;
 }
 
@@ -52,14 +53,14 @@ function Curves({runs, metric, chosen, onPick}) {
   const mark = chosen.step === null ? null : found.curves[runs.indexOf(chosen.run)];
   const index = mark ? mark.steps.indexOf(chosen.step) : -1;
   const top = runs.map((run, place) => ({run, curve: found.curves[place]})).filter(one => one.curve.steps.length)
-    .map(({run, curve}) => { const at = curve.values.indexOf(Math.max(...curve.values)); return {run, step: curve.steps[at], value: curve.values[at]}; });
+    .map(({run, curve}) => { const at = curve.values.indexOf(Math.max(...curve.values)); return {run, step: curve.steps[at], value: curve.values[at], spikes: (curve.spikes || []).filter(one => one !== curve.steps[at])}; });
   return html`<div class="plot"><div class="scale"><span>largest ${high.toPrecision(4)}</span><span>least ${low.toPrecision(4)}</span></div>
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${metric} over steps ${count(left)} to ${count(right)}, from ${low.toPrecision(4)} to ${high.toPrecision(4)}`} onClick=${click}>
       ${found.curves.map((curve, place) => html`<polyline key=${place} fill="none" stroke=${COLOURS[place % 6]} stroke-dasharray=${DASHES[place % 6]} stroke-width="2" vector-effect="non-scaling-stroke" points=${curve.steps.map((step, at) => `${x(step).toFixed(1)},${y(curve.values[at]).toFixed(1)}`).join(" ")} />`)}
       ${chosen.step !== null && html`<path d=${`M${x(chosen.step)} 0V${HEIGHT}`} stroke="var(--soft)" vector-effect="non-scaling-stroke" />`}
       ${index >= 0 && html`<ellipse cx=${x(chosen.step)} cy=${y(mark.values[index])} rx="5" ry="5" fill="var(--mark)" />`}</svg>
     <div class="ends"><span>step ${count(left)}</span><span>step ${count(right)}</span></div></div>
-  <ul>${top.map(one => html`<li key=${one.run.id}>${one.run.about.name}: largest at <button type="button" class="link" onClick=${() => onPick(one.run, one.step)}>step ${count(one.step)}</button>, ${one.value.toPrecision(4)}</li>`)}</ul><${Problem} error=${problem && problem.error} />`;
+  <ul>${top.map(one => html`<li key=${one.run.id}>${one.run.about.name}: largest at <button type="button" class="link" onClick=${() => onPick(one.run, one.step)}>step ${count(one.step)}</button>, ${one.value.toPrecision(4)}${one.spikes.length > 0 && html`; spikes at ${one.spikes.map((step, at) => html`${at ? ", " : ""}<button key=${step} type="button" class="link" onClick=${() => onPick(one.run, step)}>step ${count(step)}</button>`)}`}</li>`)}</ul><${Problem} error=${problem && problem.error} />`;
 }
 
 function Batch({runs, chosen, onPick}) {
@@ -80,7 +81,7 @@ function Batch({runs, chosen, onPick}) {
       ${run.about.parts > 1 && html`<label>Part <input class="small" type="number" min="0" max=${run.about.parts - 1} value=${share.part} disabled=${!setsup.isLive} onChange=${event => setShare({...share, part: Number(event.target.value)})} /></label>`}</p>
     <p aria-live="polite" class=${batch.busy ? "busy" : ""}>${found ? `step ${count(found.step)}, draw ${count(found.draw)} of the sampler, rank ${found.rank} of ${found.world}: ${Object.entries(found.metrics).map(([name, value]) => `${name} ${value === null ? "not finite" : value.toPrecision(4)}`).join(", ")}` : step === null ? "Click a curve, or type a step." : batch.busy ? "drawing it again …" : ""}</p>
     <${Problem} error=${batch.error} />
-    ${found && html`${run.about.images && html`<h3>As the method got it, with its augmentation</h3><${Problem} error=${sheet.error} />${sheet.answer && html`<div class="scroll tall"><img class="sheet" src=${sheet.answer} alt=${`Images of step ${found.step} after the augmentation`} /></div>`}`}
+    ${found && html`${run.about.images && html`<h3>As the method got it, with its augmentation</h3><${Problem} error=${sheet.error} />${sheet.answer && html`<${Scroll} label="Images of the step" tall=${true}><img class="sheet" src=${sheet.answer} alt=${`Images of step ${found.step} after the augmentation`} /><//>`}`}
       <h3>Its rows</h3>${found.sets.map((one, place) => html`<${SetBlock} key=${place} number=${place} set=${one} data=${data} onPick=${null} />`)}`}
   </section>`;
 }

@@ -15,6 +15,9 @@ function asJson(text) {
   return given.includes(",") && !/[=<>"']/.test(given) ? JSON.stringify(given.split(",").map(one => one.trim()).filter(Boolean)) : JSON.stringify(given);
 }
 
+// the options of a schedule are those of its step; others do not change
+const atStep = (text, step) => (/"(size|random|p)":\{/.test(text) && step !== "0" ? {step} : {});
+
 function SamplerView({source, data, start}) {
   const [compared, setCompared] = useState(false);
   if (!source.about.first && !start) return html`<div class="view"><p>No factor of this table has two rows of one level, so there is no sampler to begin with.</p></div>`;
@@ -27,7 +30,7 @@ function SamplerView({source, data, start}) {
 function SamplerPanel({source, data, start, linked, name}) {
   const first = source.about.first;
   const [text, setText] = useState(start ? start.sampler : assemble(first.sampler, first.fingerprint, first.arguments));
-  const [step, setStep] = useState(start ? start.step : "0");
+  const [step, setStep] = useState(start ? start.step : source.about.begin);
   const [share, setShare] = useState({rank: "0", world: "1"});
   const [row, setRow] = useState(null);
   const [shown, setShown] = useState(null);
@@ -63,8 +66,8 @@ function SamplerPanel({source, data, start, linked, name}) {
       ${current && current.sets.map((one, place) => html`<${SetBlock} key=${place} number=${place} set=${one} data=${data} onPick=${setRow} />`)}
       ${row !== null && html`<${DrawnRow} source=${source} data=${data} text=${text} row=${row} step=${step} onStep=${setStep} onClose=${() => setRow(null)} />`}
     </section>
-    ${current && html`<${ReachSection} source=${source} text=${text} step=${step} />`}
-    ${current && html`<${Coverage} source=${source} text=${text} />`}
+    ${current && html`<${ReachSection} source=${source} text=${text} step=${step} name=${name} />`}
+    ${current && html`<${Coverage} source=${source} text=${text} name=${name} />`}
     ${current && html`<section aria-label=${`${name}Code`}><h2>The same elsewhere</h2><${Copy} label="Python" text=${current.python} />
       ${current.command ? html`<${Copy} label="Command line" text=${current.command} />` : html`<p>No command line says the same: it draws steps from 0 on, with fewer options.</p>`}</section>`}
   </div>`;
@@ -77,20 +80,32 @@ function SamplerForm({source, described, text, onChange, name}) {
   const chosen = kind || described.sampler;
   const fields = draft || described.arguments;
   const listed = kinds[chosen] || Object.keys(described.arguments).map(one => ({name: one, default: "", choices: [], needed: false}));
-  useEffect(() => { setDraft(null); setKind(null); }, [described]);
+  const first = source.about.first;
+  const begins = first && !source.about.given && /"small"/.test(text) && text === assemble(first.sampler, first.fingerprint, first.arguments);
+  useEffect(() => { setDraft(null); setKind(null); }, [JSON.stringify(described)]); // an answer for another step leaves what is typed
   const apply = event => { event.preventDefault(); onChange(assemble(chosen, described.fingerprint, fields)); };
   const change = (option, value) => setDraft({...fields, [option]: value});
   const paste = event => event.target.value.trim() && onChange(event.target.value.trim());
   return html`<section aria-label=${`${name}Sampler`}><h2>${name}Sampler</h2>
     <form onSubmit=${apply} class="options"><fieldset disabled=${!setsup.isLive}>
-      <label>Kind <select value=${chosen} onChange=${event => { setKind(event.target.value); setDraft({}); }}>
+      <label>Kind <select value=${chosen} onChange=${event => { setKind(event.target.value); setDraft(beginning(event.target.value, text, source.about.tables)); }}>
         ${[...new Set([...Object.keys(kinds), described.sampler])].map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
       ${listed.map(option => html`<label key=${option.name}>${option.name}${option.needed ? " (needed)" : ""}
         ${option.choices.length ? html`<select value=${plain(fields[option.name] ?? option.default)} onChange=${event => change(option.name, JSON.stringify(event.target.value))}>${option.choices.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select>`
+    : WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>`
     : html`<input type="text" spellcheck="false" autocomplete="off" value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
       <button type="submit">Draw</button></fieldset></form>
+    ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are left out and listed below. Python's default, error, refuses such a sampler.</p>`}
     <details><summary>Paste or copy a sampler as data</summary><label>what <code>sampler.to_dict()</code> gives, as JSON<textarea rows="4" spellcheck="false" readonly=${!setsup.isLive} value=${text} onChange=${paste}></textarea></label></details>
   </section>`;
+}
+
+// options that are samplers, or tables
+const WHOLE = ["base", "samplers", "neighbours"];
+
+// what a kind that is made of other samplers begins with: the one that is shown
+function beginning(kind, text, tables) {
+  return kind === "Mixture" ? {base: text} : kind === "Zip" ? {samplers: `[${text},${text}]`} : kind === "NeighbourSampler" && tables.length ? {neighbours: JSON.stringify(tables[0])} : {};
 }
 
 // JSON of an argument as a user writes it: strings without quotes, lists of strings with commas, null as nothing
@@ -104,17 +119,8 @@ function plain(text) {
   return text;
 }
 
-function SetBlock({number, set, data, onPick}) {
-  const words = pairs => Object.entries(pairs).map(([name, value]) => `${name} = ${value}`).join(", ");
-  const varying = Object.entries(set.varying).map(([name, values]) => `${name} ${values}`).join(", ");
-  const changed = set.labels && Object.entries(set.labels).filter(([, yes]) => yes).map(([name]) => name).join(", ");
-  return html`<div class="set"><p><strong>set ${number}</strong> fixed: ${words(set.fixed) || "nothing"}${set.labels && html`; labels: ${changed || "none"}`}
-    ${varying && html`<br /><small>distinct values: ${varying}</small>`}${set.canonical !== undefined && html`<br /><small>canonical row ${count(set.canonical)}</small>`}</p>
-    <${Thumbs} source=${data} rows=${set.rows} mask=${set.mask || null} onPick=${onPick} /></div>`;
-}
-
 function DrawnRow({source, data, text, row, step, onStep, onClose}) {
-  const {answer, error} = useAnswer({s: source.id, q: "row", sampler: text, row, step});
+  const {answer, error} = useAnswer({s: source.id, q: "row", sampler: text, row, ...atStep(text, step)});
   const [from, setFrom] = useState(null);
   useEffect(() => setFrom(null), [row, text]);
   const when = useAnswer(from === null ? null : {s: source.id, q: "when", sampler: text, row, step: from});
@@ -122,17 +128,15 @@ function DrawnRow({source, data, text, row, step, onStep, onClose}) {
   return html`<div class="detail"><h3>Row ${count(row)} <button type="button" onClick=${onClose}>Close</button></h3><${Problem} error=${error} />
     ${answer && html`<p>Chance in a step: <strong>${answer.estimated && answer.chance ? "about " : ""}${percent(answer.chance)}</strong>${answer.wait !== null && answer.chance ? `; on average it is drawn every ${count(Math.round(answer.wait))} steps` : ""}.</p>
       ${answer.reasons.map(one => html`<p key=${one.reason}>Never drawn: ${one.reason}. ${one.option && html`To reach it: ${one.option}.`}</p>`)}`}
-    <p><button type="button" disabled=${!setsup.isLive} onClick=${() => setFrom(next)}>When is it drawn next?</button>
+    <p><button type="button" disabled=${!setsup.isLive} onClick=${() => setFrom(next)}>When is it drawn next?</button>${!setsup.isLive && html` <small>asked live: <code>${setsup.command}</code></small>`}
     ${from !== null && when.busy && html` <span class="busy">searching …</span>`}
     ${from !== null && !when.busy && when.answer && html`<span aria-live="polite"> ${when.answer.steps.length ? html`At ${when.answer.steps.map((one, at) => html`${at ? ", " : ""}<button type="button" class="link" key=${one} onClick=${() => onStep(one)}>step ${count(one)}</button>`)}` : `Not before step ${count(when.answer.until)}.`}</span>`}</p>
     <${Problem} error=${when.error} /></div>`;
 }
 
-function ReachSection({source, text, step}) {
-  // the options of a schedule are those of its step; others do not change
-  const scheduled = /"(size|random|p)":\{/.test(text);
-  const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, ...(scheduled && step !== "0" ? {step} : {})});
-  return html`<section aria-label="Reach"><h2>What is drawn, and what never is</h2><${Problem} error=${error} />${busy && !answer && html`<p class="busy">counting …</p>`}
+function ReachSection({source, text, step, name}) {
+  const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, ...atStep(text, step)});
+  return html`<section aria-label=${`${name}Reach`}><h2>What is drawn, and what never is</h2><${Problem} error=${error} />${busy && !answer && html`<p class="busy">counting …</p>`}
     ${answer && answer.groups.map((one, place) => html`<div key=${place}>
       <p>Groups of equal <strong>${one.what}</strong>${one.sets.length ? ` (sets ${one.sets.join(", ")})` : ""}: ${count(one.drawable)} of ${count(one.groups)} are drawn${one.least_chance === null ? "" : `, each with a chance of ${one.estimated ? "about " : ""}${percent(one.least_chance)}${one.largest_chance > one.least_chance * 1.001 ? ` to ${percent(one.largest_chance)}` : ""} in a step`}.</p>
       ${one.never.map(never => html`<div class="never" key=${never.reason}><p><strong>Never drawn: ${plural(never.groups, "group")}, ${plural(never.rows, "row")}.</strong> Why: ${never.reason}.${never.option && html` To reach ${never.groups === 1 ? "it" : "them"}: <em>${never.option}</em>.`}</p>
@@ -141,18 +145,18 @@ function ReachSection({source, text, step}) {
       ${one.unknown_rows > 0 && html`<p>${plural(one.unknown_rows, "row")} in no group: a fixed value is unknown there.</p>`}
       ${one.excluded_rows > 0 && html`<p>${plural(one.excluded_rows, "row")} left out by where or weights.</p>`}
       ${one.unreached_rows > 0 && html`<p>${plural(one.unreached_rows, "row")} of drawn groups never drawn: ${one.unreached}.</p>`}
-      <details><summary>Chance of each group</summary><div class="scroll"><table><thead><tr><th scope="col">group</th><th scope="col">rows</th><th scope="col">chance in a step</th></tr></thead>
-        <tbody>${one.first.map(group => html`<tr key=${group.group}><th scope="row">${group.group}</th><td>${count(group.rows)}</td><td>${percent(group.chance)}</td></tr>`)}</tbody></table></div>
+      <details><summary>Chance of each group</summary><${Scroll} label=${`Chance of each group of equal ${one.what}`}><table><thead><tr><th scope="col">group</th><th scope="col">rows</th><th scope="col">chance in a step</th></tr></thead>
+        <tbody>${one.first.map(group => html`<tr key=${group.group}><th scope="row">${group.group}</th><td>${count(group.rows)}</td><td>${percent(group.chance)}</td></tr>`)}</tbody></table><//>
         ${one.drawable > one.first.length && html`<p>${count(one.first.length)} of ${count(one.drawable)} groups, the most likely ones.</p>`}</details></div>`)}
     ${answer && answer.notes.map(note => html`<p key=${note}>${note}</p>`)}
     ${answer && html`<details><summary>Report</summary><pre>${answer.report}</pre></details>`}</section>`;
 }
 
-function Coverage({source, text}) {
+function Coverage({source, text, name}) {
   const [asked, setAsked] = useState(!setsup.isLive);
   const {answer, error, busy} = useAnswer(asked ? {s: source.id, q: "coverage", sampler: text} : null);
-  return html`<section aria-label="Coverage"><h2>Coverage</h2><p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p><${Problem} error=${error} />
+  return html`<section aria-label=${`${name}Coverage`}><h2>Coverage</h2><p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p><${Problem} error=${error} />
     ${asked && busy && html`<p class="busy">counting …</p>`}
-    ${answer && html`<div class="scroll"><table><thead><tr><th scope="col">steps</th><th scope="col">distinct rows</th><th scope="col">of ${count(answer.of)}</th></tr></thead>
-      <tbody>${answer.steps.map((stop, place) => html`<tr key=${stop}><th scope="row">${count(stop)}</th><td>${count(answer.rows[place])}</td><td>${(100 * answer.rows[place] / answer.of).toPrecision(3)} %</td></tr>`)}</tbody></table></div>`}</section>`;
+    ${answer && html`<${Scroll} label="Distinct rows after some steps"><table><thead><tr><th scope="col">steps</th><th scope="col">distinct rows</th><th scope="col">of ${count(answer.of)}</th></tr></thead>
+      <tbody>${answer.steps.map((stop, place) => html`<tr key=${stop}><th scope="row">${count(stop)}</th><td>${count(answer.rows[place])}</td><td>${(100 * answer.rows[place] / answer.of).toPrecision(3)} %</td></tr>`)}</tbody></table><//>`}</section>`;
 }

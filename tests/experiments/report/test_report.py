@@ -23,12 +23,12 @@ from setsup.experiments.report import Claim, Column, Report, Row, Spread, regist
 from setsup.experiments.report.cells import table_rows  # noqa: E402
 from setsup.experiments.report.fill import Result, fill  # noqa: E402
 from setsup.experiments.report.filled import FilledReport, Line  # noqa: E402
-from setsup.experiments.report.page import report_page  # noqa: E402
 from setsup.experiments.report.picture import draw_report  # noqa: E402
 from setsup.experiments.report.registry import find_report, measured_reports, report_on, reports  # noqa: E402
 from setsup.experiments.report.report import reference_words  # noqa: E402
 from setsup.experiments.runs.run_folder import begin, open_run  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
+from setsup.pages import report_page  # noqa: E402
 
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
 CONFIG = {"precision": "float32", "devices": 1, "nodes": 1}

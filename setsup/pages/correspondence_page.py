@@ -1,0 +1,233 @@
+"""Pairs of views as a page asks for them: the exact partner of every pixel, and what runs take for it.
+
+Pixels are (x, y) with centres at integers, as in :mod:`setsup.correspondence.planar`.
+"""
+
+import base64
+import math
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from setsup.correspondence import PixelPairs, PixelPairSampler, Status
+from setsup.correspondence.matching import Window, matched
+from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
+from setsup.datasets.dataset import Dataset
+from setsup.errors import DataError, SetsupError
+from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.dataset_page import DatasetSource
+from setsup.pages.images import image_modality
+from setsup.pages.learned_matches import LearnedMatches
+
+if TYPE_CHECKING:
+    from setsup.experiments import Run
+
+__all__ = ["CorrespondenceSource", "correspondences_of"]
+
+_LAST = 2**63 - 1
+_KEPT = 4  # pairs whose partners are kept
+_LARGEST = 1 << 22  # pixels of a view
+_SHOWN = 1 << 19  # pixels of a view whose partners are sent; of larger views those of a grid
+
+STATUSES = tuple(one.name.lower() for one in Status)
+
+
+@dataclass
+class CorrespondenceSource:
+    """Pairs of views of a dataset that answer.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        What says which pixels of two rows show the same.
+    source : str
+        What opens it; empty where that would name a place on this disk.
+    learned : mapping of str to LearnedMatches
+        By names of runs: what each takes for the partners.
+    pairs : int, optional
+        How many pairs an exported page has; by default any can be asked for.
+    shown : int
+        Pixels of a view whose partners are sent, at most.
+
+    """
+
+    dataset: Dataset
+    source: str = ""
+    learned: Mapping[str, LearnedMatches] = field(default_factory=dict)
+    pairs: int | None = None
+    shown: int = _SHOWN
+    _found: OrderedDict[tuple[int, int], PixelPairs] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make the sampler of pairs, SetsupError where the dataset has none."""
+        self.sampler = PixelPairSampler(self.dataset, pairs=1)
+
+    def about(self) -> Mapping[str, Any]:
+        """How many pairs there are, and of which runs there are matches."""
+        return {
+            "kind": "correspondences",
+            "pairs": self.pairs,
+            "last": str(_LAST if self.pairs is None else self.pairs - 1),
+            "statuses": STATUSES,
+            "runs": {name: one.name for name, one in self.learned.items()},
+        }
+
+    def answer(self, query: Query) -> Answer:
+        """Answer a question about a pair of views."""
+        answers = {"pair": self._pair, "partners": self._partners, "learned": self._learned}
+        return answers[query.choice("q", tuple(answers))](query)
+
+    def views(self, step: int) -> tuple[int, int]:
+        """Rows of the two views of a draw."""
+        one, two = self.sampler[step].indices[0].tolist()
+        return one, two
+
+    def _rows(self, query: Query) -> tuple[int, int]:
+        rows = query.integers("rows", 2, len(self.dataset.factors) - 1)
+        if len(rows) != 2:
+            raise DataError("rows must be two, those of view 1 and view 2")
+        return rows[0], rows[1]
+
+    def _pair(self, query: Query) -> Answer:
+        """Rows of a pair, and what they agree and differ in."""
+        step = None if "rows" in query.words else query.integer("step", 0, _LAST)
+        rows = self._rows(query) if step is None else self.views(step)
+        self.found(*rows)  # whether these are two views of one scene
+        values = DatasetSource(self.dataset).values(np.array(rows))
+        agree = {name: one for name, (one, two) in values.items() if one == two}
+        return json_answer(
+            {
+                "rows": rows,
+                "sizes": [self.size(row) for row in rows],
+                "agree": agree,
+                "differ": {name: both for name, both in values.items() if name not in agree},
+                "modality": image_modality(self.dataset),
+                "python": self._python(rows, step),
+            }
+        )
+
+    def _python(self, rows: tuple[int, int], step: int | None) -> str:
+        opened = f"setsup.open({self.source!r})" if self.source else "setsup.open(…)  # the data that this page shows"
+        names = [] if step is None else ["PixelPairSampler"]
+        drawn = f"PixelPairSampler(dataset, pairs=1)[{step}].indices[0].tolist()"
+        if hasattr(self.dataset, "pixel_pairs"):
+            last = "pairs = dataset.pixel_pairs([one, two])  # points2, status"
+        elif hasattr(self.dataset, "scene"):
+            names.append("spatial")
+            last = "pairs = spatial(dataset.scene(one), dataset.camera(one), dataset.camera(two))  # points2, status"
+        else:
+            last = 'found = dataset.fetch(one, ["partners", "status"])  # (h, w, 2) pixels of view 2, (h, w)'
+        imported = [f"from setsup.correspondence import {', '.join(names)}"] if names else []
+        chosen = f"one, two = {f'{rows[0]}, {rows[1]}' if step is None else drawn}"
+        return "\n".join(["import setsup", *imported, "", f"dataset = {opened}", chosen, last])
+
+    def size(self, row: int) -> tuple[int, int]:
+        """Height and width of a view: what its camera says, or those of its image."""
+        if hasattr(self.dataset, "camera"):
+            camera = self.dataset.camera(row)
+            return camera.height, camera.width
+        name = image_modality(self.dataset)
+        if name is None:
+            raise DataError(f"{self.dataset.name} has no images, so that its views have no size")
+        height, width = np.shape(self.dataset.fetch(row, [name])[name])[:2]
+        return int(height), int(width)
+
+    def found(self, one: int, two: int) -> PixelPairs:
+        """Partners of all pixels of view 1, row after row."""
+        with self._lock:
+            if (one, two) in self._found:
+                self._found.move_to_end((one, two))
+                return self._found[one, two]
+        if one == two:
+            raise DataError(f"row {one} is not two views")
+        sizes = self.size(one), self.size(two)
+        for (height, width), row in zip(sizes, (one, two), strict=True):
+            if height * width > _LARGEST:
+                raise DataError(
+                    f"the view of row {row} has {height:,} × {width:,} pixels; partners of up to {_LARGEST:,} are "
+                    "shown: open the data with a smaller size"
+                )
+        pairs = matched(self.dataset, one, two, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
+        with self._lock:
+            self._found[one, two] = pairs
+            while len(self._found) > _KEPT:
+                self._found.popitem(last=False)
+        return pairs
+
+    def _partners(self, query: Query) -> Answer:
+        """Places and statuses of a grid of pixels, as little-endian arrays in base64: float32, uint8."""
+        one, two = self._rows(query)
+        pairs, (height, width) = self.found(one, two), self.size(one)
+        stride = max(math.ceil(math.sqrt(height * width / self.shown)), 1)
+        places = pairs.points2.reshape(height, width, 2)[::stride, ::stride].astype("<f4")
+        status = pairs.status.reshape(height, width)[::stride, ::stride]
+        return json_answer(
+            {
+                "stride": stride,
+                "shape": status.shape,
+                "x": _packed(places[..., 0]),
+                "y": _packed(places[..., 1]),
+                "status": _packed(status),
+                "counts": np.bincount(pairs.status, minlength=len(Status)),
+            }
+        )
+
+    def _learned(self, query: Query) -> Answer:
+        """What a run takes for the partners of a grid of pixels; or of one pixel."""
+        one, two = self._rows(query)
+        run = self.learned[query.choice("run", tuple(self.learned))]
+        name = image_modality(self.dataset)
+        if name is None:
+            raise DataError(f"{self.dataset.name} has no images to match")
+        images = [np.asarray(self.dataset.fetch(row, [name])[name]) for row in (one, two)]
+        if "pixel" in query.words:
+            height, width = images[0].shape[:2]
+            x, y = (*query.integers("pixel", 2, max(height, width) - 1), -1)[:2]
+            if not (0 <= x < width and 0 <= y < height):
+                raise DataError(f"pixel must be x,y within {width} × {height}")
+            places, distances = run.partners((one, two), images, np.array([[x, y]]))
+            return json_answer({"partner": places[0], "distance": distances[0]})
+        pairs, (height, width) = self.found(one, two), self.size(one)
+        stride = run.stride(images)
+        at = np.mgrid[0:height:stride, 0:width:stride][::-1].reshape(2, -1).T
+        places, _ = run.partners((one, two), images, at)
+        flat = at[:, 1] * width + at[:, 0]
+        seen = pairs.visible[flat]
+        away = np.linalg.norm(places - pairs.points2[flat], axis=1)[seen]
+        shape = -(-height // stride), -(-width // stride)
+        return json_answer(
+            {
+                "stride": stride,
+                "shape": shape,
+                "x": _packed(places[:, 0].astype("<f4")),
+                "y": _packed(places[:, 1].astype("<f4")),
+                "visible": len(away),
+                "within": {str(most): int((away <= most).sum()) for most in (1, 3, 5)},
+                "median": float(np.median(away)) if len(away) else None,
+            }
+        )
+
+
+def _packed(values: Any) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
+
+
+def correspondences_of(
+    dataset: Dataset, source: str = "", runs: "Mapping[str, Run] | None" = None
+) -> CorrespondenceSource | None:
+    """The pairs of views of a dataset; None where it has none, or does not say which pixels show the same."""
+    stored = hasattr(dataset, "camera") and {PAIR, VIEW} <= set(dataset.factors.names)
+    known = (
+        hasattr(dataset, "pixel_pairs") or hasattr(dataset, "scene") or (stored and set(OWN) <= set(dataset.modalities))
+    )
+    if not known or not getattr(dataset, "pair_factors", None):
+        return None
+    try:
+        return CorrespondenceSource(dataset, source, {name: LearnedMatches(run) for name, run in (runs or {}).items()})
+    except SetsupError:  # no scene has two views
+        return None

@@ -1,0 +1,232 @@
+"""Embeddings as a page asks for them: points of a plane, their colours, rows and images, and their neighbours."""
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Floats, Rows
+from setsup.checks import check_path
+from setsup.datasets.dataset import Dataset
+from setsup.errors import DataError
+from setsup.factors import FactorTable
+from setsup.files.disk import need_regular
+from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.colours import colours_of
+from setsup.pages.dataset_page import value_texts
+from setsup.pages.images import COLUMNS, image_modality, sprite
+from setsup.pages.projecting import MOST, drawing_order, neighbours, project
+
+__all__ = ["NEIGHBOURS", "EmbeddingSource", "has_embeddings", "open_embeddings"]
+
+NEIGHBOURS = 8
+"""Nearest neighbours of a point that are shown."""
+
+_TILE = 64  # pixels of an image
+
+
+@dataclass
+class EmbeddingSource:
+    """Embeddings of rows that answer.
+
+    A question about one point is answered for all of a ``chunk`` of them: for a single one live, for more in files.
+
+    Attributes
+    ----------
+    name : str
+        What they are called.
+    embeddings : (n, d) numbers
+        One of each row; may be an ``np.memmap``.
+    rows : (n,) int64
+        Rows of the dataset that they are of.
+    factors : FactorTable
+        Of the same rows.
+    dataset : Dataset, optional
+        What was embedded, for its images.
+    source : str
+        The folder that holds them, as a command takes it; empty where that of a run, which is shown, has them.
+    images : bool
+        Whether images may be shown.
+    most, chunk : int
+        Points that are shown, and those of one answer.
+
+    """
+
+    name: str
+    embeddings: npt.NDArray[np.number]
+    rows: Rows
+    factors: FactorTable
+    dataset: Dataset | None = None
+    source: str = ""
+    images: bool = True
+    most: int = MOST
+    chunk: int = 1
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def about(self) -> Mapping[str, Any]:
+        """What was embedded, in how many dimensions, and the factors by which points can be coloured."""
+        shown = self.dataset is not None and self.images
+        varying = [one.name for one in self.factors.factors if one.role == "variation"]
+        return {
+            "kind": "embedding",
+            "name": self.name,
+            "data": None if self.dataset is None else self.dataset.name,
+            "rows": len(self.embeddings),
+            "shown": min(self.most, len(self.embeddings)),
+            "dimensions": self.embeddings.shape[1],
+            "factors": [{"name": one.name, "unit": one.unit} for one in self.factors.factors],
+            "first": next(iter([*varying, *self.factors.names]), None),
+            "thumbs": image_modality(self.dataset) if shown and self.dataset is not None else None,
+            "columns": COLUMNS,
+            "chunk": self.chunk,
+            "neighbours": NEIGHBOURS,
+        }
+
+    def answer(self, query: Query) -> Answer:
+        """Answer a question about the embeddings."""
+        answers = {
+            "points": self._points,
+            "colours": self._colours,
+            "rows": self._rows,
+            "near": self._near,
+            "thumbs": self._thumbs,
+        }
+        with self._lock:  # what all answers need is computed once
+            _ = self.order
+        return answers[query.choice("q", tuple(answers))](query)
+
+    @cached_property
+    def _ordered(self) -> tuple[Rows, int]:
+        return drawing_order(self.embeddings, self.most)
+
+    @property
+    def order(self) -> Rows:
+        """Embeddings that are shown, in the order in which they are drawn: (k,) int64 places in all of them."""
+        return self._ordered[0]
+
+    @cached_property
+    def points(self) -> tuple[Floats, str]:
+        """Points (k, 2) float32, and how they were made."""
+        return project(self.embeddings, self.order)
+
+    def _points(self, query: Query) -> Answer:
+        with self._lock:
+            points, method = self.points
+        rows = self.rows[self.order]
+        kind: type[np.number] = np.uint32 if rows.max(initial=0) < 2**32 else np.float64
+        about = {"count": len(points), "of": len(self.embeddings), "left_out": self._ordered[1], "method": method}
+        return json_answer({**about, "points": packed(points, np.float32), "rows": packed(rows, kind)})
+
+    def _colours(self, query: Query) -> Answer:
+        name = query.text("factor", 500)
+        found = colours_of(self.factors, name, self.order)
+        legend = [{"name": label, "colour": colour, "count": count} for label, colour, count in found.legend]
+        codes = packed(found.codes, np.uint8)
+        return json_answer({"codes": codes, "colours": found.colours, "legend": legend, "scale": found.scale})
+
+    def _rows(self, query: Query) -> Answer:
+        places = self.order[self._asked(query)]
+        return json_answer({"rows": self.rows[places], "values": value_texts(self.factors, places)})
+
+    def _near(self, query: Query) -> Answer:
+        places, distances = neighbours(self.embeddings, self.order, self._asked(query), NEIGHBOURS)
+        return json_answer({"places": places, "distances": distances})
+
+    def _thumbs(self, query: Query) -> Answer:
+        if self.dataset is None or not self.images:
+            raise DataError("images of these embeddings are left out")
+        modality = image_modality(self.dataset)
+        if modality is None:
+            raise DataError(f"{self.dataset.name} has no images")
+        return sprite(self.dataset, self.rows[self.order[self._asked(query)]].tolist(), modality, _TILE)
+
+    def _asked(self, query: Query) -> Rows:
+        """Places in the drawing order of the points that are asked about."""
+        start = query.integer("start", 0, len(self.order) - 1)
+        if start % self.chunk:
+            raise DataError(f"start must be a multiple of {self.chunk}")
+        return np.arange(start, min(start + self.chunk, len(self.order)), dtype=np.int64)
+
+
+def packed(values: npt.NDArray[np.number], kind: type[np.number]) -> dict[str, str]:
+    """Numbers as JSON has them: the name of a type, and base64 of its little-endian bytes."""
+    dtype = np.dtype(kind)
+    content = np.ascontiguousarray(values, dtype=dtype.newbyteorder("<")).tobytes()
+    return {"type": dtype.name, "data": base64.b64encode(content).decode()}
+
+
+def has_embeddings(folder: Path) -> bool:
+    """Whether ``setsup embed`` wrote a folder."""
+    return (folder / "rows.npy").is_file() and (folder / "factors.parquet").is_file() and bool(_files(folder))
+
+
+def open_embeddings(folder: Path | str, datasets: Iterable[Dataset] = (), *, name: str = "") -> list[EmbeddingSource]:
+    """Open embeddings that ``setsup embed`` wrote.
+
+    Parameters
+    ----------
+    folder : Path or str
+        With ``embeddings.npy`` or ``embeddings-NAME.npy``, ``rows.npy`` and ``factors.parquet``.
+    datasets : iterable of Dataset
+        What may have been embedded: images are of the first whose rows have the same factors.
+    name : str, optional
+        What they are called; the folder's name by default.
+
+    Returns
+    -------
+    list of EmbeddingSource
+        One for each embedding that the method gives.
+
+    Raises
+    ------
+    DataError
+        When a file is missing or damaged, or numbers of rows disagree.
+
+    """
+    folder = check_path(folder, "a folder of embeddings", DataError)
+    if not has_embeddings(folder):
+        raise DataError(f"{folder} holds no embeddings: `setsup embed RUN` writes embeddings.npy, rows.npy and factors")
+    need_regular(folder / "factors.parquet")
+    factors = FactorTable.from_parquet(folder / "factors.parquet")
+    rows = np.asarray(_loaded(folder / "rows.npy"))
+    if rows.shape != (len(factors),) or rows.dtype.kind not in "iu" or rows.min(initial=0) < 0:
+        raise DataError(f"{folder / 'rows.npy'} must hold a row number for each of {len(factors):,} rows; embed again")
+    dataset = next((one for one in datasets if _is_of(factors, rows, one)), None)
+    found: list[EmbeddingSource] = []
+    for file in _files(folder):
+        values, part = _loaded(file), file.stem.removeprefix("embeddings").removeprefix("-")
+        if values.dtype.kind not in "fiu" or len(values) != len(factors):
+            raise DataError(f"{file} must hold an embedding of each of {len(factors):,} rows, not {values.shape}")
+        if values.ndim == 2 and values.shape[1]:  # maps have no one point of each row
+            called = f"{name or folder.name}{f', {part}' if part else ''}"
+            found.append(EmbeddingSource(called, values, rows.astype(np.int64), factors, dataset, str(folder)))
+    if not found:
+        raise DataError(f"{folder} holds maps, which have an embedding for each pixel: there is no point for each row")
+    return found
+
+
+def _files(folder: Path) -> list[Path]:
+    return [*sorted(folder.glob("embeddings.npy")), *sorted(folder.glob("embeddings-*.npy"))]
+
+
+def _loaded(file: Path) -> npt.NDArray[np.number]:
+    need_regular(file)
+    try:
+        found: npt.NDArray[np.number] = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{file} cannot be read ({error}); embed again") from None
+    return found
+
+
+def _is_of(factors: FactorTable, rows: Rows, dataset: Dataset) -> bool:
+    """Whether rows of a dataset have these factors."""
+    table = dataset.factors
+    if table.names != factors.names or rows.max(initial=0) >= len(table):
+        return False
+    return factors.has_fingerprint(table.select(rows).fingerprint)

@@ -1,0 +1,120 @@
+"""Filled reports as one HTML page without scripts or other files: it can be mailed, or put on any web server."""
+
+import base64
+import io
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from PIL import Image
+
+from setsup.checks import check_arguments
+from setsup.errors import DataError
+from setsup.experiments.report.filled import FilledReport
+from setsup.pages.results_page import as_tables
+from setsup.pages.shell import plain_document
+
+__all__ = ["NOTHING", "report_page"]
+
+NOTHING = "No report has a measured value."
+"""What a page without reports says."""
+
+
+def report_page(filled: Sequence[FilledReport], title: str = "Measured results") -> str:
+    """Write filled reports as one page.
+
+    Parameters
+    ----------
+    filled : sequence of FilledReport
+        A section each, in their order: the table with published, measured and cited values, the verdicts on claims, and
+        plots of what was measured, where matplotlib is installed.
+    title : str
+        Of the page.
+
+    Returns
+    -------
+    str
+        HTML; encode it as UTF-8. It loads nothing, and runs no script.
+
+    Raises
+    ------
+    DataError
+        When an argument is of another type, or an image of a run cannot be read.
+
+    Examples
+    --------
+    >>> from setsup.experiments import find_report, report_on
+    >>> page = report_page([report_on(find_report("abc/fig4a"))])
+    >>> page.startswith("<!doctype html>"), '<section id="abc-fig4a">' in page
+    (True, True)
+
+    """
+    check_arguments(report_page, locals(), DataError)
+    contents = (f'<li><a href="#{_anchor(one)}">{escape(one.report.name)}</a></li>' for one in filled)
+    lines = [
+        f"<header><h1>{escape(title)}</h1>",
+        '<p class="note prose">Means ± standard deviations over seeds. Runs on a substitute dataset, in another '
+        f"precision or with other settings have lines of their own. Made by {escape(_maker())}.</p>",
+        f"<nav><ul>{''.join(contents)}</ul></nav>" if len(filled) > 1 else "",
+        "</header>\n<main>",
+        *(line for one in filled for line in _section(one)),
+        "" if len(filled) else f"<p>{NOTHING}</p>",
+        "</main>",
+    ]
+    return plain_document(title, "\n".join(lines)).decode()
+
+
+def _section(filled: FilledReport) -> Iterator[str]:
+    found = as_tables(filled)
+    yield f'<section id="{_anchor(filled)}">\n<h2>{escape(found["name"])}: {escape(found["shows"])}</h2>'
+    yield f'<p class="note">{escape(found["about"])}</p>'
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' if head else "<td></td>" for head in found["heads"])
+    label = escape(f"Results of {found['name']}")
+    yield f'<div class="scroll tall" tabindex="0" role="region" aria-label="{label}">'
+    yield f'<table class="cells">\n<thead><tr>{heads}</tr></thead>\n<tbody>'
+    for row in found["rows"]:
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row["cells"])
+        yield f'<tr class="{row["kind"]}">{cells}</tr>'
+    yield "</tbody></table></div>"
+    tested = [one for one in found["verdicts"] if one["holds"] is not None]
+    if tested:
+        yield '<ul class="verdicts">'
+        for one in tested:
+            says, *rest = map(escape, one["lines"])
+            more = "".join(f'<p class="note">{line}</p>' for line in rest)
+            yield f'<li class="{"holds" if one["holds"] else "fails"}"><p><strong>{says}</strong></p>{more}</li>'
+        yield "</ul>"
+    for note in found["notes"]:
+        yield f'<p class="note">{escape(note)}</p>'
+    yield from _plots(filled)
+    yield "</section>"
+
+
+def _plots(filled: FilledReport) -> Iterator[str]:
+    if not filled.measured or find_spec("matplotlib") is None:
+        return
+    from setsup.experiments.report.picture import report_charts
+
+    yield '<div class="plots">'
+    for number, chart in enumerate(report_charts(filled), 1):
+        words = f"Plot {number} of {filled.report.name}; its numbers are those of the table"
+        yield f'<img src="{_address(chart)}" width="{chart.width // 2}" alt="{escape(words)}">'
+    yield "</div>"
+
+
+def _address(image: Image.Image) -> str:
+    content = io.BytesIO()
+    image.save(content, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
+
+
+def _anchor(filled: FilledReport) -> str:
+    return escape(filled.report.name.replace("/", "-"))
+
+
+def _maker() -> str:
+    try:
+        return f"setsup {version('setsup')}"
+    except PackageNotFoundError:  # a checkout on the path of Python
+        return "setsup"
