@@ -26,7 +26,7 @@ function Embedding({source}) {
     <${Problem} error=${colours.error} />
     <div class="embedding"><${Plot} source=${source} places=${points.current.places} rows=${rows} colours=${colours.answer} only=${only}
         picked=${picked} near=${nearest} hovered=${hovered} onHover=${setHovered} onPick=${setPicked} factor=${factor} />
-      ${colours.answer && html`<${Legend} factor=${about.factors.find(one => one.name === factor)} found=${colours.answer} only=${only} onTurn=${turn} onAll=${() => setOnly([])} />`}</div>
+      ${colours.answer && html`<${ColourLegend} factor=${about.factors.find(one => one.name === factor)} found=${colours.answer} only=${only} onTurn=${turn} onAll=${() => setOnly([])} />`}</div>
     <${Picked} source=${source} rows=${rows} picked=${picked} near=${nearest} error=${near.error} busy=${near.busy} factor=${factor} onPick=${setPicked} among=${answer.count} />`;
 }
 
@@ -157,7 +157,7 @@ function PointImage({source, rows, point}) {
   return html`<img src=${answer} alt=${name} style=${style} />`;
 }
 
-function Legend({factor, found, only, onTurn, onAll}) {
+function ColourLegend({factor, found, only, onTurn, onAll}) {
   const unit = factor.unit ? ` ${factor.unit}` : "";
   return html`<div class="legend" role="group" aria-label=${`Colours of ${factor.name}`}><h3>${factor.name}${factor.unit ? ` (${factor.unit})` : ""}</h3>
     ${found.scale && html`<${Scale} found=${found} unit=${unit} />`}
