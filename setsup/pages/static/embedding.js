@@ -13,7 +13,7 @@ function Embedding({source}) {
   const {answer, error, busy} = useAnswer({s: source.id, q: "points"});
   const colours = useAnswer(factor === null ? null : {s: source.id, q: "colours", factor}, true);
   const points = useRef({});
-  if (answer && points.current.of !== answer) points.current = {of: answer, places: unpacked(answer.points), rows: unpacked(answer.rows)};
+  if (answer && points.current.of !== answer) points.current = {of: answer, places: numbersOf(answer.points), rows: numbersOf(answer.rows)};
   const near = useAnswer(picked === null ? null : {s: source.id, q: "near", start: startOf(source, picked)});
   const place = picked === null ? 0 : picked - startOf(source, picked);
   const nearest = near.answer ? near.answer.places[place].map((one, at) => [one, near.answer.distances[place][at]]).filter(([one]) => one >= 0) : [];
@@ -33,7 +33,7 @@ function Embedding({source}) {
 const startOf = (source, point) => point - point % source.about.chunk;
 
 // numbers of an answer: base64 of their bytes
-function unpacked({type, data}) {
+function numbersOf({type, data}) {
   const text = atob(data), bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
   return new {float32: Float32Array, uint32: Uint32Array, float64: Float64Array, uint8: Uint8Array}[type](bytes.buffer);
@@ -52,7 +52,7 @@ function Plot({source, places, rows, colours, only, picked, near, hovered, onHov
   useEffect(() => {
     if (!plot.current || !colours) return;
     const palette = colours.colours.flatMap((one, code) => [1, 3, 5].map(from => parseInt(one.slice(from, from + 2), 16)).concat(!only.length || only.includes(code) ? 255 : 0));
-    plot.current.recolour(unpacked(colours.codes), palette);
+    plot.current.recolour(numbersOf(colours.codes), palette);
   }, [places, colours, only]);
   useEffect(mark);
   useEffect(() => { // where a wheel is turned over the plot, the page stays
