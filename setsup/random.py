@@ -27,7 +27,7 @@ from setsup.arrays import Rows, Words
 from setsup.checks import check_integer, check_string, is_integer
 from setsup.errors import SamplerError, brief
 
-__all__ = ["below", "below_few", "fold", "leading", "mix", "permute", "seeds", "spread", "stream_key", "uniform"]
+__all__ = ["below", "below_few", "fold", "fold_integers", "leading", "mix", "permute", "seeds", "spread", "stream_key", "uniform"]
 
 
 _MASK = (1 << 64) - 1
@@ -69,10 +69,18 @@ def stream_key(seed: int, stream: str) -> int:
     if not is_integer(seed) or not 0 <= seed <= _MASK:
         raise SamplerError(f"the seed must be an integer from 0 to 2**64 - 1, not {brief(seed)}")
     digest = hashlib.blake2b(check_string(stream, "the stream", SamplerError).encode(), digest_size=8).digest()
-    return _fold_int(int.from_bytes(digest, "little"), int(seed))
+    return fold_integers(int.from_bytes(digest, "little"), int(seed))
 
 
-def _fold_int(key: int, word: int) -> int:
+def fold_integers(key: int, word: int) -> int:
+    """As :func:`fold`, of single integers.
+
+    Examples
+    --------
+    >>> fold_integers(stream_key(0, "example"), 3) == int(fold(stream_key(0, "example"), 3))
+    True
+
+    """
     z = (key + _GOLDEN * (word + 1)) & _MASK
     z = ((z ^ (z >> 30)) * _M1_INT) & _MASK
     z = ((z ^ (z >> 27)) * _M2_INT) & _MASK
@@ -102,7 +110,7 @@ def fold(key: int | Words, word: int | npt.NDArray[Any]) -> Words:
 
     """
     if isinstance(key, int) and isinstance(word, int):
-        return np.array(_fold_int(key, word), dtype=np.uint64)
+        return np.array(fold_integers(key, word), dtype=np.uint64)
     return mix(key, spread(word))
 
 
