@@ -33,9 +33,9 @@ class SingleStep:
         self._common = int(self._sizes[0]) if (self._sizes == self._sizes[0]).all() else None
         self._crowded = bool(self._sizes.min() < CROWDED * size)
         self._shape, self._numbers, count = (sets, size), np.arange(sets, dtype=np.uint64), sets * size
-        words = word(self._numbers[:, None], ROWS, np.arange(size)).reshape(-1)
-        ends = [word(self._numbers, purpose, 0) for purpose in (GROUP, ORDER)]
-        self._spread, self._words = spread(np.concatenate([ends[0], words, ends[1]])), words.tolist()
+        rows = word(self._numbers[:, None], ROWS, np.arange(size)).reshape(-1)
+        words = [word(self._numbers, GROUP, 0), rows, word(self._numbers, ORDER, 0)]
+        self._spread, self._words = spread(np.concatenate(words)), rows.tolist()
         self._scale = np.repeat([self._chooser.total, self._common or 1, 1], [sets, count, sets]) * _UNIT
         self._set = np.repeat(np.arange(sets), size)
         self._labels = self._set * (int(self._sizes.max()) * count) + np.arange(count)
@@ -44,12 +44,10 @@ class SingleStep:
     def of(cls, sampler: GroupSampler, sets: int, size: int) -> "SingleStep | None":
         """Make one where all rows of a group are equally likely and every group is large enough; None otherwise."""
         sizes = sampler.groups.sizes[sampler.drawable]
-        exact = int(sizes.max()) * (sets * size) ** 2 <= _EXACT  # labels are integers, and positions products
-        return (
-            cls(sampler, sets, size)
-            if isinstance(sampler.members, EvenMembers) and exact and size <= sizes.min()
-            else None
-        )
+        if not isinstance(sampler.members, EvenMembers) or sizes.min() < size:
+            return None
+        # beyond, positions would not be products of doubles, or labels no integers of 64 bits
+        return cls(sampler, sets, size) if int(sizes.max()) * (sets * size) ** 2 <= _EXACT else None
 
     def draw(self, key: int) -> Draw:
         """Draw of a step, given its key."""
@@ -61,9 +59,8 @@ class SingleStep:
         start = self._start.take(groups)
         if self._crowded:
             keys = Keys(np.array([key], _WORD), self._numbers, bits[-sets:], bits[sets:-sets].reshape(sets, size))
-            rows = self._layout.at(
-                start, distinct(keys, self._common or self._sizes[chosen].astype(_ROW), size).reshape(-1)
-            )
+            sizes = self._common or self._sizes[chosen].astype(_ROW)
+            rows = self._layout.at(start, distinct(keys, sizes, size).reshape(-1))
         else:
             points = points[sets:-sets]
             positions = (points if self._common else points * self._sizes.take(groups)).astype(_ROW)
