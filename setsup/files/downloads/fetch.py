@@ -19,7 +19,7 @@ from setsup.files.manifests.manifest import Manifest, ManifestFile
 __all__ = ["fetch"]
 
 _log = logging.getLogger("setsup")
-_NAMED = 4  # names that a message gives of those that serve as well
+_SHOWN = 4  # names that a message gives of those that serve as well
 
 
 def fetch(
@@ -152,7 +152,7 @@ def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder:
     by_hand = [file for file in missing if manifest.licence.sign or not file.urls]
     if not by_hand:
         return
-    files = ", ".join(map(_named, by_hand))
+    files = ", ".join(map(_or_others, by_hand))
     if manifest.steps:
         files += f", and what else its steps name (`setsup fetch {manifest.name}` prints them),"
     page = f" ({manifest.homepage})" if manifest.homepage else ""
@@ -163,9 +163,9 @@ def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder:
     raise DataError(f"{first}; then put {files} into {folder} and check with {check}")
 
 
-def _named(file: ManifestFile) -> str:
+def _or_others(file: ManifestFile) -> str:
     """A file and what serves in its place."""
-    others = ", ".join(file.alternatives[:_NAMED]) + (", …" if len(file.alternatives) > _NAMED else "")
+    others = ", ".join(file.alternatives[:_SHOWN]) + (", …" if len(file.alternatives) > _SHOWN else "")
     return f"{file.path} (or {others})" if others else file.path
 
 
