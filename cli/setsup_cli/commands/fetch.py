@@ -22,6 +22,9 @@ is the folder. Where files cannot be downloaded automatically, the steps to get 
 code is 0 if the dataset opens and no file is wrong, 1 otherwise."""
 
 
+_EXAMPLE = 4  # alternatives from which a file stands for any of them, such as a category's
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Common):
     """Options of the subcommand."""
@@ -162,6 +165,8 @@ def _cells(state: FileState, opens: bool) -> list[str]:
 def _place(state: FileState) -> str:
     if state.path.is_file():
         return "see below"  # perhaps in the archive that was named
-    others = len(state.file.alternatives)
-    instead = f", or one of {others} others: see the steps" if others else ""
-    return "optional" if state.file.optional else f"belongs to {state.path}{instead}"
+    if state.file.optional:
+        return "optional"
+    if len(state.file.alternatives) >= _EXAMPLE:
+        return f"one such as {state.path}: see the steps"
+    return f"belongs to {state.path}"
