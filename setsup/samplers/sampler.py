@@ -74,12 +74,13 @@ class Sampler(ABC):
         Parameters
         ----------
         steps : (steps,) int64
-            At least one step, in any order. A subclass need not check them: that is done before it is called.
+            At least one step, in any order. A subclass need not check them: that is done before it is called. Those
+            beyond the end of a finite sampler go on as without an end, for later passes over it.
 
         Raises
         ------
         RowError
-            When they are not integers of one axis, or one is negative or beyond the end of a finite sampler.
+            When they are not integers of one axis, or one is negative or not below 2⁶³.
 
         """
 
@@ -324,7 +325,7 @@ def _checking(draws: Callable[[Any, Steps], Draw]) -> Callable[[Any, Steps], Dra
 
     @wraps(draws)
     def checked(self: Sampler, steps: Steps) -> Draw:
-        return draws(self, check_steps(steps, self.length))
+        return draws(self, check_steps(steps))
 
     return checked
 

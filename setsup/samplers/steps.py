@@ -21,15 +21,15 @@ def check_one(step: Any, length: int | None) -> None:
         raise _out_of_range(step, length)
 
 
-def check_steps(steps: Any, length: int | None) -> Steps:
-    """Steps of a sampler of this length, as (n,) int64."""
+def check_steps(steps: Any) -> Steps:
+    """Steps as (n,) int64, also beyond the end of a finite sampler."""
     found = np.asarray(steps)
     if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
         raise RowError(f"steps must be an array of integers of one axis, such as np.arange(3), not {brief(steps)}")
     # without a sign, negative steps are the largest of all
     last = int(found[0] if len(found) == 1 else found.astype(np.int64, copy=False).view(np.uint64).max())
-    if not 0 <= last < (LAST if length is None else length):
-        raise _out_of_range(next(step for step in found.tolist() if not 0 <= step < (length or LAST)), length)
+    if not 0 <= last < LAST:
+        raise _out_of_range(next(step for step in found.tolist() if not 0 <= step < LAST), None)
     return found.astype(np.int64, copy=False)
 
 

@@ -74,9 +74,8 @@ class _First(Sampler):
 def test_draws_take_steps_only():
     finite = EpochSampler(TABLE, 2, epochs=1, where="a == 'x'")
     for sampler in (SetSampler(TABLE, ["a"], size=2), finite, Mixture(finite, "a == 'y'", [0], p=0.5), _First()):
-        end = "2\\*\\*63" if sampler.length is None else "3, the number of draws"
-        for wrong in (np.array([0, -1]), np.array([2, sampler.length or 2**63, 1], np.uint64)):
-            with pytest.raises(RowError, match=rf"step \S+ is out of range: steps are from 0 and below {end}"):
+        for wrong in (np.array([0, -1]), np.array([2, 2**63, 1], np.uint64)):
+            with pytest.raises(RowError, match=r"step \S+ is out of range: steps are from 0 and below 2\*\*63"):
                 sampler.draws(wrong)
         for wrong in ([1.0], [True], [[1, 2]], 1, "1", None, [], [2**70], ["a"]):
             with pytest.raises(RowError, match="steps must be an array of integers of one axis"):
