@@ -27,7 +27,19 @@ from setsup.arrays import Rows, Words
 from setsup.checks import check_integer, check_string, is_integer
 from setsup.errors import SamplerError, brief
 
-__all__ = ["below", "below_few", "fold", "leading", "mix", "permute", "seeds", "spread", "stream_key", "uniform"]
+__all__ = [
+    "below",
+    "below_few",
+    "fold",
+    "fold_integers",
+    "leading",
+    "mix",
+    "permute",
+    "seeds",
+    "spread",
+    "stream_key",
+    "uniform",
+]
 
 
 _MASK = (1 << 64) - 1
@@ -35,6 +47,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _M1_INT, _M2_INT = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 # arrays of no axis: a numpy scalar, or an int, costs as much again as the shift of a few words
 _M1, _M2, _11, _27, _30, _31, _32 = (np.array(n, dtype=np.uint64) for n in (_M1_INT, _M2_INT, 11, 27, 30, 31, 32))
+_WORD = np.dtype(np.uint64)
 _LOW_32 = np.array(2**32 - 1, dtype=np.uint64)
 _EXACT = 2**53  # up to here numbers below n are products of doubles: 53 bits reach each of them
 _SMALL = 4096  # up to here a permutation is a sort of keyed words: a Feistel network is not uniform for small n
@@ -69,10 +82,18 @@ def stream_key(seed: int, stream: str) -> int:
     if not is_integer(seed) or not 0 <= seed <= _MASK:
         raise SamplerError(f"the seed must be an integer from 0 to 2**64 - 1, not {brief(seed)}")
     digest = hashlib.blake2b(check_string(stream, "the stream", SamplerError).encode(), digest_size=8).digest()
-    return _fold_int(int.from_bytes(digest, "little"), int(seed))
+    return fold_integers(int.from_bytes(digest, "little"), int(seed))
 
 
-def _fold_int(key: int, word: int) -> int:
+def fold_integers(key: int, word: int) -> int:
+    """As :func:`fold`, of single integers.
+
+    Examples
+    --------
+    >>> fold_integers(stream_key(0, "example"), 3) == int(fold(stream_key(0, "example"), 3))
+    True
+
+    """
     z = (key + _GOLDEN * (word + 1)) & _MASK
     z = ((z ^ (z >> 30)) * _M1_INT) & _MASK
     z = ((z ^ (z >> 27)) * _M2_INT) & _MASK
@@ -102,7 +123,7 @@ def fold(key: int | Words, word: int | npt.NDArray[Any]) -> Words:
 
     """
     if isinstance(key, int) and isinstance(word, int):
-        return np.array(_fold_int(key, word), dtype=np.uint64)
+        return np.array(fold_integers(key, word), dtype=np.uint64)
     return mix(key, spread(word))
 
 
@@ -169,7 +190,7 @@ def spread(word: int | npt.NDArray[Any]) -> Any:
 
 def mix(key: int | Words, spread_word: Any) -> Words:
     """Second half of a fold: ``mix(key, spread(word))`` is ``fold(key, word)``."""
-    return _mixed(np.asarray(np.add(np.uint64(key) if isinstance(key, int) else key, spread_word)))
+    return _mixed(np.asarray(np.add(np.array(key, _WORD) if isinstance(key, int) else key, spread_word)))
 
 
 def _mixed(z: Words) -> Words:

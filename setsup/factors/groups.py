@@ -200,7 +200,15 @@ class GridLayout:
 
     def take(self, groups: Array, positions: Array) -> Rows:
         """Rows at positions of groups."""
-        return _spread_out(groups, self.group_terms) + _spread_out(positions, self.member_terms)
+        return self.at(self.start(groups), positions)
+
+    def start(self, groups: Array) -> Rows:
+        """What :meth:`at` needs of groups: their first rows."""
+        return _spread_out(groups, self.group_terms)
+
+    def at(self, start: Rows, positions: Array) -> Rows:
+        """Rows at positions of the groups that start there."""
+        return start + _spread_out(positions, self.member_terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +241,20 @@ class IndexLayout:
 
     def take(self, groups: Array, positions: Array) -> Rows:
         """Rows at positions of groups."""
+        return self.at(self.start(groups), positions)
+
+    def start(self, groups: Array) -> Rows:
+        """What :meth:`at` needs of groups: where their members start."""
         check_mapped(self.offsets)
-        if self.order is not None:
-            check_mapped(self.order)
-        index = self.offsets[groups] + positions
-        return index if self.order is None else self.order[index].astype(np.int64, copy=False)
+        return self.offsets[groups]
+
+    def at(self, start: Rows, positions: Array) -> Rows:
+        """Rows at positions of the groups that start there."""
+        index = start + positions
+        if self.order is None:
+            return index
+        check_mapped(self.order)
+        return self.order[index].astype(_ROW, copy=False)
 
 
 def _bisect(low: Rows, high: Rows, before: Callable[[Rows, Bools], Array]) -> Rows:
@@ -252,6 +269,7 @@ def _bisect(low: Rows, high: Rows, before: Callable[[Rows, Bools], Array]) -> Ro
         low[some], high[some] = np.where(yes, middle + 1, low[some]), np.where(yes, high[some], middle)
 
 
+_ROW = np.dtype(np.int64)  # looked up once: the type costs as much as a call on a few rows
 Terms = list[tuple[Array | None, Array | None]]
 
 
@@ -290,4 +308,4 @@ def _spread_out(number: Array, terms: Terms) -> Rows:
         if factor is not None:
             term = term * factor
         rows = term if rows is None else rows + term
-    return np.asarray(rows, dtype=np.int64)
+    return np.asarray(rows, dtype=_ROW)

@@ -44,9 +44,11 @@ def check_mapped(array: npt.NDArray[np.generic]) -> None:
 
     `array` array.
     """
-    if array.base is None:  # nearly all are in memory
-        return
     base: object = array
+    while type(base) is np.ndarray:
+        base = base.base
+    if base is None:  # nearly all are in memory
+        return
     name, offset = None, 0
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap):

@@ -15,7 +15,7 @@ __all__ = ["Draw"]
 _SHOWN = 8  # sets, fixed factors and rows in a notebook
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False)
 class Draw:
     """One step's sets of rows, or a block of steps with one more leading axis everywhere.
 
@@ -41,6 +41,20 @@ class Draw:
     mask: npt.NDArray[np.bool_] | None = None
     canonical: npt.NDArray[np.int64] | None = None
     pair_labels: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        indices: npt.NDArray[np.int64],
+        inactive: Mapping[str, Array] | None = None,
+        mask: npt.NDArray[np.bool_] | None = None,
+        canonical: npt.NDArray[np.int64] | None = None,
+        pair_labels: Mapping[str, npt.NDArray[np.bool_]] | None = None,
+    ) -> None:
+        # at less than half of what the initialiser of a frozen dataclass costs, which matters for one small draw
+        values = self.__dict__
+        values["indices"], values["mask"], values["canonical"] = indices, mask, canonical
+        values["inactive"] = {} if inactive is None else inactive
+        values["pair_labels"] = {} if pair_labels is None else pair_labels
 
     def __iter__(self) -> Iterator[int]:
         """Rows as integers, set after set, without padding: torch's DataLoader takes a draw for a batch of rows."""

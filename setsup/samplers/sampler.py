@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
 
 from setsup.arrays import Bools, Steps
-from setsup.checks import check_integer, is_integer
-from setsup.errors import EndlessError, RowError, SamplerError, brief, near
+from setsup.checks import check_integer
+from setsup.errors import EndlessError, RowError, SamplerError, near
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.samplers.arguments import check_draw_memory, check_table, is_per_set, row_mask
@@ -17,12 +18,12 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.reach import Reach
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
+from setsup.samplers.steps import LAST, check_block, check_one, check_start, check_steps
 
 __all__ = ["Sampler", "Shard", "check_step", "from_dict", "length_of"]
 
 _SHOWN = 24  # items of an argument in a notebook
 _BLOCK = 64  # steps drawn at a time while iterating
-_LAST = 2**63  # steps are below
 _SEARCHED = 1 << 18  # rows drawn at a time while one is sought
 _MANY = 1 << 12  # steps of a block from which its memory is looked at
 
@@ -59,14 +60,29 @@ class Sampler(ABC):
     _kinds: ClassVar[dict[str, type["Sampler"]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Register a sampler by the name of its class, unless that is private or taken."""
+        """Register a sampler by the name of its class, unless that is private or taken; its ``draws`` checks steps."""
         super().__init_subclass__()
+        if "draws" in vars(cls):
+            cls.draws = _checking(cls.draws)  # type: ignore[method-assign, assignment]
         if not cls.__name__.startswith("_"):
             Sampler._kinds.setdefault(cls.__name__, cls)
 
     @abstractmethod
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block: every array has a leading axis (steps,)."""
+        """Draws of any steps as one block: every array has a leading axis (steps,).
+
+        Parameters
+        ----------
+        steps : (steps,) int64
+            At least one step, in any order. A subclass need not check them: that is done before it is called. Those
+            beyond the end of a finite sampler go on as without an end, for later passes over it.
+
+        Raises
+        ------
+        RowError
+            When they are not integers of one axis, or one is negative or not below 2⁶³.
+
+        """
 
     def rows_where(self) -> Bools:
         """Rows that ``where`` lets through, (rows,) bool; of a sampler of other samplers, those of any of them."""
@@ -95,7 +111,7 @@ class Sampler(ABC):
             Of a sampler that does not say, one without groups, and whose chances are NaN.
 
         """
-        _check(step, self.length)
+        check_one(step, self.length)
         return Reach(type(self).__name__, self.table, [], None, ["this sampler does not say what it can draw"])
 
     def when(self, row: int, start: int, stop: int) -> Steps:
@@ -128,7 +144,7 @@ class Sampler(ABC):
 
         """
         row = check_integer(row, "the number of a row", RowError, 0, len(self.table) - 1)
-        _check_block(start, stop, self.length)
+        check_block(start, stop, self.length)
         rows = max(_draw(self, np.array([start], dtype=np.int64)).indices.size, 1)
         block = min(max(_SEARCHED // rows, 1), int(stop) - int(start))
         found = []
@@ -169,7 +185,7 @@ class Sampler(ABC):
             When the step is negative, or beyond the end of a finite sampler; an IndexError, so that iteration ends.
 
         """
-        _check(step, self.length)
+        check_one(step, self.length)
         try:
             return self._single(int(step))
         except MemoryError as error:
@@ -181,7 +197,7 @@ class Sampler(ABC):
 
     def block(self, start: int, stop: int) -> Draw:
         """Draws of the steps start … stop − 1 with a leading axis; equal to stacking the single draws."""
-        _check_block(start, stop, self.length)
+        check_block(start, stop, self.length)
         _check_memory(self, int(start), int(stop))
         return _draw(self, np.arange(start, stop, dtype=np.int64))
 
@@ -198,8 +214,8 @@ class Sampler(ABC):
             When ``start`` is no step; the end of a finite sampler is allowed, where a finished run resumes.
 
         """
-        last = _LAST if self.length is None else self.length
-        return _one_by_one(self, _check_start(start, last), last)
+        last = LAST if self.length is None else self.length
+        return _one_by_one(self, check_start(start, last), last)
 
     def shard(self, rank: int, world: int, start: int = 0) -> "Shard":
         """Every ``world``-th draw from ``start + rank`` on: whole draws, never parts of one."""
@@ -233,9 +249,9 @@ class Shard:
     """
 
     def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0) -> None:
-        self.world = check_integer(world, "world", SamplerError, 1, _LAST - 1)
+        self.world = check_integer(world, "world", SamplerError, 1, LAST - 1)
         self.rank = check_integer(rank, "rank", SamplerError, 0, self.world - 1)
-        self.start = _check_start(start, _LAST if sampler.length is None else sampler.length)
+        self.start = check_start(start, LAST if sampler.length is None else sampler.length)
         self.sampler = sampler
         self.length = None if sampler.length is None else -(-(sampler.length - self.start) // self.world)
 
@@ -249,13 +265,13 @@ class Shard:
 
     def __getitem__(self, index: int) -> Draw:
         """Draw number ``index`` of this rank."""
-        _check(index, self.length)
+        check_one(index, self.length)
         return self.block(index, index + 1).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
         """Draws start … stop − 1 of this rank, with a leading axis."""
-        _check_block(start, stop, self.length)
-        if self.start + (int(stop) - 1) * self.world + self.rank >= _LAST:
+        check_block(start, stop, self.length)
+        if self.start + (int(stop) - 1) * self.world + self.rank >= LAST:
             raise RowError(f"draw {stop - 1} of rank {self.rank} is out of range: its step is not below 2**63")
         _check_memory(self.sampler, self.start, self.start + int(stop) - int(start))
         steps = self.start + np.arange(start, stop, dtype=np.int64) * self.world + self.rank
@@ -274,7 +290,7 @@ class Shard:
                 f"accelerate would share the draws of rank {self.rank} among {processes} processes again, which loses "
                 "draws: give DataLoader the sampler itself, and leave the ranks to accelerator.prepare"
             )
-        return _one_by_one(self, 0, _LAST if self.length is None else self.length)
+        return _one_by_one(self, 0, LAST if self.length is None else self.length)
 
 
 def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw]:
@@ -290,33 +306,28 @@ def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw
             yield block.at(step)
 
 
-def _check(step: Any, length: int | None) -> None:
-    if not is_integer(step):
-        raise RowError(f"a step must be an integer, not {brief(step)}; use block(start, stop) for several")
-    if not 0 <= step < (_LAST if length is None else length):
-        end = "2**63" if length is None else f"{length}, the number of draws"
-        raise RowError(f"step {step} is out of range: steps are from 0 and below {end}")
-
-
 def check_step(sampler: Sampler, step: int) -> Steps:
     """A step of a sampler, as (1,) int64; RowError where there is none."""
-    _check(step, sampler.length)
+    check_one(step, sampler.length)
     return np.array([step], dtype=np.int64)
-
-
-def _check_block(start: Any, stop: Any, length: int | None) -> None:
-    _check(start, length)
-    if not is_integer(stop) or stop <= start:
-        raise RowError(f"a block needs integers start < stop, not {start} and {brief(stop)}")
-    _check(int(stop) - 1, length)
 
 
 def _check_memory(sampler: Sampler, start: int, stop: int) -> None:
     """Refuse a block that does not fit into memory, before it is made."""
     if stop - start >= _MANY:
-        first = min(start, (sampler.length or _LAST) - 1)
+        first = min(start, (sampler.length or LAST) - 1)
         rows = _draw(sampler, np.array([first], dtype=np.int64)).indices.size
         check_draw_memory(rows * (stop - start), f"a block of {stop - start:,} steps", "the number of steps")
+
+
+def _checking(draws: Callable[[Any, Steps], Draw]) -> Callable[[Any, Steps], Draw]:
+    """Make a sampler's ``draws`` refuse what are no steps of it."""
+
+    @wraps(draws)
+    def checked(self: Sampler, steps: Steps) -> Draw:
+        return draws(self, check_steps(steps))
+
+    return checked
 
 
 def _draw(sampler: Sampler, steps: Steps) -> Draw:
@@ -340,13 +351,6 @@ def length_of(source: Sampler | Shard) -> int:
             f"this {type(source).__name__} has no end, so it has no length: an EpochSampler with epochs= has one"
         )
     return source.length
-
-
-def _check_start(start: Any, last: int) -> int:
-    end = "2**63" if last == _LAST else f"{last}, the number of draws"
-    if not is_integer(start) or not 0 <= start <= last:
-        raise SamplerError(f"start must be a step of the sampler, an integer from 0 to {end}, not {brief(start)}")
-    return int(start)
 
 
 def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:

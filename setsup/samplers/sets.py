@@ -23,7 +23,7 @@ from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import fold, stream_key
+from setsup.random import fold, fold_integers, stream_key
 from setsup.samplers.arguments import (
     MOST_ROWS,
     MOST_SETS,
@@ -195,7 +195,7 @@ class SetSampler(Sampler):
         self._shortens = any(one.changes or one.most < self.size for one in self._sizes)
         self._one = None
         if len(samplers) == len(self._plans.plans) == 1 and values == "independent" and not self._shortens:
-            self._one = SingleStep.of(next(iter(samplers.values())), self.sets, self.size, self._plans.names)
+            self._one = SingleStep.of(next(iter(samplers.values())), self.sets, self.size)
         for name in self._tolerance:
             if name not in self._plans.names:
                 raise SamplerError(
@@ -239,7 +239,7 @@ class SetSampler(Sampler):
 
     def _single(self, step: int) -> Draw:
         """Draw of one step, in fewer calls where all sets fix the same factors in groups that are not small."""
-        return super()._single(step) if self._one is None else self._one.draw(fold(self._key, step))
+        return super()._single(step) if self._one is None else self._one.draw(fold_integers(self._key, step))
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""

@@ -146,6 +146,7 @@ class TestFetchAndPrepare:
 
     def test_what_needs_none_of_it(self, setsup: Run) -> None:
         assert "no files to fetch" in setsup("fetch", "shapes3d-procedural").err
+        assert setsup("fetch", "shapes3d-procedural", "--check").out.splitlines()[-1] == "opens: 480,000 rows"
         for name in ("mnist", "shapes3d-procedural"):
             found = setsup("prepare", name)
             assert (found.code, found.err) == (0, "")

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.errors import EndlessError, SamplerError
+from setsup.errors import EndlessError, RowError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.samplers import EpochSampler, Mixture, SetSampler, Stepwise, TripletSampler
+from setsup.samplers import Draw, EpochSampler, Mixture, Sampler, SetSampler, Stepwise, TripletSampler
 
 TABLE = FactorTable([Factor("a", Kind.NOMINAL, ("x", "y")), Factor("b", Kind.ORDINAL, tuple(range(6)))])
 
@@ -61,6 +61,27 @@ def test_weights_whose_sum_is_no_number_are_refused():
         SetSampler(TABLE, [[]], sets=1, size=2, weights=[1e308] * 12)
     large = SetSampler(TABLE, [[]], sets=1, size=2, weights=[1e307] * 12).block(0, 400)
     assert set(large.indices.ravel().tolist()) == set(range(12))
+
+
+class _First(Sampler):
+    def __init__(self):
+        self.table, self.arguments = TABLE, {}
+
+    def draws(self, steps):
+        return Draw(np.zeros((len(steps), 1, 1), np.int64))
+
+
+def test_draws_take_steps_only():
+    finite = EpochSampler(TABLE, 2, epochs=1, where="a == 'x'")
+    for sampler in (SetSampler(TABLE, ["a"], size=2), finite, Mixture(finite, "a == 'y'", [0], p=0.5), _First()):
+        for wrong in (np.array([0, -1]), np.array([2, 2**63, 1], np.uint64)):
+            with pytest.raises(RowError, match=r"step \S+ is out of range: steps are from 0 and below 2\*\*63"):
+                sampler.draws(wrong)
+        for wrong in ([1.0], [True], [[1, 2]], 1, "1", None, [], [2**70], ["a"]):
+            with pytest.raises(RowError, match="steps must be an array of integers of one axis"):
+                sampler.draws(wrong)
+        for steps in ([2, 0], np.array([2, 0], np.uint8)):
+            assert sampler.draws(steps).indices.tolist() == [sampler[2].indices.tolist(), sampler[0].indices.tolist()]
 
 
 def test_shuffle_is_true_or_false():

@@ -16,7 +16,7 @@ from scipy import stats
 from setsup.errors import FactorError, RowError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import SetSampler, from_dict
-from setsup.samplers.groups import within
+from setsup.samplers.groups import single, within
 
 RARE = 1e-5  # seeds are fixed, so no statistic below can flicker
 NAMES = "abc"
@@ -244,6 +244,19 @@ def test_draws_do_not_share_memory_with_the_sampler():
         after = sampler[3]
         assert (after.indices == kept[0]).all()
         assert (after.inactive["a"] == kept[1]).all()
+
+
+@pytest.mark.parametrize("passes", [1, 2, 8])
+def test_single_draws_redraw_repeats_as_blocks_do(passes, monkeypatch):
+    for module in (single, within):
+        monkeypatch.setattr(module, "PASSES", passes)
+    ragged = columns_of(a=np.repeat([0, 1, 2, 3], [40, 70, 36, 300]))
+    for table in (grid_of(3, 40, 2), ragged):
+        sampler = SetSampler(table, ["a"], size=9, sets=3, seed=passes)
+        assert sampler._one is not None
+        block = sampler.block(0, 150)
+        for step in range(150):
+            same(block.at(step), sampler[step])
 
 
 # -- which rows --------------------------------------------------------------------------------------------------------

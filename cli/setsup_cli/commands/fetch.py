@@ -22,6 +22,9 @@ is the folder. Where files cannot be downloaded automatically, the steps to get 
 code is 0 if the dataset opens and no file is wrong, 1 otherwise."""
 
 
+_EXAMPLE = 4  # alternatives from which a file stands for any of them, such as a category's
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Common):
     """Options of the subcommand."""
@@ -58,7 +61,7 @@ def run(options: Options) -> int:
     if package is not None:
         raise DataError(f"{name} comes from the package {package}, which says how to get its files")
     manifest = load_manifest(name)
-    if not manifest.files:
+    if not manifest.files and not options.check:
         raise DataError(f"{name} has no files to fetch; use it as it is (`setsup info {name}`)")
     if options.check:
         if options.files is not None:
@@ -107,8 +110,11 @@ def _check(manifest: Manifest, options: Options) -> int:
         files = [_plain(state) for state in found]
         show_json({"files": files, "opens": why_not is None, "rows": rows, "why_not": why_not})
     else:
-        heads = ["file", "is", "bytes", "where, or what is wrong"]
-        show_table(heads, [_cells(state, why_not is None) for state in found], right=("bytes",))
+        if found:
+            heads = ["file", "is", "bytes", "where, or what is wrong"]
+            show_table(heads, [_cells(state, why_not is None) for state in found], right=("bytes",))
+        else:
+            say(f"{manifest.name} has no files to fetch")
         say()
         say_prose(f"opens: {rows:,} rows" if why_not is None else f"does not open: {why_not}")
         if why_not is not None and manifest.steps:
@@ -159,4 +165,8 @@ def _cells(state: FileState, opens: bool) -> list[str]:
 def _place(state: FileState) -> str:
     if state.path.is_file():
         return "see below"  # perhaps in the archive that was named
-    return "optional" if state.file.optional else f"belongs to {state.path}"
+    if state.file.optional:
+        return "optional"
+    if len(state.file.alternatives) >= _EXAMPLE:
+        return f"one such as {state.path}: see the steps"
+    return f"belongs to {state.path}"

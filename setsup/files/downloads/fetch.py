@@ -19,6 +19,7 @@ from setsup.files.manifests.manifest import Manifest, ManifestFile
 __all__ = ["fetch"]
 
 _log = logging.getLogger("setsup")
+_SHOWN = 4  # names that a message gives of those that serve as well
 
 
 def fetch(
@@ -148,15 +149,24 @@ def _tidy(files: Iterable[ManifestFile], folder: Path) -> None:
 
 def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder: Path, check: str) -> None:
     """Say what a person has to do where no program may, or can."""
-    files = ", ".join(file.path for file in missing if manifest.licence.sign or not file.urls)
-    if not files:
+    by_hand = [file for file in missing if manifest.licence.sign or not file.urls]
+    if not by_hand:
         return
+    files = ", ".join(map(_or_others, by_hand))
+    if manifest.steps:
+        files += f", and what else its steps name (`setsup fetch {manifest.name}` prints them),"
     page = f" ({manifest.homepage})" if manifest.homepage else ""
     if manifest.licence.sign:
         first = f"{manifest.name} is available only after signing: {manifest.licence.sign}{page}"
     else:
         first = f"{manifest.name} has files that no mirror offers; get them by hand{page}"
     raise DataError(f"{first}; then put {files} into {folder} and check with {check}")
+
+
+def _or_others(file: ManifestFile) -> str:
+    """A file and what serves in its place."""
+    others = ", ".join(file.alternatives[:_SHOWN]) + (", …" if len(file.alternatives) > _SHOWN else "")
+    return f"{file.path} (or {others})" if others else file.path
 
 
 def _to_come(file: ManifestFile, folder: Path) -> int:

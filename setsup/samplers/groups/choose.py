@@ -17,6 +17,7 @@ __all__ = ["CHOICES", "Chooser", "level_probabilities"]
 
 CHOICES = ("levels", "groups", "rows")
 
+_ROW = np.dtype(np.int64)
 _TRIED = 100_000  # sets drawn to find what share of them a group has
 
 
@@ -59,6 +60,7 @@ class Chooser:
         flat = weights is None or bool((weights == weights[0]).all())
         # as floats: a search among whole numbers would convert them all at each draw
         self._ends = None if flat or weights is None else np.cumsum(weights).astype(np.float64)
+        self.total = float(self.count if self._ends is None else self._ends[-1])
 
     def probabilities(self) -> Reals:
         """Chance of each group to be chosen for one set, (groups,) float64."""
@@ -82,10 +84,14 @@ class Chooser:
 
     def pick(self, bits: Words) -> Rows:
         """One group for each word, independently."""
+        return below(bits, self.count) if self._ends is None else self.at(uniform(bits) * self.total)
+
+    def at(self, points: Reals) -> Rows:
+        """Groups at points of 0 … ``total``, of which each has its share."""
         if self._ends is None:
-            return below(bits, self.count)
+            return points.astype(_ROW)
         # a product rounded up to the last end would fall beyond it
-        found = np.searchsorted(self._ends, uniform(bits) * self._ends[-1], side="right")
+        found = np.searchsorted(self._ends, points, side="right")
         return np.asarray(np.minimum(found, self.count - 1), dtype=np.int64)
 
     @property
