@@ -341,7 +341,9 @@ class FactorPairSampler(Sampler):
         groups = self._groups
         lost = {"with an unknown value": groups.unknown, "left out by where or weights": groups.excluded}
         if self._ranked is not None:
-            title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, ranked by {', '.join(self._ranked.names)}"
+            title = (
+                f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, ranked by {', '.join(self._ranked.names)}"
+            )
             return Report(title, [], [*_never(lost), *self._ranked.ties()])
         lost |= {"without a partner": self._partners.lonely}
         sizes = self._subsets.sum(axis=1)
