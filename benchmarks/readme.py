@@ -134,6 +134,19 @@ LINES = (
         "h5py in slabs",
         (("convert", "60,000 rows.*", "h5py.*"),),
     ),
+    Line(
+        "ABC's pose recipe, 128 × 128, one thread; pairs for single pixels, 32 × 32",
+        "OpenCV and numpy, one image at a time",
+        (
+            ("augment", "ABC pose: .*, 1 thread", "OpenCV.*"),
+            ("augment", "single pixels, 2D: .*, 1 thread", "OpenCV.*"),
+        ),
+    ),
+    Line(
+        "DCoDR's recipe, 64 × 64, one thread",
+        "one image at a time in Pillow; OpenCV",
+        (("augment", "DCoDR: .*, 1 thread", "Pillow.*"), ("augment", "DCoDR: .*, 1 thread", "OpenCV.*")),
+    ),
     Line("procedural images, one core", "", (("procedural", "random rows, 256 a fetch", ""),)),
 )
 
@@ -150,8 +163,8 @@ def table(run: dict[str, Any]) -> str:
         others = "; ".join(row["other"] for row in rows) if line.beside else ""
         ratios = "; ".join(f"{number(row['figure']['median'])} {row['unit']}" for row in rows) if line.beside else ""
         lines.append(f"| {line.what} | {ours} | {', '.join(filter(None, (line.beside, others)))} | {ratios} |")
-    later = f" Later ({run['later']['topics']}): {run['later']['on']}." if "later" in run else ""
-    return "\n".join([f"Measured on: {run['about'][0]}.{later}", "", *lines])
+    later = [f"Later ({other['topics']}): {other['on']}." for other in run.get("later", ())]
+    return "\n".join([" ".join([f"Measured on: {run['about'][0]}.", *later]), "", *lines])
 
 
 def _found(rows: list[dict[str, Any]], topic: str, what: str, against: str) -> list[dict[str, Any]]:

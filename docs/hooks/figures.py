@@ -144,8 +144,8 @@ def benchmarks(path: Path) -> str:
     ]
     rows += [_measured(row) for row in found["rows"]]
     about = "\n".join(f"- {line}" for line in found["about"])
-    if "later" in found:  # rows of topics that another run has measured since
-        about += f"\n- {found['later']['topics']}: {found['later']['on']}"
+    for later in found.get("later", ()):  # rows of topics that another run has measured since
+        about += f"\n- {later['topics']}: {later['on']}"
     return "\n".join(rows) + f"\n\nMeasured with:\n\n{about}"
 
 
