@@ -87,7 +87,7 @@ def test_toys(setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end:
     assert 0 <= found["any member"] <= 1
 
 
-@pytest.mark.long("trainings")
+@pytest.mark.smoke
 @pytest.mark.parametrize("end", ["oe", "ex"])
 def test_made_up_faces(setsup: Run, tmp_path: Path, end: str) -> None:
     pytest.importorskip("embreex")

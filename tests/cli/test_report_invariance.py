@@ -23,7 +23,7 @@ def test_a_short_name_sets_the_domain_of_sampler_and_method(setsup: Run) -> None
     assert settings["sampler"]["domain"] == settings["method"]["domain"] == ["wall_hue", "shape"]
 
 
-@pytest.mark.long("a training and probes")
+@pytest.mark.smoke
 def test_before_and_after_beside_the_ideal_and_permuted_labels(setsup: Run, photos: Path) -> None:
     data = ("--data.name", photos, "--option", "size=32,32")
     words = ("--domain", "subject", "--smoke", "--accelerator", "cpu", "--out", "run")

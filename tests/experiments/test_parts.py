@@ -259,7 +259,7 @@ def done(folder: Path) -> set[str]:
     return found
 
 
-@pytest.mark.long("kills and interruptions")
+@pytest.mark.smoke
 def test_an_evaluation_killed_at_random_moments_is_the_one_that_was_not(tmp_path: Path) -> None:
     run = train(MEASURED, tmp_path / "whole", config=HERE)
     shutil.copytree(run.folder, tmp_path / "run")

@@ -220,7 +220,7 @@ def checked_whole(folder: Path, whole: Path) -> None:
     assert kept(folder) == kept(whole)
 
 
-@pytest.mark.long("kills and interruptions")
+@pytest.mark.smoke
 def test_twenty_kills_in_training_validation_and_evaluation(children: Children, tmp_path: Path) -> None:
     assert children(VALIDATED, tmp_path / "whole", measured=True) == 0
     dice, folder, kills = random.Random(3), tmp_path / "killed", 0
