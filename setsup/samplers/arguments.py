@@ -152,12 +152,15 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
             raise SamplerError(f"weights={weights!r} names a factor of strings; weights are numbers")
         found = np.array(table.values(weights), dtype=np.float64)
     else:
-        found = check_array(weights, "weights, one number per row,", SamplerError, np.float64)
+        given = check_array(weights, "weights, one number per row,", SamplerError)
+        if given.dtype.kind not in "biufO":
+            raise SamplerError(f"weights must be one number per row, not {brief(weights)}")
+        found = check_array(given, "weights, one number per row,", SamplerError, np.float64)
     if found.shape != (len(table),):
         raise SamplerError(f"weights must be one number per row, ({len(table)},), not {found.shape}")
     found = np.nan_to_num(found, nan=0.0, posinf=np.inf)
     if not np.isfinite(found).all() or (found < 0).any() or not found.any():
-        raise SamplerError("weights must be finite numbers from 0 on, and not all 0")
+        raise SamplerError("weights must be finite numbers from 0 on, and not all 0; NaN, for unknown, counts as 0")
     with np.errstate(over="ignore"):
         if not np.isfinite(found.sum()):
             raise SamplerError("the sum of the weights overflows: divide all by the largest")

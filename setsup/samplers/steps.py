@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Steps
-from setsup.checks import is_integer
+from setsup.checks import check_array, is_integer
 from setsup.errors import RowError, SamplerError, brief
 
 __all__ = ["LAST", "check_block", "check_one", "check_start", "check_steps"]
@@ -23,7 +23,7 @@ def check_one(step: Any, length: int | None) -> None:
 
 def check_steps(steps: Any) -> Steps:
     """Steps as (n,) int64, also beyond the end of a finite sampler."""
-    found = np.asarray(steps)
+    found = check_array(steps, "steps", RowError)
     if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
         raise RowError(f"steps must be an array of integers of one axis, such as np.arange(3), not {brief(steps)}")
     # without a sign, negative steps are the largest of all

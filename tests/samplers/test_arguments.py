@@ -80,6 +80,8 @@ def test_draws_take_steps_only():
         for wrong in ([1.0], [True], [[1, 2]], 1, "1", None, [], [2**70], ["a"]):
             with pytest.raises(RowError, match="steps must be an array of integers of one axis"):
                 sampler.draws(wrong)
+        with pytest.raises(RowError, match="steps must be an array"):
+            sampler.draws([[1], [1, 2]])
         for steps in ([2, 0], np.array([2, 0], np.uint8)):
             assert sampler.draws(steps).indices.tolist() == [sampler[2].indices.tolist(), sampler[0].indices.tolist()]
 

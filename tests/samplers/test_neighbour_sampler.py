@@ -188,7 +188,8 @@ def test_any_tables(data):
     rows, k = data.draw(st.integers(1, 25)), data.draw(st.integers(1, 6))
     table = table_of(rows, data.draw(st.integers(0, 99)))
     entries = st.lists(st.lists(st.integers(-1, rows - 1), min_size=k, max_size=k), min_size=rows, max_size=rows)
-    neighbours = np.array(data.draw(entries))
+    lines = data.draw(entries)
+    neighbours = np.array([[-1 if row in line[:rank] else row for rank, row in enumerate(line)] for line in lines])
     first = data.draw(st.integers(1, k))
     last = data.draw(st.integers(first, k))
     near = data.draw(st.sampled_from([("positive", "negative"), ("negative",), ("positive",)]))
@@ -325,6 +326,7 @@ def test_files_are_known_by_path_and_digest(tmp_path):
         ({"neighbours": np.zeros((59, 3), int)}, SamplerError, "has 59 rows, and the dataset 60"),
         ({"neighbours": np.zeros((60, 3))}, SamplerError, "must be integers"),
         ({"neighbours": np.zeros((60, 0), int)}, SamplerError, "must be integers"),
+        ({"neighbours": np.full((60, 2), 7)}, SamplerError, "has row 7 twice among the neighbours of row 0"),
         ({"neighbours": np.full((60, 2), 60)}, SamplerError, "has 60 for row 0, rank 1: expected row numbers below 60"),
         ({"neighbours": np.full((60, 2), -2)}, SamplerError, "has -2 for row 0"),
         ({"neighbours": np.full((60, 2), -1)}, SamplerError, "no row has a valid positive"),

@@ -212,6 +212,8 @@ def test_even_weights_are_no_weights_in_law_and_where_applies():
         ([1.0, 2.0], r"weights must be one number per row, \(4,\), not \(2,\)"),
         (np.ones((4, 1)), r"weights must be one number per row, \(4,\), not \(4, 1\)"),
         (3.0, "weights must be one number per row"),
+        (np.array(["1", "2", "3", "4"]), "weights must be one number per row, not"),
+        (np.array([1j, 1, 1, 1]), "weights must be one number per row, not"),
         ([1, 2, 3, -1], "weights must be finite numbers from 0 on"),
         ([1, 2, 3, np.inf], "weights must be finite"),
         ([1, 2, 3, -np.inf], "weights must be finite"),

@@ -23,7 +23,7 @@ function DatasetView({source}) {
   const shown = found.answer;
   const told = shown && `${count(shown.rows)} of ${plural(source.about.rows, "row")}${where ? " satisfy the filter" : ""}`;
   const message = found.error ? "" : !shown ? "counting …" : !shown.sample ? told
-    : `about ${told}: estimated from ${count(shown.sample)} random rows, shares within 0.6 percentage points (95 %); counting all …`;
+    : `about ${told}: estimated from ${count(shown.sample)} random rows, shares of all rows within 0.6 percentage points (95 %); counting all …`;
   return html`<div class="view">
     <${Card} about=${source.about} />
     <section aria-labelledby="filter-heading"><h2 id="filter-heading">Filter</h2>

@@ -119,5 +119,12 @@ def _digest(rows: Array, what: str, count: int) -> str:
                 f"{what} has {block[place, rank]} for row {start + place}, rank {rank + 1}: expected row numbers below "
                 f"{count}, or -1 where there are fewer neighbours"
             )
+        ordered = np.sort(block, axis=1)
+        if (twice := (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
+            place, rank = np.argwhere(twice)[0]
+            raise SamplerError(
+                f"{what} has row {ordered[place, rank]} twice among the neighbours of row {start + place}: expected "
+                "each neighbour once, and -1 where there are fewer"
+            )
         found.update(np.ascontiguousarray(block, dtype="<i8").tobytes())
     return found.hexdigest()
