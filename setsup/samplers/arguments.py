@@ -18,11 +18,13 @@ __all__ = [
     "MOST_SETS",
     "Weights",
     "Where",
+    "both",
     "check_draw_memory",
     "check_names",
     "check_table",
     "check_tolerance",
     "copy_arguments",
+    "drawable_rows",
     "inactive_factors",
     "is_listed",
     "is_per_set",
@@ -190,6 +192,21 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
             "more often"
         )
     return mask
+
+
+def both(one: Bools | None, other: Bools | None) -> Bools | None:
+    """Rows that two masks keep, where None keeps all."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def drawable_rows(
+    table: FactorTable, where: Where | None, weights: Weights | None
+) -> tuple[Bools | None, Reals | None]:
+    """Rows that ``where`` keeps and whose weight is positive, (rows,) bool or None for all; and the weights."""
+    found = row_weights(table, weights)
+    return both(row_mask(table, where), None if found is None else found > 0), found
 
 
 def is_listed(given: Any) -> bool:

@@ -34,19 +34,17 @@ from setsup.samplers.arguments import (
     check_names,
     check_table,
     copy_arguments,
+    drawable_rows,
     inactive_factors,
-    row_mask,
-    row_weights,
 )
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.partners.cells import cells_of
 from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
 from setsup.samplers.partners.ranked import RankedRows
-from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
+from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import PairEntry, Report, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule
@@ -145,8 +143,7 @@ class FactorPairSampler(Sampler):
         self._check_one({"change": change, "share": share, "rank": rank, "k or among": k if among is None else among})
         self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(4)))
         self._ranked: RankedRows | None = None
-        weight = row_weights(table, weights)
-        mask = both(row_mask(table, where), None if weight is None else weight > 0)
+        mask, weight = drawable_rows(table, where, weights)
         if rank is not None:
             names = [table[name].name for name in check_names(rank, "rank")]
             self._ranked = RankedRows(table, names, mask, weight)
@@ -310,7 +307,7 @@ class FactorPairSampler(Sampler):
         paired, chance = self._partners.paired, self._even_chance()
         of_groups = np.where(paired, np.nan, 0.0)
         if math.isnan(chance):
-            notes.append("how likely a row is depends on the rows that go with it, and is not counted")
+            notes.append(NOT_COUNTED)
 
         def of_rows(rows: Rows) -> Reals:
             group, place = groups.find(self.table, rows)

@@ -32,19 +32,18 @@ from setsup.samplers.arguments import (
     MOST_SETS,
     Weights,
     Where,
+    both,
     check_draw_memory,
     check_table,
     copy_arguments,
-    row_mask,
-    row_weights,
+    drawable_rows,
 )
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.chances import at_least_one
-from setsup.samplers.groups.within import GROUP, by_weight, word
+from setsup.samplers.groups.within import GROUP, pick_by_weight, word
 from setsup.samplers.partners.companions import AllRows, Nearest, chance_of_rows
 from setsup.samplers.partners.neighbour_tables import read_tables
-from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
+from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, span
 from setsup.samplers.sampler import Sampler, check_step
 
@@ -54,8 +53,6 @@ _REFRESH = (
     "embed all rows with the network of that time, give their setsup.evaluation.nearest to neighbours as the table of "
     "step {}, and go on with the new sampler"
 )
-
-_NOT_COUNTED = "how likely a row is depends on the rows that go with it, and is not counted"
 
 Neighbours = str | Path | Array | Sequence[Sequence[int]] | Mapping[Any, Any]
 """A neighbour table or its file, or tables by the step from which they hold."""
@@ -154,8 +151,7 @@ class NeighbourSampler(Sampler):
         self.arguments["neighbours"] = {step: one.plain for step, one in tables.items()}
         self._spans = _read_ranks(ranks, list(self._constraints))
         self._every = None if every is None else check_integer(every, "every", SamplerError, 1)
-        self._weights = row_weights(table, weights)
-        self._mask = both(row_mask(table, where), None if self._weights is None else self._weights > 0)
+        self._mask, self._weights = drawable_rows(table, where, weights)
         anywhere = {
             role: AllRows(table, one, self._mask, self._weights)
             for role, one in constraints.items()
@@ -218,10 +214,7 @@ class NeighbourSampler(Sampler):
         anchors = self._anchors[number]
         if self._weights is None:
             return np.asarray(anchors[below_few(bits, len(anchors))])
-        flat = bits.reshape(-1, 1)
-        start = np.zeros(len(flat), dtype=np.int64)
-        place = by_weight(flat, self._anchor_ends[number], start, np.full(len(flat), len(anchors)))
-        return np.asarray(anchors[place].reshape(bits.shape))
+        return np.asarray(anchors[pick_by_weight(bits, self._anchor_ends[number], 0, len(anchors))])
 
     def _check(self, steps: Steps, held: Rows) -> None:
         """Refuse steps for which no table holds."""
@@ -257,7 +250,7 @@ class NeighbourSampler(Sampler):
         of_anchor[anchors] = 1.0 if self._weights is None else self._weights[anchors]
         of_anchor /= of_anchor.sum()
         chance = chance_of_rows(list(companions.values()), of_anchor)
-        notes = [_NOT_COUNTED] if np.isnan(chance).any() else []
+        notes = [NOT_COUNTED] if np.isnan(chance).any() else []
         groups = group_by(self.table, self.shared, self._mask)
         of_rows = groups.of_rows()
         known = of_rows >= 0

@@ -45,7 +45,7 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.reach import Reach, Reason
+from setsup.samplers.reach import NOT_COUNTED, Reach, Reason
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
@@ -235,7 +235,7 @@ class OrbitSampler(Sampler):
         estimated = not exact or is_estimated(orbits, size)
         notes = ["canonical rows come with their orbits; chances are those of members"] * (self._canonical is not None)
         if isinstance(orbits.members, AnchoredMembers):
-            notes.append("how likely a row is depends on the rows that go with it, and is not counted")
+            notes.append(NOT_COUNTED)
         return Reach(self._title(), self.table, [groups], [[[sets]]], notes, estimated)
 
     def _title(self) -> str:

@@ -31,6 +31,7 @@ class Reason:
 UNKNOWN = Reason("a value that is fixed is unknown there", "fill in the values, or fix other factors")
 LEFT_OUT = Reason("where= or weights= leave it out", "change where= or weights=")
 NO_REASON = Reason("this sampler does not say why", "")
+NOT_COUNTED = "how likely a row is depends on the rows that go with it, and is not counted"
 
 
 @dataclass(frozen=True, eq=False)

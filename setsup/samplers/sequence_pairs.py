@@ -30,13 +30,11 @@ from setsup.samplers.arguments import (
     check_names,
     check_table,
     copy_arguments,
-    row_mask,
-    row_weights,
+    drawable_rows,
 )
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.chances import at_least_one
-from setsup.samplers.groups.within import GROUP, by_weight, word
+from setsup.samplers.groups.within import GROUP, pick_by_weight, word
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.sampler import Sampler, check_step
@@ -115,8 +113,7 @@ class SequencePairSampler(Sampler):
             raise SamplerError("window must be more than 0: the second row of a pair is a later one")
         times = _times(table, check_string(time, "time", SamplerError))
         known = ~np.isnan(times)
-        weight = row_weights(table, weights)
-        given = both(row_mask(table, where), None if weight is None else weight > 0)
+        given, weight = drawable_rows(table, where, weights)
         self._groups = group_by(table, names, known if given is None else given & known)
         timeless = int((~known if given is None else given & ~known).sum())
         self._unknown, self._excluded = self._groups.unknown + timeless, self._groups.excluded - timeless
@@ -243,9 +240,7 @@ class SequencePairSampler(Sampler):
 
 def _pick(bits: Words, ends: Reals | None, start: Rows, sizes: Rows) -> Rows:
     """Positions in groups of rows that begin at ``start``: by weight, given sums of weights, or uniform."""
-    if ends is None:
-        return below(bits, sizes)
-    return by_weight(bits.reshape(-1, 1), ends, start.reshape(-1), sizes.reshape(-1)).reshape(bits.shape)
+    return below(bits, sizes) if ends is None else pick_by_weight(bits, ends, start, sizes)
 
 
 def _times(table: FactorTable, name: str) -> Reals:

@@ -31,19 +31,18 @@ from setsup.samplers.arguments import (
     check_names,
     check_table,
     copy_arguments,
-    row_mask,
+    drawable_rows,
     row_weights,
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchors import Anchors
-from setsup.samplers.groups.candidates import both
 from setsup.samplers.groups.chances import at_least_one, set_reach
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
+from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 
@@ -307,8 +306,7 @@ class _OfConstraints:
         given = {"positive": positive, "negative": negative}
         constraints = {role: read_constraint(text, table, role) for role, text in given.items()}
         self.shared = with_outer(table, constraints["positive"].equal)
-        weight = row_weights(table, weights)
-        mask = both(row_mask(table, where), None if weight is None else weight > 0)
+        mask, weight = drawable_rows(table, where, weights)
         self._table, self._mask = table, mask
         self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), mask, weight)
         if not len(self._anchors):
@@ -327,7 +325,7 @@ class _OfConstraints:
     def reach(self, triplets: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str], bool]:
         """Groups, whether rows are in a triplet at all, notes, and that nothing is approximated."""
         groups, reached = group_by(self._table, self.shared, self._mask), self._anchors.reached()
-        notes = ["how likely a row is depends on the rows that go with it, and is not counted"]
+        notes = [NOT_COUNTED]
         if reached is None:
             whole = np.full(len(groups), np.nan)
             return ReachedGroups(", ".join(self.shared) or "nothing", (), groups, whole), _unknown, notes, False

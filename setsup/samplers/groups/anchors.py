@@ -11,8 +11,9 @@ from setsup.factors.grouping import group_by
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import below
-from setsup.samplers.groups.candidates import Candidates, Ranks, both, check_cells
-from setsup.samplers.groups.within import by_weight, share_ends
+from setsup.samplers.arguments import both
+from setsup.samplers.groups.candidates import Candidates, Ranks, check_cells
+from setsup.samplers.groups.within import pick_by_weight, share_ends
 from setsup.samplers.report import AnchorEntry, Partners, anchors_lost
 
 __all__ = ["Anchors"]
@@ -114,8 +115,7 @@ class Anchors:
         if self._weights is None:
             place = first + below(bits, counts)
         else:
-            flat = by_weight(bits.reshape(-1, 1), self._share_ends, first.reshape(-1), counts.reshape(-1))
-            place = first + flat.reshape(bits.shape)
+            place = first + pick_by_weight(bits, self._share_ends, first, counts)
         cell = np.searchsorted(self._ends, place, side="right") - 1
         return cell, self._groups.take(self._cells[cell], place - self._ends[cell])
 

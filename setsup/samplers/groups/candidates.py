@@ -27,16 +27,9 @@ from setsup.factors.table import FactorTable
 from setsup.random import below
 from setsup.samplers.groups.units import Units
 
-__all__ = ["Candidates", "Found", "Ranks", "both"]
+__all__ = ["Candidates", "Found", "Ranks"]
 
 _CELL = 64  # bytes that a cell takes in each table
-
-
-def both(one: Bools | None, other: Bools | None) -> Bools | None:
-    """Rows that two masks keep, where None keeps all."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other
 
 
 class Ranks:

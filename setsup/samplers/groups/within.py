@@ -20,6 +20,7 @@ __all__ = [
     "distinct",
     "distinct_weighted",
     "order_by_weight",
+    "pick_by_weight",
     "share_ends",
     "successive",
 ]
@@ -184,6 +185,12 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
     total = ends[start + sizes - 1][:, None] - before
     found = np.searchsorted(ends, before + uniform(bits) * total, side="right") - start[:, None]
     return np.asarray(np.clip(found, 0, sizes[:, None] - 1), dtype=np.int64)
+
+
+def pick_by_weight(bits: Words, ends: Array, start: Rows | int, sizes: Rows | int) -> Rows:
+    """One position by weight in a group for each of the bits, with which `start` and `sizes` broadcast."""
+    flat = [np.broadcast_to(one, bits.shape).reshape(-1) for one in (start, sizes)]
+    return by_weight(bits.reshape(-1, 1), ends, *flat).reshape(bits.shape)
 
 
 def order_by_weight(keys: Words, weights: Array, start: Rows, sizes: Rows, slots: int) -> Rows:

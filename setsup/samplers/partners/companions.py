@@ -9,8 +9,9 @@ from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below_few
-from setsup.samplers.groups.candidates import Candidates, both
-from setsup.samplers.groups.within import by_weight, share_ends
+from setsup.samplers.arguments import both
+from setsup.samplers.groups.candidates import Candidates
+from setsup.samplers.groups.within import pick_by_weight, share_ends
 
 __all__ = ["AllRows", "Nearest", "chance_of_rows"]
 
@@ -64,8 +65,7 @@ class Nearest:
         if self._ends is None:
             place = below_few(bits, counts)
         else:
-            flat = by_weight(bits.reshape(-1, 1), self._ends, start.reshape(-1), counts.reshape(-1))
-            place = flat.reshape(bits.shape)
+            place = pick_by_weight(bits, self._ends, start, counts)
         return np.asarray(self._rows[start + place], dtype=np.int64)
 
     def pairs(self, anchors: Bools) -> tuple[Rows, Rows, Reals]:

@@ -10,7 +10,7 @@ from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below
-from setsup.samplers.groups.within import by_weight
+from setsup.samplers.groups.within import pick_by_weight
 
 __all__ = ["RankedRows"]
 
@@ -50,9 +50,7 @@ class RankedRows:
         if self._shares is None:
             place = below(bits, self.groups.rows)
         else:
-            flat = bits.reshape(-1, 1)
-            start, sizes = np.zeros(len(flat), dtype=np.int64), np.full(len(flat), self.groups.rows)
-            place = by_weight(flat, self._ends, start, sizes).reshape(bits.shape)
+            place = pick_by_weight(bits, self._ends, 0, self.groups.rows)
         return place if self._known is None else np.asarray(self._known[place])
 
     def chance(self, rows: Rows) -> Reals:
