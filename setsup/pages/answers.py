@@ -1,5 +1,6 @@
 """Questions that a page asks, and the answers: JSON, or the bytes of an image."""
 
+import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -8,10 +9,11 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
+import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["Answer", "Query", "Source", "digest", "error_answer", "image", "json_answer", "key_of"]
+__all__ = ["Answer", "Query", "Source", "digest", "error_answer", "image", "json_answer", "key_of", "packed"]
 
 _LONGEST = 1 << 14  # letters of a question
 
@@ -54,6 +56,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return _plain(value.item())
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def packed(values: npt.NDArray[np.generic], kind: type[np.number]) -> dict[str, str]:
+    """Numbers as JSON has them: the name of a type, and base64 of its little-endian bytes."""
+    dtype = np.dtype(kind)
+    content = np.ascontiguousarray(values, dtype=dtype.newbyteorder("<")).tobytes()
+    return {"type": dtype.name, "data": base64.b64encode(content).decode()}
 
 
 def key_of(question: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from setsup.samplers import Sampler
 
-__all__ = ["command_line", "python_code"]
+__all__ = ["command_line", "opened_by", "python_code"]
 
 _STEPS = 64  # up to which a command draws all steps before the one that is shown
 
@@ -28,10 +28,14 @@ _SAME = {
 """Options of ``setsup sample`` by the names of arguments that mean the same there."""
 
 
+def opened_by(source: str) -> str:
+    """An expression that opens a dataset."""
+    return f"setsup.open({source!r})" if source else "setsup.open(…)  # the data that this page shows"
+
+
 def python_code(source: str, sampler: Sampler, step: int, plain: Mapping[str, Any] | None = None) -> str:
     """Statements that make the sampler and draw a step; `plain` is what `to_dict` gives, without places on disk."""
-    opened = f"setsup.open({source!r})" if source else "setsup.open(…)  # the data that this page shows"
-    lines = ["import setsup", "", f"dataset = {opened}"]
+    lines = ["import setsup", "", f"dataset = {opened_by(source)}"]
     given = _given(sampler)
     if {"base", "samplers", "neighbours"} & set(sampler.arguments):
         lines += [

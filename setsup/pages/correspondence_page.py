@@ -3,12 +3,9 @@
 Pixels are (x, y) with centres at integers, as in :mod:`setsup.correspondence.planar`.
 """
 
-import base64
 import math
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +15,12 @@ from setsup.correspondence.matching import Window, matched
 from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
-from setsup.pages.answers import Answer, Query, json_answer
-from setsup.pages.dataset_page import DatasetSource
+from setsup.pages.answers import Answer, Query, json_answer, packed
+from setsup.pages.commands import opened_by
+from setsup.pages.dataset_page import value_texts
 from setsup.pages.images import image_modality
 from setsup.pages.learned_matches import LearnedMatches
+from setsup.pages.recent import Recent
 
 if TYPE_CHECKING:
     from setsup.experiments import Run
@@ -60,8 +59,7 @@ class CorrespondenceSource:
     learned: Mapping[str, LearnedMatches] = field(default_factory=dict)
     pairs: int | None = None
     shown: int = _SHOWN
-    _found: OrderedDict[tuple[int, int], PixelPairs] = field(default_factory=OrderedDict, repr=False)
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    _found: Recent[tuple[int, int], PixelPairs] = field(default_factory=lambda: Recent(_KEPT), repr=False)
 
     def __post_init__(self) -> None:
         """Make the sampler of pairs, SetsupError where the dataset has none."""
@@ -98,7 +96,7 @@ class CorrespondenceSource:
         step = None if "rows" in query.words else query.integer("step", 0, _LAST)
         rows = self._rows(query) if step is None else self.views(step)
         self.found(*rows)  # whether these are two views of one scene
-        values = DatasetSource(self.dataset).values(np.array(rows))
+        values = value_texts(self.dataset.factors, np.array(rows))
         agree = {name: one for name, (one, two) in values.items() if one == two}
         return json_answer(
             {
@@ -112,7 +110,6 @@ class CorrespondenceSource:
         )
 
     def _python(self, rows: tuple[int, int], step: int | None) -> str:
-        opened = f"setsup.open({self.source!r})" if self.source else "setsup.open(…)  # the data that this page shows"
         names = [] if step is None else ["PixelPairSampler"]
         drawn = f"PixelPairSampler(dataset, pairs=1)[{step}].indices[0].tolist()"
         if hasattr(self.dataset, "pixel_pairs"):
@@ -124,7 +121,7 @@ class CorrespondenceSource:
             last = 'found = dataset.fetch(one, ["partners", "status"])  # (h, w, 2) pixels of view 2, (h, w)'
         imported = [f"from setsup.correspondence import {', '.join(names)}"] if names else []
         chosen = f"one, two = {f'{rows[0]}, {rows[1]}' if step is None else drawn}"
-        return "\n".join(["import setsup", *imported, "", f"dataset = {opened}", chosen, last])
+        return "\n".join(["import setsup", *imported, "", f"dataset = {opened_by(self.source)}", chosen, last])
 
     def size(self, row: int) -> tuple[int, int]:
         """Height and width of a view: what its camera says, or those of its image."""
@@ -139,10 +136,9 @@ class CorrespondenceSource:
 
     def found(self, one: int, two: int) -> PixelPairs:
         """Partners of all pixels of view 1, row after row."""
-        with self._lock:
-            if (one, two) in self._found:
-                self._found.move_to_end((one, two))
-                return self._found[one, two]
+        return self._found.get((one, two), lambda: self._traced(one, two))
+
+    def _traced(self, one: int, two: int) -> PixelPairs:
         if one == two:
             raise DataError(f"row {one} is not two views")
         sizes = self.size(one), self.size(two)
@@ -152,27 +148,22 @@ class CorrespondenceSource:
                     f"the view of row {row} has {height:,} × {width:,} pixels; partners of up to {_LARGEST:,} are "
                     "shown: open the data with a smaller size"
                 )
-        pairs = matched(self.dataset, one, two, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
-        with self._lock:
-            self._found[one, two] = pairs
-            while len(self._found) > _KEPT:
-                self._found.popitem(last=False)
-        return pairs
+        return matched(self.dataset, one, two, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
 
     def _partners(self, query: Query) -> Answer:
-        """Places and statuses of a grid of pixels, as little-endian arrays in base64: float32, uint8."""
+        """Places and statuses of a grid of pixels, as arrays: float32, uint8."""
         one, two = self._rows(query)
         pairs, (height, width) = self.found(one, two), self.size(one)
         stride = max(math.ceil(math.sqrt(height * width / self.shown)), 1)
-        places = pairs.points2.reshape(height, width, 2)[::stride, ::stride].astype("<f4")
+        places = pairs.points2.reshape(height, width, 2)[::stride, ::stride]
         status = pairs.status.reshape(height, width)[::stride, ::stride]
         return json_answer(
             {
                 "stride": stride,
                 "shape": status.shape,
-                "x": _packed(places[..., 0]),
-                "y": _packed(places[..., 1]),
-                "status": _packed(status),
+                "x": packed(places[..., 0], np.float32),
+                "y": packed(places[..., 1], np.float32),
+                "status": packed(status, np.uint8),
                 "counts": np.bincount(pairs.status, minlength=len(Status)),
             }
         )
@@ -204,17 +195,13 @@ class CorrespondenceSource:
             {
                 "stride": stride,
                 "shape": shape,
-                "x": _packed(places[:, 0].astype("<f4")),
-                "y": _packed(places[:, 1].astype("<f4")),
+                "x": packed(places[:, 0], np.float32),
+                "y": packed(places[:, 1], np.float32),
                 "visible": len(away),
                 "within": {str(most): int((away <= most).sum()) for most in (1, 3, 5)},
                 "median": float(np.median(away)) if len(away) else None,
             }
         )
-
-
-def _packed(values: Any) -> str:
-    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
 
 
 def correspondences_of(

@@ -2,7 +2,6 @@
 
 import ast
 import json
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +20,7 @@ from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.images import COLUMNS, image_modality, sprite, whole
 from setsup.pages.licences import manifest_of
+from setsup.pages.recent import Recent
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["PAGE_ROWS", "DatasetSource", "literal", "value_texts"]
@@ -63,8 +63,12 @@ class DatasetSource:
     images: bool = True
     withheld: str = ""
     shown: int = 0
-    _masks: OrderedDict[str, Bools] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        """Keep as many filters as their memory allows."""
+        most = max(1, _KEPT_BYTES // max(len(self.dataset.factors), 1))
+        self._masks: Recent[str, Bools] = Recent(min(_KEPT, most))
 
     def about(self) -> Mapping[str, Any]:
         """Name, factors and modalities, and what a benchmark's manifest says."""
@@ -109,13 +113,7 @@ class DatasetSource:
         if not where.strip():
             return None
         with self._lock:  # the questions of one filter come together, and its rows are found once
-            if where in self._masks:
-                self._masks.move_to_end(where)
-                return self._masks[where]
-            found = self._masks[where] = self.dataset.factors.mask(where)
-            while len(self._masks) > min(_KEPT, max(1, _KEPT_BYTES // max(len(found), 1))):
-                self._masks.popitem(last=False)
-        return found
+            return self._masks.get(where, lambda: self.dataset.factors.mask(where))
 
     def _counts(self, query: Query) -> Answer:
         table, mask = self.dataset.factors, self.mask(query.text("where", default=""))

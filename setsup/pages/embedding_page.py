@@ -1,6 +1,5 @@
 """Embeddings as a page asks for them: points of a plane, their colours, rows and images, and their neighbours."""
 
-import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.disk import need_regular
-from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.answers import Answer, Query, json_answer, packed
 from setsup.pages.colours import colours_of
 from setsup.pages.dataset_page import value_texts
 from setsup.pages.images import COLUMNS, image_modality, sprite
@@ -152,13 +151,6 @@ class EmbeddingSource:
         if start % self.chunk:
             raise DataError(f"start must be a multiple of {self.chunk}")
         return np.arange(start, min(start + self.chunk, len(self.order)), dtype=np.int64)
-
-
-def packed(values: npt.NDArray[np.number], kind: type[np.number]) -> dict[str, str]:
-    """Numbers as JSON has them: the name of a type, and base64 of its little-endian bytes."""
-    dtype = np.dtype(kind)
-    content = np.ascontiguousarray(values, dtype=dtype.newbyteorder("<")).tobytes()
-    return {"type": dtype.name, "data": base64.b64encode(content).decode()}
 
 
 def has_embeddings(folder: Path) -> bool:

@@ -1,7 +1,6 @@
 """Partners of pixels by the features of a run: the nearest pixel of the other view, as in ``setsup pairs --run``."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -12,6 +11,7 @@ import numpy as np
 from setsup.arrays import Array, Reals, Rows
 from setsup.correspondence import planar
 from setsup.errors import DataError, need
+from setsup.pages.recent import Recent
 
 if TYPE_CHECKING:
     from setsup.experiments import Run
@@ -30,7 +30,7 @@ class LearnedMatches:
 
     run: "Run"
     _trained: Any = field(default=None, repr=False)
-    _features: OrderedDict[int, Reals] = field(default_factory=OrderedDict, repr=False)
+    _features: Recent[int, Reals] = field(default_factory=lambda: Recent(_KEPT), repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
@@ -60,25 +60,24 @@ class LearnedMatches:
         return planar.carried(found.places, back), found.distances
 
     def _of(self, row: int, image: Array) -> Reals:
-        """Features (h, w, D) of a view, resized to what networks can halve."""
+        """Features (h, w, D) of a view."""
         need("features of pixels need", "torch", "lightning")
         if image.shape[0] * image.shape[1] > _LARGEST:
             size = f"{image.shape[0]:,} × {image.shape[1]:,}"
             raise DataError(f"row {row} has {size} pixels, and views of up to {_LARGEST:,} are matched by a run here")
+        with self._lock:  # one view at a time, since torch uses all cores
+            return self._features.get(row, lambda: self._computed(row, image))
+
+    def _computed(self, row: int, image: Array) -> Reals:
+        """Features of a view, resized to what networks can halve."""
         from PIL import Image
 
         from setsup.experiments import load_trained
         from setsup.experiments.pixels.features import MULTIPLE, pixel_features, resized_view
 
-        with self._lock:  # one view at a time, since torch uses all cores
-            if row not in self._features:
-                if self._trained is None:
-                    self._trained = load_trained(self.run)
-                colors = np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image[..., :3]
-                height = max(round(image.shape[0] / MULTIPLE), 1) * MULTIPLE
-                view = resized_view(Image.fromarray(np.ascontiguousarray(colors)), height, f"row {row}")
-                self._features[row] = pixel_features(self._trained, view, self.run.folder.name)
-            self._features.move_to_end(row)
-            while len(self._features) > _KEPT:
-                self._features.popitem(last=False)
-            return self._features[row]
+        if self._trained is None:
+            self._trained = load_trained(self.run)
+        colors = np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image[..., :3]
+        height = max(round(image.shape[0] / MULTIPLE), 1) * MULTIPLE
+        view = resized_view(Image.fromarray(np.ascontiguousarray(colors)), height, f"row {row}")
+        return pixel_features(self._trained, view, self.run.folder.name)

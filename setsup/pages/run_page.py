@@ -1,11 +1,9 @@
 """A run as a page asks for it: curves of its metrics, and the batch of any step, which nobody had to log."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,10 @@ from setsup.errors import DataError, SetsupError
 from setsup.experiments.runs.run import Run
 from setsup.experiments.step_batches import StepBatch, trained_on
 from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.draw_sheet import describe_draw
 from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_embeddings
 from setsup.pages.images import COLUMNS, encoded, image_modality, sprite
-from setsup.pages.sampler_page import describe_draw
+from setsup.pages.recent import Recent
 
 __all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "spikes", "thin"]
 
@@ -44,8 +43,7 @@ class RunSource:
     run: Run
     images: bool = True
     shown: tuple[int, ...] = ()
-    _batches: OrderedDict[tuple[int, int, int], StepBatch] = field(default_factory=OrderedDict, repr=False)
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    _batches: Recent[tuple[int, int, int], StepBatch] = field(default_factory=lambda: Recent(_KEPT), repr=False)
 
     def about(self) -> Mapping[str, Any]:
         """What was trained, how far it is, and the names of its metrics."""
@@ -82,17 +80,7 @@ class RunSource:
 
     def batch(self, step: int, rank: int = 0, part: int = 0) -> StepBatch:
         """The batch of a step."""
-        key = step, rank, part
-        with self._lock:
-            if key in self._batches:
-                self._batches.move_to_end(key)
-                return self._batches[key]
-        found = trained_on(self.run, step, rank=rank, part=part)
-        with self._lock:
-            self._batches[key] = found
-            while len(self._batches) > _KEPT:
-                self._batches.popitem(last=False)
-        return found
+        return self._batches.get((step, rank, part), lambda: trained_on(self.run, step, rank=rank, part=part))
 
     def _asked(self, query: Query) -> StepBatch:
         step = query.integer("step", 1, self.run.preset.steps)

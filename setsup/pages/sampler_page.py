@@ -3,10 +3,8 @@
 import inspect
 import json
 import re
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -18,6 +16,7 @@ from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.draw_sheet import describe_draw
 from setsup.pages.neighbour_names import with_names, with_tables
+from setsup.pages.recent import Recent
 from setsup.samplers import (
     DomainSampler,
     EpisodeSampler,
@@ -36,7 +35,7 @@ from setsup.samplers import (
     from_dict,
 )
 
-__all__ = ["SEARCHED", "SamplerSource", "changes_by_step", "describe_draw", "first_sampler", "sampler_text"]
+__all__ = ["SEARCHED", "SamplerSource", "changes_by_step", "first_sampler", "sampler_text"]
 
 SEARCHED = 100_000
 """Steps among which a row is sought."""
@@ -85,9 +84,8 @@ class SamplerSource:
     source: str = ""
     first: Sampler | None = None
     tables: dict[str, Any] = field(default_factory=dict, repr=False)
-    _made: OrderedDict[str, Sampler] = field(default_factory=OrderedDict, repr=False)
-    _reaches: OrderedDict[tuple[str, int], Reach] = field(default_factory=OrderedDict, repr=False)
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    _made: Recent[str, Sampler] = field(default_factory=lambda: Recent(_KEPT), repr=False)
+    _reaches: Recent[tuple[str, int], Reach] = field(default_factory=lambda: Recent(_KEPT), repr=False)
 
     def __post_init__(self) -> None:
         """Know the neighbour tables of the first sampler."""
@@ -134,20 +132,14 @@ class SamplerSource:
 
     def sampler(self, query: Query) -> Sampler:
         """The sampler of a question; SamplerError for that of another table."""
-        text = query.text("sampler", 8000)
-        with self._lock:
-            if text in self._made:
-                self._made.move_to_end(text)
-                return self._made[text]
+        return self._made.get(query.text("sampler", 8000), lambda: self._make(query))
+
+    def _make(self, query: Query) -> Sampler:
         given = _of_table(query.data("sampler"), self.dataset.factors.fingerprint)
         found = from_dict(with_tables(given, self.tables), self.dataset.factors)
         rows = found[found.first_step].indices.size
         if rows > _ROWS:
             raise SamplerError(f"a draw of {rows:,} rows is too large to show: lower size or sets to {_ROWS:,} in all")
-        with self._lock:
-            self._made[text] = found
-            while len(self._made) > _KEPT:
-                self._made.popitem(last=False)
         return found
 
     def _draw(self, query: Query) -> Answer:
@@ -189,15 +181,7 @@ class SamplerSource:
     def _reach_of(self, sampler: Sampler, query: Query) -> Reach:
         """What a sampler reaches; an option that changes with the step has its value there, others are the same."""
         step = query.integer("step", 0, _LAST, sampler.first_step)
-        key = query.text("sampler", 8000), step
-        found = self._reaches.get(key)
-        if found is None:
-            found = sampler.reach(step)
-            with self._lock:
-                self._reaches[key] = found
-                while len(self._reaches) > _KEPT:
-                    self._reaches.popitem(last=False)
-        return found
+        return self._reaches.get((query.text("sampler", 8000), step), lambda: sampler.reach(step))
 
     def _row(self, query: Query) -> Answer:
         reach = self._reach_of(self.sampler(query), query)

@@ -29,10 +29,13 @@ def ask(page: Any, /, **question: Any) -> Any:
     return json.loads(page.get(key_of({name: str(value) for name, value in question.items()})).content)
 
 
+def numbers(found: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(found["data"]), np.dtype(found["type"]).newbyteorder("<"))
+
+
 def arrays(answer: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Places (h, w, 2) and statuses (h, w) of an answer."""
-    x, y = (np.frombuffer(base64.b64decode(answer[name]), "<f4").reshape(answer["shape"]) for name in "xy")
-    status = np.frombuffer(base64.b64decode(answer["status"]), np.uint8).reshape(answer["shape"])
+    x, y, status = (numbers(answer[name]).reshape(answer["shape"]) for name in ("x", "y", "status"))
     return np.stack([x, y], axis=-1), status
 
 
@@ -175,7 +178,7 @@ def test_learned_partners_are_those_of_the_nearest_features(tmp_path: Path) -> N
     assert ask(page, **asked, rows="1,0", pixel="18,20") == {"partner": [50.0, 20.0], "distance": 0.0}
     found = ask(page, **asked, rows="0,1")
     assert found["stride"] == 2
-    x, y = (np.frombuffer(base64.b64decode(found[name]), "<f4").reshape(found["shape"]) for name in "xy")
+    x, y = (numbers(found[name]).reshape(found["shape"]) for name in "xy")
     there = np.mgrid[0:64:2, 0:96:2][::-1]
     shared = there[0] >= 32
     assert found["visible"] == shared.sum() == 32 * 32

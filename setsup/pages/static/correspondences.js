@@ -18,14 +18,12 @@ function Shape({kind, turn = 0}) {
   return html`<svg viewBox="0 0 24 24" aria-hidden="true" style=${{transform: `rotate(${turn}deg)`}}><path class="halo" d=${SHAPE[kind]} /><path d=${SHAPE[kind]} /></svg>`;
 }
 
-const unpack = (text, kind) => new kind(Uint8Array.from(atob(text), letter => letter.charCodeAt(0)).buffer);
-
 // answers with arrays of numbers in them
 const partnersOf = new WeakMap();
 function mapOf(answer) {
   if (!partnersOf.has(answer)) {
-    const found = {...answer, x: unpack(answer.x, Float32Array), y: unpack(answer.y, Float32Array)};
-    if (answer.status) found.status = unpack(answer.status, Uint8Array);
+    const found = {...answer, x: numbersOf(answer.x), y: numbersOf(answer.y)};
+    if (answer.status) found.status = numbersOf(answer.status);
     partnersOf.set(answer, found);
   }
   return partnersOf.get(answer);

@@ -32,13 +32,6 @@ function Embedding({source}) {
 
 const startOf = (source, point) => point - point % source.about.chunk;
 
-// numbers of an answer: base64 of their bytes
-function numbersOf({type, data}) {
-  const text = atob(data), bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
-  return new {float32: Float32Array, uint32: Uint32Array, float64: Float64Array, uint8: Uint8Array}[type](bytes.buffer);
-}
-
 function Plot({source, places, rows, colours, only, picked, near, hovered, onHover, onPick, factor}) {
   const canvas = useRef(null), marks = useRef(null), plot = useRef(null), shown = useRef({}), held = useRef({pointers: new Map(), moved: 0, timer: 0});
   const [drawn, setDrawn] = useState(""), [focused, setFocused] = useState(false), [at, setAt] = useState(null);

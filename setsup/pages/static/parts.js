@@ -25,6 +25,13 @@ function useAnswer(question, keep = false) {
   return keep || state.key === key ? state : {answer: null, error: null, busy: question !== null};
 }
 
+// numbers of an answer: base64 of their bytes
+function numbersOf({type, data}) {
+  const text = atob(data), bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return new {float32: Float32Array, uint32: Uint32Array, float64: Float64Array, uint8: Uint8Array}[type](bytes.buffer);
+}
+
 function Problem({error}) {
   if (!error) return null;
   return html`<p class="problem" role="alert">${error.message}${error.missing && html` ${" "}Ask it live: <code>${setsup.command}</code>`}</p>`;
