@@ -12,20 +12,19 @@ References
 
 """
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Bools, Reals, Rows, Steps
+from setsup.arrays import Reals, Rows, Steps
 from setsup.checks import check_boolean, check_integer, is_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Kind
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import below, fold, mix, spread, stream_key
+from setsup.random import fold, mix, spread, stream_key
 from setsup.samplers.arguments import (
     MOST_SETS,
     Weights,
@@ -44,14 +43,12 @@ from setsup.samplers.partners.cells import cells_of
 from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
 from setsup.samplers.partners.ranked import RankedRows
+from setsup.samplers.partners.subsets import Subsets, read_sizes
 from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
-from setsup.samplers.report import PairEntry, Report, span
+from setsup.samplers.report import PairEntry, Report
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.schedules import Schedule
 
 __all__ = ["FactorPairSampler"]
-
-_SUBSETS = 1 << 16
 
 
 class FactorPairSampler(Sampler):
@@ -155,7 +152,6 @@ class FactorPairSampler(Sampler):
             self._cells = cells_of(table, compared, self._radii(compared, radius), mask, weight)
             self._groups = self._cells.groups
             self._compare(k, among, change, share)
-            self._weigh()
 
     def _check_one(self, given: Mapping[str, Any]) -> None:
         named = [name for name, value in given.items() if value is not None]
@@ -204,69 +200,44 @@ class FactorPairSampler(Sampler):
 
     def _compare(self, k: Any, among: Any, change: Any, share: Any) -> None:
         """Subsets of factors that pairs may differ in, and what is there for each."""
-        names = [axis.name for axis in self._cells.axes]
+        varying, names = self._cells.varying, [axis.name for axis in self._cells.axes]
         if change is not None:
             some = self._places(change, "change")
         elif share is not None:
             equal = self._places(share, "share")
-            some = [place for place in self._cells.varying if place not in equal]
+            some = [place for place in varying if place not in equal]
             if not some:
                 raise SamplerError("share names all factors that vary, so that none is left to differ")
         else:
             some = list(range(len(names))) if among is None else self._places(among, "among")
-            # of factors that vary, each pair shares at least one
-            most = max(len(self._cells.varying) - 1, 1)
-            self._spans = Schedule.read(k, "k", lambda value, what: _check_k(value, len(some), most, what))
-            if isinstance(k, Mapping):
-                self.arguments = {**self.arguments, "k": self._spans.plain()}
         if change is not None or share is not None:
-            self._spans = Schedule((0,), ((len(some), len(some)),))
-        asked = sorted({size for low, high in self._spans.values for size in range(low, high + 1)})
-        count = sum(math.comb(len(some), size) for size in asked)
-        if count > _SUBSETS:
-            raise SamplerError(
-                f"{span(asked[0], asked[-1])} of {len(some)} factors are {count:,} subsets, more than {_SUBSETS:,}; "
-                "lower k, or name fewer factors in among"
-            )
-        chosen = [subset for size in asked for subset in itertools.combinations(some, size)]
-        self._subsets = np.zeros((len(chosen), len(names)), dtype=bool)
-        for number, subset in enumerate(chosen):
-            self._subsets[number, list(subset)] = True
+            k = len(some)
+        # of factors that vary, each pair shares at least one
+        sizes = read_sizes(k, len(some), max(len(varying) - 1, 1))
+        if isinstance(k, Mapping):
+            self.arguments = {**self.arguments, "k": sizes.plain()}
+        self._subsets = Subsets(names, some, sizes)
         partners = ProductPartners if self._cells.product else IndexPartners
-        self._partners: ProductPartners | IndexPartners = partners(self._cells, self._subsets, self._differ)
+        self._partners: ProductPartners | IndexPartners = partners(self._cells, self._subsets.chosen, self._differ)
+        feasible = self._partners.anchors > 0
+        if not feasible.any():
+            raise SamplerError(self._infeasible())
+        self._subsets.keep(feasible)
 
     def _places(self, named: Sequence[str], option: str) -> list[int]:
         names = [axis.name for axis in self._cells.axes]
         return sorted({names.index(self.table[name].name) for name in check_names(named, option)})
 
-    def _weigh(self) -> None:
-        """Feasible numbers of factors, and for each the feasible subsets, one list after the other."""
-        sizes, feasible = self._subsets.sum(axis=1), self._partners.anchors > 0
-        if not feasible.any():
-            asked = sorted(set(sizes.tolist()))
-            numbers = str(asked[0]) if len(asked) == 1 else f"{asked[0]} to {asked[-1]}"
-            how = "every one" if self._differ else "any"
-            raise SamplerError(
-                f"no two of {self._groups.rows:,} rows differ in {how} of {numbers} of the factors asked for "
-                f"({', '.join(self._names(np.any(self._subsets, axis=0)))}) and are equal in all others that are "
-                f"compared ({', '.join(self._names(~np.all(self._subsets, axis=0)))})"
-            )
-        self._feasible = np.flatnonzero(feasible)  # subsets are in the order of their sizes
-        able, self._counts = np.unique(sizes[self._feasible], return_counts=True)
-        self._starts = np.cumsum(self._counts) - self._counts
-        # of the feasible numbers, each stretch of steps has a run
-        ends = np.array(self._spans.values)
-        self._first, last = np.searchsorted(able, ends[:, 0]), np.searchsorted(able, ends[:, 1], side="right")
-        self._many = last - self._first
-        if not self._many.all():
-            place = int(np.argmin(self._many))
-            raise SamplerError(
-                f"no two rows differ in {span(*self._spans.values[place])} factors, which is k from step "
-                f"{self._spans.starts[place]:,} on; feasible numbers: {', '.join(map(str, able.tolist()))}"
-            )
-
-    def _names(self, here: Bools) -> list[str]:
-        return [axis.name for axis, chosen in zip(self._cells.axes, here.tolist(), strict=True) if chosen]
+    def _infeasible(self) -> str:
+        chosen, words = self._subsets.chosen, self._subsets.words
+        asked = sorted(set(chosen.sum(axis=1).tolist()))
+        numbers = str(asked[0]) if len(asked) == 1 else f"{asked[0]} to {asked[-1]}"
+        how = "every one" if self._differ else "any"
+        return (
+            f"no two of {self._groups.rows:,} rows differ in {how} of {numbers} of the factors asked for "
+            f"({words(np.any(chosen, axis=0))}) and are equal in all others that are compared "
+            f"({words(~np.all(chosen, axis=0))})"
+        )
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
@@ -278,11 +249,9 @@ class FactorPairSampler(Sampler):
             levels = {name: self.table.codes(name, rows) for name in self._ranked.names}
             return Draw(rows, pair_labels={name: code[..., 0] >= code[..., 1] for name, code in levels.items()})
         shape = bits.shape[:2]
-        stretch = self._spans.stretch(steps)[:, None]
-        number = self._first[stretch] + below(bits[..., 0], self._many[stretch])
-        which = self._feasible[self._starts[number] + below(bits[..., 1], self._counts[number])].reshape(-1)
+        which = self._subsets.draw(steps, bits[..., :2]).reshape(-1)
         anchor, partner, cell = self._partners.draw(which, bits[..., 2].reshape(-1), bits[..., 3].reshape(-1))
-        changed = self._subsets[which]
+        changed = self._subsets.chosen[which]
         codes = np.where(changed, -1, self._groups.keys(cell))
         names = self._groups.names
         return Draw(
@@ -296,8 +265,8 @@ class FactorPairSampler(Sampler):
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
         check_step(self, step)
-        if self._ranked is None and len(self._spans.values) > 1:
-            k = self._spans.values[int(self._spans.stretch(np.array([step], dtype=np.uint64))[0])]
+        if self._ranked is None and len(sizes := self._subsets.sizes.values) > 1:
+            k = sizes[int(self._subsets.sizes.stretch(np.array([step], dtype=np.uint64))[0])]
             return FactorPairSampler(self.table, **{**self.arguments, "k": k}).reach(step)
         if (ranked := self._ranked) is not None:
             of_groups = at_least_one(ranked.of_groups(), 2 * self.pairs)
@@ -328,10 +297,9 @@ class FactorPairSampler(Sampler):
         if not isinstance(self._partners, ProductPartners) or not self._partners.even:
             return math.nan
         rows = self._groups.rows
-        share = 1 / np.repeat(self._counts, self._counts) / len(self._counts)
         # unless the two differ, the anchor may be drawn for its own partner
-        again = 0.0 if self._differ else 1 / self._partners.rows(self._subsets[self._feasible])
-        return float((share * (2 - again)).sum() / rows)
+        again = 0.0 if self._differ else 1 / self._partners.rows(self._subsets.chosen[self._subsets.feasible])
+        return float((self._subsets.shares() * (2 - again)).sum() / rows)
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
@@ -343,10 +311,11 @@ class FactorPairSampler(Sampler):
             )
             return Report(title, [], [*_never(lost), *self._ranked.ties()])
         lost |= {"without a partner": self._partners.lonely}
-        sizes = self._subsets.sum(axis=1)
+        subsets = self._subsets
+        sizes = subsets.chosen.sum(axis=1)
         anchors = {
             size: {
-                ", ".join(self._names(self._subsets[number])): int(self._partners.anchors[number])
+                subsets.words(subsets.chosen[number]): int(self._partners.anchors[number])
                 for number in np.flatnonzero(sizes == size)
             }
             for size in np.unique(sizes).tolist()
@@ -356,21 +325,10 @@ class FactorPairSampler(Sampler):
             logs = self._partners.log_pairs[sizes == size]
             able = any(found.values())
             total = float(np.logaddexp.reduce(logs)) / math.log(10) if able else math.nan
-            ways = next(
-                many for many, ends in zip(self._many, self._spans.values, strict=True) if ends[0] <= size <= ends[1]
-            )
-            entries.append(PairEntry(size, 1 / int(ways) if able else 0.0, found, groups.rows, total))
+            entries.append(PairEntry(size, subsets.chance(size) if able else 0.0, found, groups.rows, total))
         what = "differ in all of" if self._differ else "may differ in"
         title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, which {what} a subset of the factors"
-        return Report(title, [], [*_never(lost), *self._by_step(), *self._left_open()], entries)
-
-    def _by_step(self) -> list[str]:
-        """How k changes with the step."""
-        if not self._spans.changes:
-            return []
-        first, *others = zip(self._spans.starts, self._spans.values, strict=True)
-        words = [span(*first[1]), *(f"from step {start:,} on {span(*ends)}" for start, ends in others)]
-        return [f"k is {', '.join(words)}; probabilities are those at the first steps that have this k"]
+        return Report(title, [], [*_never(lost), *subsets.by_step(), *self._left_open()], entries)
 
     def _left_open(self) -> list[str]:
         """Continuous factors, which are not compared."""
@@ -381,19 +339,3 @@ class FactorPairSampler(Sampler):
 def _never(lost: Mapping[str, int]) -> list[str]:
     never = ", ".join(f"{count:,} {why}" for why, count in lost.items() if count)
     return [f"rows never drawn: {never or 'none'}"]
-
-
-def _check_k(k: Any, among: int, most: int, what: str) -> tuple[int, int]:
-    """Least and most factors that differ."""
-    if k is None:
-        return 1, min(most, among)
-    if is_integer(k):
-        k = (k, k)
-    if not isinstance(k, Sequence) or len(k) != 2 or not all(is_integer(one) for one in k):
-        raise SamplerError(
-            f"{what} must be a number of factors, or the least and the most, as in (1, 3), not {brief(k)}"
-        )
-    low, high = int(k[0]), int(k[1])
-    if not 1 <= low <= high <= among:
-        raise SamplerError(f"{what} must be from 1 to {among}, the number of factors that may differ, not {brief(k)}")
-    return low, high

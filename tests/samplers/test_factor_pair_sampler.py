@@ -248,11 +248,11 @@ def test_every_anchor_and_every_partner_has_one_rank(data):
         return
     sampler = FactorPairSampler(table, k=(1, len(sizes)), differ=differ, radius=radius or None)
     partners, found = sampler._partners, set()
-    for number, subset in enumerate(sampler._subsets):
+    for number, subset in enumerate(sampler._subsets.chosen):
         count = int(partners.anchors[number])
         if not count:
             continue
-        names = frozenset(sampler._names(subset))
+        names = frozenset(itertools.compress(sampler._subsets.names, subset))
         one = np.zeros(1, np.uint64)
         anchors = partners.draw(np.full(count, number), ranks(count), np.repeat(one, count))[0]
         assert len(set(anchors.tolist())) == count
@@ -284,7 +284,7 @@ def test_partners_within_a_radius_are_all_counted(kind, radius):
     table = FactorTable([*factors, Factor("c", Kind.NOMINAL, (0, 1))], codes)
     for differ in (True, False):
         sampler = FactorPairSampler(table, k=(1, 3), radius=radius, differ=differ)
-        for number, subset in enumerate(sampler._subsets):
+        for number, subset in enumerate(sampler._subsets.chosen):
             fits = np.ones((80, 80), dtype=bool)
             for (name, code), free in zip(codes.items(), subset, strict=True):
                 apart = abs(code[:, None] - code)
@@ -315,7 +315,7 @@ def test_every_anchor_and_every_partner_has_as_many_ranks_as_its_weight(data):
     scaled = np.ldexp(weights.astype(float), data.draw(st.sampled_from([0, -1000, 1000])))
     sampler = FactorPairSampler(table, k=(1, 3), weights=scaled, **options)
     for number in np.flatnonzero(sampler._partners.anchors):
-        names = frozenset(sampler._names(sampler._subsets[number]))
+        names = frozenset(itertools.compress(sampler._subsets.names, sampler._subsets.chosen[number]))
         partners = {}
         for subset, one, other in chances:
             if subset == names:
