@@ -33,7 +33,11 @@ def sprite(dataset: Dataset, rows: Sequence[int], modality: str, tile: int) -> A
     """Thumbnails of rows in one image, ``COLUMNS`` to a line, each in a square of so many pixels."""
     if not dataset.modalities[modality].color:
         raise DataError(f"{modality} holds no images of colours; ask for one row of it")
-    images = dataset.fetch(np.asarray(rows, dtype=np.int64), [modality])[modality]
+    places = np.asarray(rows, dtype=np.int64)
+    if None in dataset.modalities[modality].shape[:2]:  # images of several sizes make no array
+        small = (thumbnail(dataset.fetch(row, [modality])[modality], tile) for row in places.tolist())
+        return tiled([np.asarray(one) for one in small], tile)
+    images = dataset.fetch(places, [modality])[modality]
     return tiled([np.asarray(one) for one in images], tile)
 
 

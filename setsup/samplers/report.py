@@ -208,8 +208,12 @@ class PairEntry:
         able = {names: rows for names, rows in self.anchors.items() if rows}
         if not able:
             return [f"k = {self.k}: infeasible, no rows differ in {_some(list(self.anchors))}"]
-        subsets = f"all {len(able):,}" if len(able) == len(self.anchors) else f"{len(able):,} of {len(self.anchors):,}"
-        found = [f"k = {self.k}, with probability {self.chance:.3g}: {subsets} subsets of factors are feasible"]
+        if len(self.anchors) == 1:
+            subsets = "the one subset of factors is feasible"
+        else:
+            every = "all" if len(able) == len(self.anchors) else f"{len(able):,} of"
+            subsets = f"{every} {len(self.anchors):,} subsets of factors are feasible"
+        found = [f"k = {self.k}, with probability {self.chance:.3g}: {subsets}"]
         least, most = min(able, key=able.__getitem__), max(able, key=able.__getitem__)
         span = (
             f"{able[least]:,}" if able[least] == able[most] else f"{able[least]:,} ({least}) to {able[most]:,} ({most})"

@@ -99,6 +99,15 @@ def test_thumbnails_and_whole_images_are_those_of_the_rows():
     assert told["modalities"] == [{"name": "image", "words": "uint8 64 × 64 × 3", "image": True}]
 
 
+def test_photographs_of_several_sizes_have_thumbnails(tmp_path):
+    for name, size, color in (("a", (40, 20), (200, 0, 0)), ("b", (300, 400), (0, 0, 200))):
+        Image.new("RGB", size, color).save(tmp_path / f"{name}.png")
+    (tmp_path / "photos.csv").write_text("path,name\na.png,a\nb.png,b\n")
+    page = page_of({"photos": setsup.open(tmp_path / "photos.csv")})
+    sheet = picture(ask(page, s="d0", q="thumbs", rows="0,1,0", modality="image", tile=64))
+    assert sheet[32, 32 : 3 * 64 : 64].argmax(-1).tolist() == [0, 2, 0]
+
+
 def test_arrays_that_are_no_images_are_shown_or_said():
     depth = np.linspace(1, 3, 4 * 8 * 9, dtype=np.float32).reshape(4, 8, 9)
     depth[0, 0, 0] = np.nan

@@ -440,6 +440,7 @@ def test_what_is_infeasible_is_reported():
     assert by_k[1].anchors == {"a": 0, "b": 2, "c": 2}
     assert by_k[2].anchors == {"a, b": 2, "a, c": 2, "b, c": 2}
     assert by_k[3].anchors == {"a, b, c": 5}
+    assert "k = 3, with probability 0.333: the one subset of factors is feasible" in str(report)
     assert [entry.chance for entry in report.pairs] == [1 / 3] * 3
     text = str(report)
     assert "k = 1, with probability 0.333: 2 of 3 subsets of factors are feasible" in text

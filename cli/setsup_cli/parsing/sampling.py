@@ -412,7 +412,10 @@ def _level(factor: "Factor", word: str) -> "Level":
         if str(level) == word or (not isinstance(level, str) and _same_number(level, word)):
             return level
     if factor.levels is None:
-        raise FactorError(f"factor {factor.name!r} is continuous: use --canonical argmin:{factor.name}")
+        raise FactorError(
+            f'factor {factor.name!r} is continuous: use --canonical "{factor.name} == {word}", the first row of an '
+            f"orbit that satisfies it, or --canonical argmin:{factor.name}"
+        )
     known = near(word, [str(level) for level in factor.levels])
     raise FactorError(f"factor {factor.name!r} has no level {word!r}{known}")
 

@@ -24,7 +24,7 @@ function App({about}) {
     document.getElementById("tab-" + views[at][0]).focus();
   };
   return html`<header><h1>${about.title}</h1>
-    ${datasets.length > 1 && html`<label>Dataset <select value=${chosen} onChange=${event => setChosen(event.target.value)}>${datasets.map(one => html`<option key=${one.id} value=${one.id}>${one.about.name}</option>`)}</select></label>`}
+    ${datasets.length > 1 && view !== "runs" && view !== "embeddings" && html`<label>Dataset <select value=${chosen} onChange=${event => setChosen(event.target.value)}>${datasets.map(one => html`<option key=${one.id} value=${one.id}>${one.about.name}${one.about.source && datasets.some(other => other !== one && other.about.name === one.about.name) ? ` (${one.about.source})` : ""}</option>`)}</select></label>`}
     <div role="tablist" aria-label="Views" onKeyDown=${turn}>${views.map(([id, name]) => html`<button type="button" role="tab" id=${"tab-" + id} key=${id} aria-selected=${view === id}
       aria-controls="view" tabindex=${view === id ? 0 : -1} onClick=${() => setView(id)}>${name}</button>`)}</div>
     ${!setsup.isLive && html`<p class="note">An exported page: what it cannot answer is asked live, by <code>${about.command}</code>.</p>`}</header>

@@ -75,6 +75,7 @@ function Card({about}) {
 }
 
 const BARS = 60;
+const EXPORTED = 64; // levels of a factor that an exported page counts by
 
 function Histogram({factor, sample, all, some, onPick}) {
   const unit = factor.unit ? ` (${factor.unit})` : "";
@@ -85,15 +86,18 @@ function Histogram({factor, sample, all, some, onPick}) {
   // where a filter lists other levels of a factor with very many, its own are shown
   const listed = some && some.levels ? levels(factor, some) : items;
   const top = Math.max(1, ...(some && some.levels ? counts : all.counts));
-  const bars = listed.slice(0, BARS);
+  // of many levels, a bar for each of the first that have rows
+  const known = listed.map((_, place) => place), had = place => (some && some.levels ? counts : all.counts)[place] > 0;
+  const kept = listed.length > BARS ? known.filter(had) : known, places = kept.slice(0, BARS), bars = places.map(place => listed[place]);
   const unknown = (some || all).unknown, about = sample ? "about " : "";
   return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}, ${factor.literals ? plural(factor.size, "level") : "numbers"}${unknown ? `, ${count(unknown)} unknown` : ""}</small></figcaption>
-    <div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`}>${bars.map((item, place) => html`<button key=${place} type="button"
-      class="bar" aria-label=${`${factor.name} ${item.label}: ${about}${plural(counts[place], "row")}`} title=${`${item.label}: ${about}${count(counts[place])}`}
+    <div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`}>${bars.map((item, at) => html`<button key=${at} type="button"
+      class="bar" aria-label=${`${factor.name} ${item.label}: ${about}${plural(counts[places[at]], "row")}`} title=${`${item.label}: ${about}${count(counts[places[at]])}`}
       disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
-        <span class="whole" style=${{height: `${100 * (some && some.levels ? 0 : all.counts[place]) / top}%`}}></span>
-        <span class="part" style=${{height: `${100 * counts[place] / top}%`}}></span></button>`)}</div>
+        <span class="whole" style=${{height: `${100 * (some && some.levels ? 0 : all.counts[places[at]]) / top}%`}}></span>
+        <span class="part" style=${{height: `${100 * counts[places[at]] / top}%`}}></span></button>`)}</div>
     <div class="ends"><span>${bars.length ? bars[0].short : ""}</span><span>${bars.length > 1 ? bars[bars.length - 1].short : ""}</span></div>
+    ${listed.length > BARS && html`<small>bars: ${kept.length > BARS ? `the first ${BARS} of the ` : "the "}${plural(kept.length, "level")} with rows</small>`}
     <details><summary>as a table</summary><${Scroll} label=${`Rows by ${factor.name}, as a table`}><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !some.levels && html`<th scope="col">of</th>`}</tr></thead>
       <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${about}${count(counts[place])}</td>${some && !some.levels && html`<td>${count(all.counts[place])}</td>`}</tr>`)}
       ${unknown > 0 && html`<tr><th scope="row">unknown</th><td>${count(unknown)}</td></tr>`}</tbody></table><//></details></figure>`;
@@ -103,7 +107,7 @@ function levels(factor, found) {
   const names = found.levels || factor.levels;
   return names.map((label, code) => {
     const literal = found.literals ? found.literals[code] : factor.literals[code];
-    return {label, short: label, expression: `${nameOf(factor.name)} == ${literal}`, exported: factor.size <= 64};
+    return {label, short: label, expression: `${nameOf(factor.name)} == ${literal}`, exported: factor.size <= EXPORTED};
   });
 }
 
@@ -119,7 +123,9 @@ function bins(factor, found) {
 
 function Joint({source, where}) {
   const names = source.about.factors.filter(one => one.literals).map(one => one.name);
-  const [pair, setPair] = useState([names[0], names[1]]);
+  // what an exported page holds are factors of few levels
+  const few = names.filter(name => source.about.factors.find(one => one.name === name).size <= EXPORTED);
+  const [pair, setPair] = useState((!setsup.isLive && few.length > 1 ? few : names).slice(0, 2));
   const canvas = useRef(null);
   const {answer, error} = useAnswer(names.length > 1 && pair[0] !== pair[1] ? {s: source.id, q: "joint", x: pair[0], y: pair[1], where} : null);
   const [x, y] = pair.map(name => source.about.factors.find(one => one.name === name));

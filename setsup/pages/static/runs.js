@@ -54,12 +54,12 @@ function Curves({runs, metric, chosen, onPick}) {
   const index = mark ? mark.steps.indexOf(chosen.step) : -1;
   const top = runs.map((run, place) => ({run, curve: found.curves[place]})).filter(one => one.curve.steps.length)
     .map(({run, curve}) => { const at = curve.values.indexOf(Math.max(...curve.values)); return {run, step: curve.steps[at], value: curve.values[at], spikes: (curve.spikes || []).filter(one => one !== curve.steps[at])}; });
-  return html`<div class="plot"><div class="scale"><span>largest ${high.toPrecision(4)}</span><span>least ${low.toPrecision(4)}</span></div>
+  return html`<div class="plot"><div class="scale">largest ${high.toPrecision(4)}</div>
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${metric} over steps ${count(left)} to ${count(right)}, from ${low.toPrecision(4)} to ${high.toPrecision(4)}`} onClick=${click}>
       ${found.curves.map((curve, place) => html`<polyline key=${place} fill="none" stroke=${COLOURS[place % 6]} stroke-dasharray=${DASHES[place % 6]} stroke-width="2" vector-effect="non-scaling-stroke" points=${curve.steps.map((step, at) => `${x(step).toFixed(1)},${y(curve.values[at]).toFixed(1)}`).join(" ")} />`)}
       ${chosen.step !== null && html`<path d=${`M${x(chosen.step)} 0V${HEIGHT}`} stroke="var(--soft)" vector-effect="non-scaling-stroke" />`}
       ${index >= 0 && html`<ellipse cx=${x(chosen.step)} cy=${y(mark.values[index])} rx="5" ry="5" fill="var(--mark)" />`}</svg>
-    <div class="ends"><span>step ${count(left)}</span><span>step ${count(right)}</span></div></div>
+    <div class="scale">least ${low.toPrecision(4)}</div><div class="ends"><span>step ${count(left)}</span><span>step ${count(right)}</span></div></div>
   <ul>${top.map(one => html`<li key=${one.run.id}>${one.run.about.name}: largest at <button type="button" class="link" onClick=${() => onPick(one.run, one.step)}>step ${count(one.step)}</button>, ${one.value.toPrecision(4)}${one.spikes.length > 0 && html`; spikes at ${one.spikes.map((step, at) => html`${at ? ", " : ""}<button key=${step} type="button" class="link" onClick=${() => onPick(one.run, step)}>step ${count(step)}</button>`)}`}</li>`)}</ul><${Problem} error=${problem && problem.error} />`;
 }
 
