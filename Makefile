@@ -52,6 +52,7 @@ docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+OTHERS := tests/docs/test_other_libraries.py
 
 units: $(STAMPS)/all
 	$(PYTEST) --doctest-modules
@@ -64,7 +65,9 @@ test: $(STAMPS)/all
 # properties are checked again with random examples, but in CI, where the same commit has the same result
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=2 docs bench-check
-	$(PYTEST) $(if $(CI),-m "long and not smoke",-m "(long or hypothesis) and not smoke" --hypothesis-profile random)
+	@# code of other libraries, which are installed beside the benchmarks
+	.venv-bench/bin/python -m pytest --numprocesses auto -m "long and not smoke" $(OTHERS)
+	$(PYTEST) --ignore $(OTHERS) $(if $(CI),-m "long and not smoke",-m "(long or hypothesis) and not smoke" --hypothesis-profile random)
 
 smoke: $(STAMPS)/all
 	$(BIN)/python -m pytest -m smoke
