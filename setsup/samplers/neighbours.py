@@ -172,7 +172,8 @@ class NeighbourSampler(Sampler):
             self._companions.append(found)
             self._anchors.append(np.flatnonzero(able))
             if self._weights is not None:
-                self._anchor_ends.append(np.cumsum(self._weights[able]))
+                exponent = np.frexp(self._weights.max())[1]  # the smallest of all numbers have few digits
+                self._anchor_ends.append(np.cumsum(np.ldexp(self._weights[able], -exponent)))
             if not able.any():
                 raise SamplerError(
                     f"no row has a valid {' and '.join(found)} in the neighbour table of step {step}: "

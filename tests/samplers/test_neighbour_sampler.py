@@ -357,3 +357,17 @@ def test_wrong_arguments(arguments, error, sentence):
     table = table_of()
     with pytest.raises(error, match=sentence):
         NeighbourSampler(table, **{"neighbours": neighbours_of(table), "positive": SAME, **arguments})
+
+
+def test_a_unit_of_the_weights_changes_no_draw():
+    table, neighbours = (
+        table_of(12, 3),
+        np.array([[(row + step) % 12 for step in (1, 2, 3, 4, 5)] for row in range(12)]),
+    )
+    weights = np.arange(12) + 1.0
+    drawn = [
+        NeighbourSampler(table, neighbours, weights=weights * unit, sets=50)[3].indices
+        for unit in (1.0, 2.0**1000, 2.0**-1060)
+    ]
+    assert (drawn[0] == drawn[1]).all()
+    assert (drawn[0] == drawn[2]).all()
