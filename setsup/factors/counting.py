@@ -24,9 +24,9 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
             if np.isnan(np.asarray(table.codes(name), np.float64)).all():
                 raise FactorError(f"factor {name!r} is unknown in every row, and groups none: fill it, or name another")
             raise FactorError(
-                f"factor {name!r} is continuous, so it has no levels to group by: fix it with "
-                f"tolerance={{{name!r}: …}} (--tolerance), declare it as ordinal where its values are few (kinds= or "
-                f"--kinds {name}=ordinal), or fix {name + '_bin'!r} of table.binned({name!r}, width)"
+                f"factor {name!r} is continuous, so it has no levels to group by: name {name + '_bin'!r} of "
+                f"table.binned({name!r}, width), declare it as ordinal where its values are few (kinds= or --kinds "
+                f"{name}=ordinal), or, in sets, fix it with tolerance={{{name!r}: …}} (--tolerance)"
             )
         wanted |= {table[name].name, *table.outer(name)}
     return tuple(name for name in table.names if name in wanted)

@@ -380,7 +380,7 @@ def test_two_continuous_factors_in_one_list():
 
 
 def test_a_continuous_factor_without_a_tolerance():
-    with pytest.raises(FactorError, match=r"tolerance=\{'x': …\}.*table.binned\('x', width\)"):
+    with pytest.raises(FactorError, match=r"table.binned\('x', width\).*tolerance=\{'x': …\}"):
         SetSampler(table_of([0, 1]), ["x"], size=1)
 
 
