@@ -83,8 +83,9 @@ def application(page: Page, token: str, port: int) -> Any:
         found = await limit.run(lambda: run_in_threadpool(_answered, page, key))
         return found or Response("too many questions at once", 503, media_type="text/plain")
 
-    routes = [Route("/", shell), Route("/get", get), Route("/static/{name}", file)]
-    return Guard(Starlette(routes=routes), token, port, _POLICY)
+    served = Starlette(routes=[Route("/", shell), Route("/get", get), Route("/static/{name}", file)])
+    served.router.redirect_slashes = False
+    return Guard(served, token, port, _POLICY)
 
 
 def _answered(page: Page, key: str) -> Response:

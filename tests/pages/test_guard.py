@@ -55,6 +55,14 @@ def test_the_token_opens_the_page_and_sets_a_cookie_that_opens_the_rest():
         assert ask(f"/static/{name}", cookie=COOKIE)[0] == 200
 
 
+@pytest.mark.parametrize("other", ['x={"a": 1}', 'name=John "JD" Doe', "a=b c", "a=é", "junk", "path=/", "=", ""])
+def test_cookies_of_other_programs_lock_no_one_out(other):
+    assert ask(cookie=f"{other}; {COOKIE}")[0] == 200
+    assert ask(cookie=f"{COOKIE};{other}")[0] == 200
+    assert ask(cookie=f"{other}; x{COOKIE}")[0] == 403
+    assert ask(cookie=f"{other}; {COOKIE}x")[0] == 403
+
+
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
@@ -82,6 +90,7 @@ def test_the_token_opens_the_page_and_sets_a_cookie_that_opens_the_rest():
         ({"cookie": COOKIE, "sec_fetch_site": "cross-site"}, 403),
         ({"cookie": COOKIE, "sec_fetch_site": "same-site"}, 403),
         ({"cookie": COOKIE, "path": "/nothing"}, 404),
+        ({"cookie": COOKIE, "path": "/get/"}, 404),
         ({"cookie": COOKIE, "path": "/static/..%5c..%5cserver.py"}, 404),
         ({"cookie": COOKIE, "path": "/static/..\\server.py"}, 404),
         ({"cookie": COOKIE, "path": "/static/../server.py"}, 404),

@@ -195,8 +195,13 @@ class Options(Source):
         option("independent|equal|different", "Relation of the fixed values of a step's sets.", "independent"),
     ] = None
     domains: Annotated[
-        Literal["balanced", "all"] | None,
-        option("balanced|all", "Domains of a batch: --sets domains, each equally often, or all domains.", "balanced"),
+        Literal["balanced", "all", "independent"] | None,
+        option(
+            "balanced|all|independent",
+            "Domains of a batch: --sets domains, each equally often, or all domains, or --sets domains chosen for each "
+            "step, without passes over the data.",
+            "balanced",
+        ),
     ] = None
     small: Annotated[
         Literal["error", "drop", "short", "replace"] | None,
