@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from setsup.scenes.shapes3d import FRAMING, SCALES, SHAPES
 from setsup.scenes.shapes3d_rays import Array, meet, unit
 from setsup.scenes.shapes3d_room import FLOOR, OBJECT, PLANES, SKY, WALL, Room, levels, lit, room
-from setsup.scenes.shapes3d_views import SIDE, Window, join, object_window, shadow_window
+from setsup.scenes.shapes3d_views import SIDE, Window, object_window, shadow_window
 
 __all__ = ["FLOOR", "HUE_FIFTHS", "OBJECT", "SIDE", "SKY", "WALL", "Samples", "compose", "planes", "trace"]
 
@@ -64,12 +64,27 @@ class _Shadow:
 
 def _thing(scale: int, shape: int, empty: Room) -> _Thing:
     """Cast the rays that may meet the object."""
-    rows, columns = window = object_window(scale, shape, empty.view)
-    rays = empty.view.within(window)
-    hit = meet(SHAPES[shape], SCALES[scale], FRAMING, empty.view.eye, rays)
+    rows, columns = object_window(scale, shape, empty.view)
+    hit = meet(SHAPES[shape], SCALES[scale], FRAMING, empty.view.eye, empty.view.within((rows, columns)))
     seen = hit.distance < np.minimum(empty.ground[:, :, rows], empty.wall[..., columns])
-    light, shed = lit(empty.view, rays, np.where(seen, hit.distance, 0.0), unit(hit.normal))
+    high, wide = _span(seen, (0, 1, 3)), _span(seen, (0, 1, 2))
+    window = _inner(rows, high), _inner(columns, wide)
+    seen = seen[:, :, high, wide]
+    at = np.where(seen, hit.distance[:, :, high, wide], 0.0)
+    x, y, z = (part[:, :, high, wide] for part in hit.normal)
+    light, shed = lit(empty.view, empty.view.within(window), at, unit((x, y, z)))
     return _Thing(window, seen, np.where(seen, light, 0.0), np.where(seen & (shed > 0.0), FRAMING.gloss, 0.0))
+
+
+def _span(seen: NDArray[np.bool_], others: tuple[int, ...]) -> slice:
+    """From the first to the last place of an axis at which some sample sees the object."""
+    places = np.flatnonzero(np.any(seen, axis=others))
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+def _inner(whole: slice, part: slice) -> slice:
+    """A part of a part, as one of the whole."""
+    return slice(whole.start + part.start, whole.start + part.stop)
 
 
 def _shadow(scale: int, shape: int, empty: Room) -> _Shadow:
@@ -95,7 +110,8 @@ def trace(scale: int, shape: int, orientation: int) -> Samples:
     surface[:, :, *thing.window][thing.seen] = OBJECT
     light[:, :, *thing.window][thing.seen] = thing.light[thing.seen]
     gloss[:, :, *thing.window] = thing.gloss
-    return Samples(*(part.reshape(9, SIDE, SIDE) for part in (surface, light, gloss)))
+    size = 9, SIDE, SIDE
+    return Samples(surface.reshape(size), light.reshape(size), gloss.reshape(size))
 
 
 def planes(scale: int, shape: int, orientation: int) -> NDArray[np.uint8]:
@@ -108,22 +124,23 @@ def planes(scale: int, shape: int, orientation: int) -> NDArray[np.uint8]:
     """
     empty = room(orientation)
     thing, shadow = _thing(scale, shape, empty), _shadow(scale, shape, empty)
-    found = empty.planes.copy()
+    hidden, dark = np.zeros((2, 9, SIDE * SIDE), np.bool_)
+    hidden.reshape(3, 3, SIDE, SIDE)[:, :, *thing.window] = thing.seen
+    dark.reshape(3, 3, SIDE, SIDE)[:, :, *shadow.window] = shadow.seen
+    covered = hidden.all(axis=0)
+    found = empty.planes.reshape(21, -1) * ~covered
+    changed = (hidden | dark).any(axis=0) & ~covered
+    surfaces, lights = empty.surface.reshape(9, -1), empty.light.reshape(9, -1)
     for surface, (places, colors) in PLANES.items():
-        window = join(thing.window, shadow.window) if surface == FLOOR else thing.window
-        light = empty.bright(surface, window)
-        if surface == FLOOR:
-            np.copyto(_part(light, window, shadow.window), FRAMING.ambient_light, where=shadow.seen)
-        np.copyto(_part(light, window, thing.window), 0.0, where=thing.seen)
-        found[places, *window] = levels(light, colors)
-    found[12:18, *thing.window] = levels(thing.light, PLANES[FLOOR][1], thing.gloss)
+        pixels = np.flatnonzero(changed & empty.shown[surface].ravel())
+        if len(pixels):
+            light = np.where(dark[:, pixels], FRAMING.ambient_light, lights[:, pixels])
+            light[(surfaces[:, pixels] != surface) | hidden[:, pixels]] = 0.0
+            found[places, pixels] = levels(light, colors)
+    found = found.reshape(21, SIDE, SIDE)
+    shown = levels(thing.light.reshape(9, -1), PLANES[FLOOR][1], thing.gloss.reshape(9, -1))
+    found[12:18, *thing.window] = shown.reshape(6, *thing.light.shape[2:])
     return found
-
-
-def _part(whole: Array, window: Window, part: Window) -> Array:
-    """What lies in a part of a part of the picture."""
-    rows, columns = (slice(b.start - a.start, b.stop - a.start) for a, b in zip(window, part, strict=True))
-    return whole[:, :, rows, columns]
 
 
 def compose(state: NDArray[np.uint8], floor: int, wall: int, thing: int) -> NDArray[np.uint8]:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setsup.scenes.shapes3d import FRAMING
-from setsup.scenes.shapes3d_rays import Array, Vector, dot, unit
-from setsup.scenes.shapes3d_views import SIDE, View, Window, view
+from setsup.scenes.shapes3d_rays import Array, Vector, dot, unit, vector
+from setsup.scenes.shapes3d_views import SIDE, View, view
 
 __all__ = ["FLOOR", "OBJECT", "PLANES", "SKY", "WALL", "Room", "levels", "lit", "room"]
 
@@ -31,7 +31,8 @@ class Room:
     """What one view shows where no object hides it or throws its shadow.
 
     `ground` (3, 1, 64, 1), distances to the floor, inf above the horizon; `wall` (1, 3, 1, 64), distances to the walls;
-    `surface` (3, 3, 64, 64) uint8; `light` (3, 3, 64, 64) float64, 1 for the sky; `planes` (21, 64, 64) uint8.
+    `surface` (3, 3, 64, 64) uint8; `light` (3, 3, 64, 64) float64, 1 for the sky; `shown` pixels that
+    show some of SKY, FLOOR and WALL, (3, 64, 64) bool; `planes` (21, 64, 64) uint8.
     """
 
     view: View
@@ -39,11 +40,8 @@ class Room:
     wall: Array
     surface: NDArray[np.uint8]
     light: Array
+    shown: NDArray[np.bool_]
     planes: NDArray[np.uint8]
-
-    def bright(self, surface: int, window: Window) -> Array:
-        """Light of one surface in a part of the picture, 0 where a sample sees another."""
-        return np.where(self.surface[:, :, *window] == surface, self.light[:, :, *window], 0.0)
 
 
 @lru_cache(maxsize=15)
@@ -60,15 +58,17 @@ def room(orientation: int) -> Room:
     high = ~floor & (eye[2] + wall * z > FRAMING.wall_height)
     surface = np.where(floor, np.uint8(FLOOR), np.where(high, np.uint8(SKY), np.uint8(WALL)))
     light = np.ones(surface.shape)
-    inward = np.where(by_side, -np.sign(x), 0.0), np.where(by_side, 0.0, -np.sign(y)), 0.0
-    for number, at, normal in ((FLOOR, ground, (0.0, 0.0, 1.0)), (WALL, wall, inward)):
+    inward = np.where(by_side, -np.sign(x), 0.0), np.where(by_side, 0.0, -np.sign(y)), np.zeros(1)
+    for number, at, normal in ((FLOOR, ground, vector(0.0, 0.0, 1.0)), (WALL, wall, inward)):
         rows = _rows(surface, number)
         found, _ = lit(seen, (x, y, z[:, :, rows]), at[:, :, rows] if number == FLOOR else at, normal)
         np.copyto(light[:, :, rows], found, where=surface[:, :, rows] == number)
-    empty = Room(seen, ground, wall, surface, light, np.zeros((21, SIDE, SIDE), np.uint8))
+    shown = np.stack([(surface == number).any(axis=(0, 1)) for number in (SKY, FLOOR, WALL)])
+    empty = Room(seen, ground, wall, surface, light, shown, np.zeros((21, SIDE, SIDE), np.uint8))
     for number, (places, colors) in PLANES.items():
-        window = _rows(surface, number), slice(0, SIDE)
-        empty.planes[places, *window] = levels(empty.bright(number, window), colors)
+        rows = _rows(surface, number)
+        bright = np.where(surface[:, :, rows] == number, light[:, :, rows], 0.0)
+        empty.planes[places, rows] = levels(bright.reshape(9, -1), colors).reshape(len(colors), -1, SIDE)
     return empty
 
 
@@ -96,18 +96,15 @@ def _lamp(to_lamp: Vector, normal: Vector) -> Array:
     return light
 
 
-def levels(light: Array, colors: Array, gloss: Array | None = None) -> Array:
+def levels(light: Array, colors: Array, gloss: Array | float = 0.0) -> Array:
     """What a surface adds to each pixel in some colours, 0 … 255: a mean over samples, added in a fixed order.
 
-    `light` (3, 3, rows, columns), 0 where another surface is seen; `colors` (k,); returns (k, rows, columns).
+    `light` (9, pixels), 0 where another surface is seen; `gloss` likewise; `colors` (k,); returns (k, pixels).
     """
-    size = light.shape[2:]
-    total = np.zeros((len(colors), *size))
-    for number, sample in enumerate(light.reshape(-1, *size)):
-        color = sample * colors[:, None, None]
-        if gloss is not None:
-            color += gloss.reshape(-1, *size)[number]
-        total += np.minimum(color, 1.0, out=color)
+    bright = light * colors[:, None, None] + gloss
+    np.minimum(bright, 1.0, out=bright)
+    total = bright[:, 0]
+    for sample in range(1, 9):
+        total += bright[:, sample]
     # rounded to the nearest where a pixel shows nothing else, and down where surfaces share it
-    rounded: Array = np.floor(total * 255.0 / 9 + np.where((light > 0.0).all(axis=(0, 1)), 0.5, 0.0))
-    return rounded
+    return np.floor(total * 255.0 / 9 + np.where((light > 0.0).all(axis=0), 0.5, 0.0))

@@ -8,13 +8,14 @@ of a pixel from top to bottom and from left to right, then pixels. What depends 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from setsup.scenes.shapes3d import FRAMING, SCALES, SHAPES
-from setsup.scenes.shapes3d_rays import Array, Vector
+from setsup.scenes.shapes3d_rays import Array, Vector, vector
 
-__all__ = ["SIDE", "View", "Window", "join", "object_window", "shadow_window", "view"]
+__all__ = ["SIDE", "View", "Window", "object_window", "shadow_window", "view"]
 
 SIDE = 64
 """Height and width of an image in pixels."""
@@ -43,11 +44,11 @@ _CORNERS = 16
 class View:
     """Camera of one orientation, and the direction of each ray, of length 1 along the camera's axis.
 
-    `eye` and `axis` three numbers; `rays` x and y (1, 3, 1, 64), z (3, 1, 64, 1), float64.
+    `eye` and `axis` (1,) each; `rays` x and y (1, 3, 1, 64), z (3, 1, 64, 1), float64.
     """
 
-    eye: tuple[float, float, float]
-    axis: tuple[float, float, float]
+    eye: Vector
+    axis: Vector
     rays: Vector
 
     def within(self, window: Window) -> Vector:
@@ -63,8 +64,8 @@ def view(orientation: int) -> View:
     pixels = np.arange(SIDE, dtype=np.float64) - (SIDE - 1) / 2
     steps = (pixels + _OFFSETS[:, None]) / FRAMING.focal_length
     right, fall = steps.reshape(1, 3, 1, SIDE), steps.reshape(3, 1, SIDE, 1)
-    eye = (FRAMING.camera_radius * sine, -FRAMING.camera_radius * cosine, FRAMING.camera_height)
-    return View(eye, (-sine, cosine, 0.0), (right * cosine - sine, right * sine + cosine, -fall))
+    eye = vector(FRAMING.camera_radius * sine, -FRAMING.camera_radius * cosine, FRAMING.camera_height)
+    return View(eye, vector(-sine, cosine, 0.0), (right * cosine - sine, right * sine + cosine, -fall))
 
 
 def object_window(scale: int, shape: int, seen: View) -> Window:
@@ -78,12 +79,7 @@ def shadow_window(scale: int, shape: int, seen: View) -> Window:
     return _window(lamp + (corners - lamp) * (lamp[2] / (lamp[2] - corners[:, 2:])), seen)
 
 
-def join(one: Window, other: Window) -> Window:
-    """Smallest part of the picture with both."""
-    rows, columns = (slice(min(a.start, b.start), max(a.stop, b.stop)) for a, b in zip(one, other, strict=True))
-    return rows, columns
-
-
+@lru_cache(maxsize=32)
 def _outline(scale: int, shape: int) -> Array:
     """Corners of an upright prism around the object, (corners, 3)."""
     radius, height = {
@@ -96,12 +92,12 @@ def _outline(scale: int, shape: int) -> Array:
     angle = (np.arange(count) + 0.5) * (2 * np.pi / count)
     reach = radius / np.cos(np.pi / count)
     floor = np.stack([reach * np.cos(angle), reach * np.sin(angle), np.zeros(count)], axis=1)
-    return np.concatenate([floor, floor + [0.0, 0.0, height]]) * SCALES[scale]
+    return np.concatenate([floor, floor + np.array([0.0, 0.0, height])]) * SCALES[scale]
 
 
 def _window(corners: Array, seen: View) -> Window:
     """Pixels with a sample on the convex hull of some points, (points, 3), in front of the camera."""
-    x, y, z = (corners - seen.eye).T
+    x, y, z = (corners - np.concatenate(seen.eye)).T
     forward = x * seen.axis[0] + y * seen.axis[1]
     columns = (x * seen.axis[1] - y * seen.axis[0]) / forward
     return _pixels(-z / forward), _pixels(columns)
