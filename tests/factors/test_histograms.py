@@ -102,7 +102,8 @@ def test_bins_begin_exactly_at_their_edges(low, high, bins):
     values = np.concatenate([values, np.array([np.nan, -3e38, 3e38], np.float32)])
     table = FactorTable([Factor("x", Kind.CONTINUOUS, None)], {"x": values})
     counts, edges = table.histogram("x", bins, (low, high))
-    inside = values[(values >= low) & (values <= high)].astype(np.float64)
+    exact = values.astype(np.float64)
+    inside = exact[(exact >= low) & (exact <= high)]
     place = np.minimum(np.searchsorted(edges, inside, "right") - 1, bins - 1)
     np.testing.assert_array_equal(counts, np.bincount(place, minlength=bins))
 
