@@ -192,7 +192,7 @@ class FactorTable(FactorColumns):
         Raises
         ------
         FactorError
-            When the factor has levels, or the bins are none.
+            When the factor has levels, or the bins are none, or too narrow for float64.
 
         Examples
         --------

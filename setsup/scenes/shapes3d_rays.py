@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from setsup.scenes.shapes3d import Framing
 
-__all__ = ["Hit", "Vector", "dot", "meet", "unit"]
+__all__ = ["Hit", "Vector", "dot", "meet", "unit", "vector"]
 
 Array = NDArray[np.float64]
 Vector = tuple[Array, Array, Array]
@@ -30,6 +30,11 @@ class Hit:
 
     distance: Array
     normal: Vector
+
+
+def vector(x: float, y: float, z: float) -> Vector:
+    """One vector for all rays."""
+    return np.array([x]), np.array([y]), np.array([z])
 
 
 def dot(a: Vector, b: Vector) -> Array:
@@ -53,19 +58,7 @@ def meet(shape: str, scale: float, framing: Framing, origin: Vector, direction: 
     if shape == "sphere":
         radius = framing.sphere_radius * scale
         return _sphere(radius, radius, origin, direction)
-    radius = framing.capsule_radius * scale
-    top = radius + framing.capsule_straight * scale
-    hit = _cylinder(radius, radius, top, origin, direction)
-    for height in (radius, top):
-        hit = _nearer(hit, _sphere(radius, height, origin, direction))
-    return hit
-
-
-def _nearer(a: Hit, b: Hit) -> Hit:
-    """Whichever surface each ray meets first."""
-    first = a.distance <= b.distance
-    x, y, z = (np.where(first, p, q) for p, q in zip(a.normal, b.normal, strict=True))
-    return Hit(np.where(first, a.distance, b.distance), (x, y, z))
+    return _capsule(framing.capsule_radius * scale, framing.capsule_straight * scale, origin, direction)
 
 
 def _slab(low: float, high: float, start: Array, step: Array) -> tuple[Array, Array]:
@@ -102,13 +95,7 @@ def _round(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 
 def _cylinder(radius: float, bottom: float, top: float, origin: Vector, direction: Vector) -> Hit:
     """Upright cylinder around the z axis between two heights, with its lids."""
-    a = direction[0] * direction[0] + direction[1] * direction[1]
-    b = origin[0] * direction[0] + origin[1] * direction[1]
-    c = origin[0] * origin[0] + origin[1] * origin[1] - radius * radius
-    near_side, far_side = _round(a, b, c)
-    near_lid, far_lid = _slab(bottom, top, origin[2], direction[2])
-    enter, leave = np.maximum(near_side, near_lid), np.minimum(far_side, far_lid)
-    distance = np.where((enter < leave) & (leave > 0.0), enter, np.inf)
+    near_side, near_lid, distance = _to_cylinder(radius, bottom, top, origin, direction)
     side = near_side >= near_lid
     at = np.where(distance < np.inf, distance, 0.0)
     x = np.where(side, origin[0] + at * direction[0], 0.0)
@@ -116,12 +103,46 @@ def _cylinder(radius: float, bottom: float, top: float, origin: Vector, directio
     return Hit(distance, (x, y, np.where(side, 0.0, -np.sign(direction[2]))))
 
 
+def _to_cylinder(
+    radius: float, bottom: float, top: float, origin: Vector, direction: Vector
+) -> tuple[Array, Array, Array]:
+    """Distances to the endless cylinder and to the space between the lids, and to what is in both."""
+    a = direction[0] * direction[0] + direction[1] * direction[1]
+    b = origin[0] * direction[0] + origin[1] * direction[1]
+    c = origin[0] * origin[0] + origin[1] * origin[1] - radius * radius
+    near_side, far_side = _round(a, b, c)
+    near_lid, far_lid = _slab(bottom, top, origin[2], direction[2])
+    enter, leave = np.maximum(near_side, near_lid), np.minimum(far_side, far_lid)
+    return near_side, near_lid, np.where((enter < leave) & (leave > 0.0), enter, np.inf)
+
+
 def _sphere(radius: float, height: float, origin: Vector, direction: Vector) -> Hit:
     """Sphere with its centre on the z axis."""
-    rise = origin[2] - height
-    c = origin[0] * origin[0] + origin[1] * origin[1] + rise * rise - radius * radius
-    b = origin[0] * direction[0] + origin[1] * direction[1] + rise * direction[2]
-    near, far = _round(dot(direction, direction), b, c)
-    distance = np.where(far > 0.0, near, np.inf)
+    distance = _to_sphere(radius, height, origin, direction)
     at = np.where(distance < np.inf, distance, 0.0)
-    return Hit(distance, (origin[0] + at * direction[0], origin[1] + at * direction[1], rise + at * direction[2]))
+    x, y = origin[0] + at * direction[0], origin[1] + at * direction[1]
+    return Hit(distance, (x, y, (origin[2] - height) + at * direction[2]))
+
+
+def _to_sphere(radius: float, height: float, origin: Vector, direction: Vector) -> Array:
+    """Distances to a sphere."""
+    rise = origin[2] - height
+    a = dot(direction, direction)
+    b = origin[0] * direction[0] + origin[1] * direction[1] + rise * direction[2]
+    c = origin[0] * origin[0] + origin[1] * origin[1] + rise * rise - radius * radius
+    inside = b * b - a * c
+    root = np.sqrt(np.maximum(inside, 0.0))
+    return np.where((inside > 0.0) & (root > b), (-b - root) / a, np.inf)
+
+
+def _capsule(radius: float, straight: float, origin: Vector, direction: Vector) -> Hit:
+    """Cylinder between two spheres, which reach beyond its lids."""
+    top = radius + straight
+    _, _, side = _to_cylinder(radius, radius, top, origin, direction)
+    low, high = (_to_sphere(radius, height, origin, direction) for height in (radius, top))
+    ends = np.minimum(low, high)
+    distance = np.minimum(side, ends)
+    at = np.where(distance < np.inf, distance, 0.0)
+    x, y = origin[0] + at * direction[0], origin[1] + at * direction[1]
+    rise = np.where(low <= high, origin[2] - radius, origin[2] - top)
+    return Hit(distance, (x, y, np.where(side <= ends, 0.0, rise + at * direction[2])))

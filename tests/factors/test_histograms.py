@@ -74,6 +74,7 @@ def test_a_grid_counts_as_its_columns(where, monkeypatch):
 @pytest.mark.parametrize("where", [None, "a == 0"])
 def test_histograms_are_those_of_numpy(where, monkeypatch):
     monkeypatch.setattr(histograms, "_BLOCK", 100)
+    monkeypatch.setattr(histograms, "_SHORT", 130)
     table = _table(2_000, {"a": 3})
     rows = np.arange(len(table)) if where is None else table.rows(where)
     for name, bins, within in (("x", 10, None), ("x", 7, (-1.0, 0.5)), ("yaw", 12, None)):
@@ -90,6 +91,23 @@ def test_histograms_are_those_of_numpy(where, monkeypatch):
         assert within is not None or counts.sum() == len(known)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "bins"),
+    [(0, 1, 10), (-1, 1, 40), (-3.7, 0.1, 7), (1900, 2000, 40), (16_777_200, 16_777_215, 15), (-1e-30, 3e-30, 100)],
+)
+def test_bins_begin_exactly_at_their_edges(low, high, bins):
+    """Of each edge the nearest float32 numbers on both sides, against a search among the edges."""
+    near = np.linspace(low, high, bins + 1).astype(np.float32)
+    values = np.concatenate([near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))])
+    values = np.concatenate([values, np.array([np.nan, -3e38, 3e38], np.float32)])
+    table = FactorTable([Factor("x", Kind.CONTINUOUS, None)], {"x": values})
+    counts, edges = table.histogram("x", bins, (low, high))
+    exact = values.astype(np.float64)
+    inside = exact[(exact >= low) & (exact <= high)]
+    place = np.minimum(np.searchsorted(edges, inside, "right") - 1, bins - 1)
+    np.testing.assert_array_equal(counts, np.bincount(place, minlength=bins))
+
+
 def test_histograms_of_nothing_and_of_one_value():
     table = FactorTable([Factor("x", Kind.CONTINUOUS, None)], {"x": np.full(5, np.nan, np.float32)})
     assert table.histogram("x", 4)[0].tolist() == [0, 0, 0, 0]
@@ -97,6 +115,8 @@ def test_histograms_of_nothing_and_of_one_value():
     counts, edges = table.histogram("x", 2)
     assert counts.tolist() == [0, 2]
     assert edges.tolist() == [1.5, 2.0, 2.5]
+    table = FactorTable([Factor("x", Kind.CONTINUOUS, None)], {"x": np.full(3, 1e20, np.float32)})
+    assert table.histogram("x", 40)[0].sum() == 3
 
 
 def test_errors_say_what_to_do():
@@ -110,6 +130,8 @@ def test_errors_say_what_to_do():
         _table(5, {"a": 2}).histogram("x", within=(1.0, 0.0))
     with pytest.raises(FactorError, match="bins must be an integer"):
         _table(5, {"a": 2}).histogram("x", bins=0)
+    with pytest.raises(FactorError, match="take fewer"):
+        _table(5, {"a": 2}).histogram("x", within=(1.0, 1.0 + 1e-15))
 
 
 def test_memory_does_not_grow_with_the_rows():

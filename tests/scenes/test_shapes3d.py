@@ -10,6 +10,7 @@ from setsup.factors.factor import Kind
 from setsup.scenes import shapes3d
 from setsup.scenes.shapes3d_caster import FLOOR, HUE_FIFTHS, OBJECT, SKY, WALL, compose, planes, trace
 from setsup.scenes.shapes3d_rays import meet
+from setsup.scenes.shapes3d_views import view
 
 FRAMES = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "data" / "shapes3d" / "3dshapes.gif"
 
@@ -136,6 +137,21 @@ def test_middle_view_shows_what_plane_geometry_says() -> None:
     assert np.nonzero(shadow)[1].mean() > 32  # to the right
 
 
+@pytest.mark.parametrize(("scale", "shape", "orientation"), [(0, 0, 14), (3, 1, 0), (7, 2, 5), (7, 3, 14), (1, 3, 7)])
+def test_only_rays_that_meet_nothing_are_left_out(scale: int, shape: int, orientation: int) -> None:
+    """Rays of all samples, and from all of the floor to the lamp: a state casts those where it expects the object."""
+    samples, seen, f = trace(scale, shape, orientation), view(orientation), shapes3d.FRAMING
+    form = shapes3d.SHAPES[shape], shapes3d.SCALES[scale], f
+    met = np.isfinite(meet(*form, seen.eye, seen.rays).distance).reshape(9, 64, 64)
+    np.testing.assert_array_equal(samples.surface == OBJECT, met)
+    with np.errstate(divide="ignore"):
+        ground = np.where(seen.rays[2] < 0, -seen.eye[2] / seen.rays[2], 0)
+    x, y, z = (start + ground * step for start, step in zip(seen.eye, seen.rays, strict=True))
+    dark = np.isfinite(meet(*form, (x, y, z), tuple(a - b for a, b in zip(f.lamp, (x, y, z), strict=True))).distance)
+    floor = samples.surface == FLOOR
+    np.testing.assert_array_equal((samples.light == f.ambient_light)[floor], dark.reshape(9, 64, 64)[floor])
+
+
 def test_larger_levels_cover_more() -> None:
     for shape in range(4):
         covered = [np.mean(trace(scale, shape, 3).surface == OBJECT) for scale in range(8)]
@@ -144,7 +160,7 @@ def test_larger_levels_cover_more() -> None:
 
 def test_planes_of_any_hues_never_overflow() -> None:
     for scale, shape, orientation in ((7, 3, 14), (0, 0, 0), (4, 1, 5), (6, 2, 9)):
-        state = planes(trace(scale, shape, orientation)).astype(int)
+        state = planes(scale, shape, orientation).astype(int)
         brightest = state[0:6].max(0) + state[6:12].max(0) + state[12:18].max(0) + state[18:].max(0)
         assert brightest.max() <= 255
 
@@ -155,7 +171,7 @@ def test_planes_agree_with_averaging_the_colors_of_all_samples() -> None:
         table = np.array([shapes3d.FRAMING.sky, *(HUE_FIFTHS[hue] / 5 for hue in hues)])
         light = np.where(samples.surface == SKY, 1, samples.light)
         colors = np.minimum(table[samples.surface] * light[..., None] + samples.gloss[..., None], 1)
-        picture = compose(planes(samples), *hues).astype(float)
+        picture = compose(planes(scale, shape, orientation), *hues).astype(float)
         difference = picture - 255 * colors.mean(axis=0)
         edge = (samples.surface != samples.surface[0]).any(axis=0)
         assert np.abs(difference[~edge]).max() <= 0.5 + 1e-9
@@ -192,7 +208,7 @@ def _published() -> list[tuple[tuple[int, ...], np.ndarray]]:
 def test_images_resemble_the_published_frames() -> None:
     """Pictures against published frames: on average 3.3 of 255, of which some are the animation's own dithering."""
     pairs = _published()
-    states = {codes[3:]: planes(trace(*codes[3:])) for codes, _ in pairs}
+    states = {codes[3:]: planes(*codes[3:]) for codes, _ in pairs}
     shown = np.array([frame for _, frame in pairs])
     drawn = np.array([compose(states[codes[3:]], *codes[:3]) for codes, _ in pairs], dtype=float)
     differences = np.abs(drawn - shown).mean(axis=(1, 2, 3))

@@ -13,7 +13,7 @@ from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
 from setsup.factors.table import FactorTable
 from setsup.scenes.shapes3d import factors
-from setsup.scenes.shapes3d_caster import SIDE, compose, planes, trace
+from setsup.scenes.shapes3d_caster import SIDE, compose, planes
 
 __all__ = ["ProceduralShapes3D", "open"]
 
@@ -52,7 +52,7 @@ class ProceduralShapes3D(BaseDataset):
     def _state(self, number: int) -> npt.NDArray[np.uint8]:
         state = self._states[number]
         if state is None:
-            state = self._states[number] = planes(trace(number // 60, number // 15 % 4, number % 15))
+            state = self._states[number] = planes(number // 60, number // 15 % 4, number % 15)
         return state
 
 

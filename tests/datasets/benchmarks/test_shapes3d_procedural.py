@@ -10,7 +10,7 @@ import pytest
 from setsup.datasets.benchmarks.shapes3d_procedural import ProceduralShapes3D, open
 from setsup.errors import DataError, RowError
 from setsup.scenes.shapes3d import FRAMING, factors
-from setsup.scenes.shapes3d_caster import HUE_FIFTHS, SKY, Samples, trace
+from setsup.scenes.shapes3d_caster import HUE_FIFTHS, SKY, Samples, planes, trace
 
 SIZES = (10, 10, 10, 8, 4, 15)
 GOLDEN = "ce16f08e62d8d3c1593225d269b8710edd73c72c006876a7c461b401d2fd76cd"
@@ -81,6 +81,13 @@ def test_golden_pictures(shapes: ProceduralShapes3D) -> None:
     codes = np.unravel_index(rows, SIZES)
     assert [len(np.unique(code)) for code in codes] == list(SIZES)
     assert _digest(shapes.fetch(rows)["image"]) == GOLDEN
+
+
+@pytest.mark.long("large or genuine files")
+def test_golden_states() -> None:
+    """All that any picture is made of."""
+    states = [planes(*np.unravel_index(state, SIZES[3:])) for state in range(480)]
+    assert _digest(np.stack(states)) == "c6d484d361b406701545525e71298b4f5db2d2aa017e086b67ec5716a4e3dcce"
 
 
 @pytest.mark.long("large or genuine files")
