@@ -14,12 +14,11 @@ from setsup.loading.batch import Batch
 from setsup.optional import extra_command
 from setsup.samplers import Sampler, Shard
 from setsup.samplers.resharding import accelerated_processes
+from setsup.samplers.steps import LAST
 
 __all__ = ["SetBatches", "TensorConverter", "TorchRows", "as_torch", "set_batches"]
 
-
 _BLOCK = 64  # steps drawn at a time
-_LAST = 2**63  # exclusive bound of steps
 
 
 def _torch() -> Any:
@@ -160,7 +159,7 @@ class SetBatches:
                 "loses draws: give set_batches the sampler itself, and leave the sharding to accelerator.prepare"
             )
         # a DataLoader with workers makes two iterators and uses one
-        begin, end, count = self._next, self._end(), _LAST
+        begin, end, count = self._next, self._end(), LAST
         if end is not None:
             count, self._next = self._count(end), end
         for first in range(0, count, _BLOCK):
@@ -192,7 +191,7 @@ class SetBatches:
         A pass that ``start`` lies within keeps its position.
         """
         length = self._length
-        check_integer(epoch, "the number of a pass", SamplerError, 0, _LAST // (length or 1) - 1)
+        check_integer(epoch, "the number of a pass", SamplerError, 0, LAST // (length or 1) - 1)
         if length is not None and self._next // length != epoch:
             self._next = int(epoch) * length
 
@@ -263,11 +262,11 @@ def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = No
         )
     length = sampler.length
     if steps is not None:
-        steps = check_integer(steps, "steps", SamplerError, 1, (_LAST - 1) // world)
+        steps = check_integer(steps, "steps", SamplerError, 1, (LAST - 1) // world)
         if length is not None:
             raise SamplerError(
                 f"steps={steps} is for samplers without an end, and a pass of this {type(sampler).__name__} has its "
                 f"{length:,} draws: leave out steps"
             )
         length = steps * world
-    return SetBatches(sampler, rank, world, check_integer(start, "start", SamplerError, 0, _LAST - 1), length)
+    return SetBatches(sampler, rank, world, check_integer(start, "start", SamplerError, 0, LAST - 1), length)

@@ -21,13 +21,13 @@ from setsup.pages.dataset_page import value_texts
 from setsup.pages.images import image_modality
 from setsup.pages.learned_matches import LearnedMatches
 from setsup.pages.recent import Recent
+from setsup.samplers.steps import LAST
 
 if TYPE_CHECKING:
     from setsup.experiments import Run
 
 __all__ = ["CorrespondenceSource", "correspondences_of"]
 
-_LAST = 2**63 - 1
 _KEPT = 4  # pairs whose partners are kept
 _LARGEST = 1 << 22  # pixels of a view
 _SHOWN = 1 << 19  # pixels of a view whose partners are sent; of larger views those of a grid
@@ -70,7 +70,7 @@ class CorrespondenceSource:
         return {
             "kind": "correspondences",
             "pairs": self.pairs,
-            "last": str(_LAST if self.pairs is None else self.pairs - 1),
+            "last": str((LAST if self.pairs is None else self.pairs) - 1),
             "statuses": STATUSES,
             "runs": {name: one.name for name, one in self.learned.items()},
         }
@@ -93,7 +93,7 @@ class CorrespondenceSource:
 
     def _pair(self, query: Query) -> Answer:
         """Rows of a pair, and what they agree and differ in."""
-        step = None if "rows" in query.words else query.integer("step", 0, _LAST)
+        step = None if "rows" in query.words else query.integer("step", 0, LAST - 1)
         rows = self._rows(query) if step is None else self.views(step)
         self.found(*rows)  # whether these are two views of one scene
         values = value_texts(self.dataset.factors, np.array(rows))

@@ -25,7 +25,7 @@ from setsup.pages.licences import withheld
 from setsup.pages.page import Page
 from setsup.pages.results_page import ResultsSource
 from setsup.pages.run_page import RunSource, read_metrics, spikes
-from setsup.pages.sampler_page import SamplerSource, changes_by_step, sampler_text
+from setsup.pages.sampler_page import SamplerSource, options_since, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
 from setsup.samplers import Draw
 
@@ -247,18 +247,16 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
         return
     asked = {"s": name, "sampler": sampler_text(source.plain(sampler))}
     yield {**asked, "q": "coverage"}
-    changes = changes_by_step(asked["sampler"])
-    chances: set[int] = set()
+    chances: set[tuple[int, str]] = set()
     first = sampler.first_step
     for step in range(first, first + steps if sampler.length is None else min(first + steps, sampler.length)):
-        at = {"step": str(step)} if changes and step else {}
-        if step == first or changes:
-            yield {**asked, **at, "q": "reach"}
+        since = str(options_since(sampler, step))
         yield {**asked, "q": "draw", "step": str(step)}
-        drawn = np.unique(sampler[step].indices).tolist()
-        asking = [row for row in drawn if changes or row not in chances][: _CHANCES - len(chances)]
+        yield {**asked, "q": "reach", "step": since}
+        drawn = [(row, since) for row in np.unique(sampler[step].indices).tolist()]
+        asking = [one for one in drawn if one not in chances][: _CHANCES - len(chances)]
         chances |= set(asking)
-        yield from ({**asked, **at, "q": "row", "row": str(row)} for row in asking)
+        yield from ({**asked, "q": "row", "row": str(row), "step": since} for row, since in asking)
         for rows in _shown(sampler[step]):
             yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], rows)
 

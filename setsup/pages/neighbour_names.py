@@ -1,6 +1,6 @@
 """Neighbour tables of samplers by names: a page names no file, and large tables stay out of its questions."""
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,21 +8,37 @@ import numpy as np
 
 from setsup.errors import SamplerError
 
-__all__ = ["with_names", "with_tables"]
+__all__ = ["tables_of", "with_names", "with_tables"]
 
-_SHORT = 512  # numbers of a table that stays as it is
+_SHORT = 512  # numbers of a table that needs no name
 
 
-def with_names(described: Any, tables: MutableMapping[str, Any]) -> Any:
-    """What :meth:`Sampler.to_dict` gives, with names for neighbour tables of files and for large ones.
+def tables_of(described: Any) -> dict[str, Any]:
+    """Neighbour tables of what :meth:`Sampler.to_dict` gives, by names: those of files, and large ones.
 
-    The tables are added to `tables` by these names; the last part of a path is one, whatever folder it is in.
+    The last part of a path is the name of its file, whatever folder it is in; of several alike, with a number.
     """
-    return _mapped(described, lambda one: _named(one, tables))
+    found: dict[str, Any] = {}
+
+    def add(table: Any) -> Any:
+        is_file = isinstance(table, Mapping)
+        if (is_file or np.size(table) > _SHORT) and table not in found.values():
+            base = Path(str(table["path"])).name if is_file else "neighbours"
+            names = [base, *(f"{base} {number}" for number in range(2, len(found) + 2))]
+            found[next(name for name in names if name not in found)] = table
+        return table
+
+    _mapped(described, add)
+    return found
+
+
+def with_names(described: Any, tables: Mapping[str, Any]) -> Any:
+    """What :meth:`Sampler.to_dict` gives, with their names for those of its neighbour tables that have one."""
+    return _mapped(described, lambda one: next((name for name, table in tables.items() if table == one), one))
 
 
 def with_tables(given: Any, tables: Mapping[str, Any]) -> Any:
-    """The same with tables for names; SamplerError for a name that is none of `tables`, so that no file is read."""
+    """Data of a sampler with tables for names; SamplerError for a name that is none of `tables`, so that no file is read."""
 
     def found(one: Any) -> Any:
         if isinstance(one, list):  # the numbers themselves
@@ -53,16 +69,3 @@ def _mapped(given: Any, change: Any) -> Any:
         else:
             inner["neighbours"] = change(by_step)
     return {name: inner[name] for name in given}
-
-
-def _named(table: Any, tables: MutableMapping[str, Any]) -> Any:
-    if isinstance(table, Mapping):
-        base = Path(str(table["path"])).name
-    elif np.size(table) > _SHORT:
-        base = "neighbours"
-    else:
-        return np.asarray(table).tolist()
-    names = [base, *(f"{base} {number}" for number in range(2, len(tables) + 2))]
-    name: str = next(name for name in names if name not in tables or tables[name] == table)
-    tables[name] = table
-    return name

@@ -2,9 +2,9 @@
 
 import inspect
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -15,7 +15,7 @@ from setsup.factors.table import FactorTable
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.draw_sheet import describe_draw
-from setsup.pages.neighbour_names import with_names, with_tables
+from setsup.pages.neighbour_names import tables_of, with_names, with_tables
 from setsup.pages.recent import Recent
 from setsup.samplers import (
     DomainSampler,
@@ -34,16 +34,16 @@ from setsup.samplers import (
     Zip,
     from_dict,
 )
+from setsup.samplers.schedules import since
+from setsup.samplers.steps import LAST
 
-__all__ = ["SEARCHED", "SamplerSource", "changes_by_step", "first_sampler", "sampler_text"]
+__all__ = ["SamplerSource", "first_sampler", "options_since", "sampler_text"]
 
-SEARCHED = 100_000
-"""Steps among which a row is sought."""
-
-_LAST = 2**63 - 1
+_SEARCHED = 100_000  # steps among which a row is sought
 _ROWS = 4096  # of a draw that is shown
 _KEPT = 8
 _COUNTED = 1 << 20  # rows drawn for coverage
+_COUNTABLE = 1 << 28  # rows of a table among which they are counted
 _GROUPS = 200
 _SIZE = 8  # of the sets that the page begins with
 
@@ -75,22 +75,17 @@ class SamplerSource:
         What opens it; empty where that would name a place on this disk.
     first : Sampler, optional
         What the page begins with; by default one that fixes the first factor.
-    tables : dict of str to data
-        Neighbour tables of the first sampler by the names that questions use; a question reads no file.
-
     """
 
     dataset: Dataset
     source: str = ""
     first: Sampler | None = None
-    tables: dict[str, Any] = field(default_factory=dict, repr=False)
     _made: Recent[str, Sampler] = field(default_factory=lambda: Recent(_KEPT), repr=False)
     _reaches: Recent[tuple[str, int], Reach] = field(default_factory=lambda: Recent(_KEPT), repr=False)
 
     def __post_init__(self) -> None:
-        """Know the neighbour tables of the first sampler."""
-        if self.first is not None:
-            with_names(self.first.to_dict(), self.tables)
+        """Know the neighbour tables of the first sampler by names, which questions use: they read no file."""
+        self.tables: dict[str, Any] = {} if self.first is None else tables_of(self.first.to_dict())
 
     def about(self) -> Mapping[str, Any]:
         """The samplers that there are, with their options, and the one that the page begins with."""
@@ -102,7 +97,7 @@ class SamplerSource:
             "begin": str(sampler.first_step if sampler is not None else 0),
             "tables": list(self.tables),
             "given": self.first is not None,
-            "searched": SEARCHED,
+            "last": str(LAST - 1),
         }
 
     def begin(self) -> Sampler | None:
@@ -110,7 +105,7 @@ class SamplerSource:
         return self.first or first_sampler(self.dataset.factors)
 
     def plain(self, sampler: Sampler) -> dict[str, Any]:
-        """A sampler as a question names it: what `to_dict` gives, with names for large neighbour tables."""
+        """A sampler as a question names it: what `to_dict` gives, with names for neighbour tables that have some."""
         found: dict[str, Any] = with_names(sampler.to_dict(), self.tables)
         return found
 
@@ -144,22 +139,22 @@ class SamplerSource:
 
     def _draw(self, query: Query) -> Answer:
         sampler = self.sampler(query)
-        last = _LAST if sampler.length is None else sampler.length - 1
+        last = (LAST if sampler.length is None else sampler.length) - 1
         step = query.integer("step", 0, last)
         rank, world = query.integer("rank", 0, 4095, 0), query.integer("world", 1, 4096, 1)
         share = sampler.shard(rank, world)
         if step * world + rank > last:
             raise SamplerError(f"draw {step} of rank {rank} of {world} is beyond the last step, {last}")
-        found = describe_draw(self.dataset.factors, share[step], sampler)
+        found, number = describe_draw(self.dataset.factors, share[step], sampler), step * world + rank
         return json_answer(
             {
                 **found,
-                "step": str(step * world + rank),
-                "last": str(last),
-                "length": None if sampler.length is None else str(sampler.length),
+                "step": str(number),
+                "since": str(options_since(sampler, number)),
+                "last": str((last - rank) // world),
                 "described": self.described(sampler),
-                "python": python_code(self.source, sampler, step * world + rank, self.plain(sampler)),
-                "command": command_line(self.source, sampler, step * world + rank),
+                "python": python_code(self.source, sampler, number, self.plain(sampler)),
+                "command": command_line(self.source, sampler, number),
             }
         )
 
@@ -179,8 +174,8 @@ class SamplerSource:
         return json_answer({**found, "report": str(sampler.report())})
 
     def _reach_of(self, sampler: Sampler, query: Query) -> Reach:
-        """What a sampler reaches; an option that changes with the step has its value there, others are the same."""
-        step = query.integer("step", 0, _LAST, sampler.first_step)
+        """What a sampler reaches with the options of a step."""
+        step = options_since(sampler, query.integer("step", sampler.first_step, LAST - 1, sampler.first_step))
         return self._reaches.get((query.text("sampler", 8000), step), lambda: sampler.reach(step))
 
     def _row(self, query: Query) -> Answer:
@@ -199,39 +194,37 @@ class SamplerSource:
 
     def _when(self, query: Query) -> Answer:
         sampler = self.sampler(query)
-        end = _LAST if sampler.length is None else sampler.length
-        start = query.integer("step", 0, end - 1)
-        stop = min(start + SEARCHED, end)
+        end = LAST if sampler.length is None else sampler.length
+        start = max(query.integer("step", 0, end), sampler.first_step)  # the end: it is not drawn any more
+        stop = min(start + _SEARCHED, end)
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
         found: list[int] = []
         block = 64
         while start < stop and not found:  # the next one, mostly near; farther on in larger blocks
             found = sampler.when(row, start, min(start + block, stop)).tolist()
             start, block = start + block, min(2 * block, 1 << 14)
-        return json_answer({"steps": [str(step) for step in found[:16]], "until": str(stop)})
+        return json_answer({"steps": [str(step) for step in found[:16]], "until": str(stop), "ends": stop == end})
 
     def _coverage(self, query: Query) -> Answer:
-        """Distinct rows after 1, 2, 4, … steps, counted in the draws themselves."""
+        """Distinct rows after 1, 2, 4, … steps, and at the end of a finite sampler, counted in the draws themselves."""
         sampler, table = self.sampler(query), self.dataset.factors
-        most = max(_COUNTED // sampler[sampler.first_step].indices.size, 1)
-        if sampler.length is not None:
-            most = min(most, sampler.length)
-        steps, counts, seen = [], [], np.zeros(len(table), dtype=bool) if len(table) <= 1 << 28 else None
-        if seen is None:
-            raise SamplerError(f"rows are counted in tables of up to {1 << 28:,} rows")
-        done = 0
-        for stop in [2**power for power in range(most.bit_length()) if 2**power <= most]:
-            draw = sampler.block(done, stop)
+        if len(table) > _COUNTABLE:
+            raise SamplerError(f"rows are counted in tables of up to {_COUNTABLE:,} rows")
+        first = sampler.first_step
+        left = (LAST if sampler.length is None else sampler.length) - first
+        most = min(max(_COUNTED // sampler[first].indices.size, 1), left)
+        stops = sorted({*(2**power for power in range(most.bit_length())), *([left] if left == most else [])})
+        seen, counts = np.zeros(len(table), dtype=bool), []
+        for done, stop in pairwise([0, *stops]):
+            draw = sampler.block(first + done, first + stop)
             seen[draw.indices[draw.mask] if draw.mask is not None else draw.indices] = True
-            done = stop
-            steps.append(stop)
             counts.append(int(np.count_nonzero(seen)))
-        return json_answer({"steps": steps, "rows": counts, "of": len(table)})
+        return json_answer({"steps": stops, "rows": counts, "of": len(table)})
 
 
-def changes_by_step(text: str) -> bool:
-    """Whether a sampler, as a question names it, has an option that changes with the step; the page asks likewise."""
-    return re.search(r'"(size|random|p)":\{', text) is not None
+def options_since(sampler: Sampler, step: int) -> int:
+    """First step that is drawn with the options of a step: from it on to that one, what is reached is the same."""
+    return max(since(sampler.arguments, step), sampler.first_step)
 
 
 def sampler_text(sampler: Sampler | Mapping[str, Any]) -> str:

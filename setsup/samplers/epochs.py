@@ -39,10 +39,9 @@ from setsup.samplers.groups.within import Keys
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step, length_of
+from setsup.samplers.steps import LAST
 
 __all__ = ["EpochSampler"]
-
-_ENDLESS = 2**63  # steps are below
 
 
 class EpochSampler(Sampler):
@@ -143,8 +142,8 @@ class EpochSampler(Sampler):
         self.steps_per_epoch = steps
         self.length = None
         if epochs is not None:
-            self.length = check_integer(epochs, "epochs", SamplerError, 1, _ENDLESS - 1) * self.steps_per_epoch
-        if self.length is not None and self.length >= _ENDLESS:
+            self.length = check_integer(epochs, "epochs", SamplerError, 1, LAST - 1) * self.steps_per_epoch
+        if self.length is not None and self.length >= LAST:
             raise SamplerError(f"epochs={epochs} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63")
         self.unconstrained_sets = frozenset({0})
         self._key = stream_key(seed, stream)

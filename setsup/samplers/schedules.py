@@ -12,7 +12,7 @@ References
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,12 @@ from setsup.arrays import Array, Rows, Steps
 from setsup.checks import check_array, check_integer, check_number, is_integer
 from setsup.errors import RowError, SamplerError, brief
 from setsup.samplers.draw import Draw
+from setsup.samplers.steps import LAST
 
-__all__ = ["Schedule", "Scheduled", "Stepwise", "read_size", "shorten"]
+__all__ = ["Schedule", "Scheduled", "Stepwise", "read_size", "shorten", "since"]
 
 Scheduled = int | Mapping[int, int]
 """An integer, or one from each of some steps on."""
-
-_LAST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,8 @@ class Stepwise:
         """Check the numbers."""
         what = "a stepwise schedule's {}".format
         object.__setattr__(self, "end", check_number(self.end, what("end"), SamplerError, 0, 1))
-        object.__setattr__(self, "every", check_integer(self.every, what("every"), SamplerError, 1, _LAST))
-        object.__setattr__(self, "levels", check_integer(self.levels, what("levels"), SamplerError, 2, _LAST))
+        object.__setattr__(self, "every", check_integer(self.every, what("every"), SamplerError, 1, LAST - 1))
+        object.__setattr__(self, "levels", check_integer(self.levels, what("levels"), SamplerError, 2, LAST - 1))
 
     def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Probability at steps; float64 of their shape."""
@@ -135,7 +134,7 @@ class Schedule:
 def _step(key: Any, what: str) -> int:
     if isinstance(key, str) and key.isascii() and key.isdigit():
         key = int(key)
-    if not is_integer(key) or not 0 <= key <= _LAST:
+    if not is_integer(key) or not 0 <= key < LAST:
         raise SamplerError(f"{what} by step has steps for keys, integers from 0 and below 2**63, not {brief(key)}")
     return int(key)
 
@@ -143,6 +142,41 @@ def _step(key: Any, what: str) -> int:
 def read_size(given: Any, most: int, what: str = "size") -> Schedule:
     """The rows of a set by step, from 1 to ``most``."""
     return Schedule.read(given, what, lambda value, name: check_integer(value, name, SamplerError, 1, most))
+
+
+def since(plain: Any, step: int) -> int:
+    """First of the steps up to one in which all options are those of that step.
+
+    Parameters
+    ----------
+    plain : data
+        What :meth:`Sampler.to_dict` gives, or a part of it, such as the arguments of a sampler.
+    step : int
+        From 0 on.
+
+    Returns
+    -------
+    int
+        At most `step`: no option changes after it and up to `step`.
+
+    Examples
+    --------
+    >>> [since({"size": [8, {0: 4, 100: 8}], "sets": 2}, step) for step in (0, 99, 100, 2**62)]
+    [0, 0, 100, 100]
+    >>> since({"p": {"end": 0.1, "every": 4000, "levels": 10}}, 9_000)
+    8000
+
+    """
+    if isinstance(plain, list | tuple):  # of one value for each set, or of samplers
+        return max((since(one, step) for one in plain if isinstance(one, Mapping)), default=0)
+    if not isinstance(plain, Mapping):
+        return 0
+    if plain.keys() == {one.name for one in fields(Stepwise)}:
+        return min(step // plain["every"], plain["levels"] - 1) * int(plain["every"])
+    starts = [
+        int(key) for key in plain if is_integer(key) or (isinstance(key, str) and key.isascii() and key.isdigit())
+    ]
+    return max([0, *(start for start in starts if start <= step), *(since(one, step) for one in plain.values())])
 
 
 def shorten(draw: Draw, sizes: Sequence[Schedule], steps: Steps) -> Draw:

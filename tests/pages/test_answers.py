@@ -195,7 +195,7 @@ def test_reach_row_when_and_coverage():
     first = int(when["steps"][0])
     assert first == int(sampler.when(0, 2**62, 2**62 + 1000)[0])
     never = ask(page, s="s0", q="when", sampler=text, row=8, step=10)
-    assert never == {"steps": [], "until": "100010"}
+    assert never == {"steps": [], "until": "100010", "ends": False}
     coverage = ask(page, s="s0", q="coverage", sampler=text)
     for stop, rows in list(zip(coverage["steps"], coverage["rows"], strict=True))[:8]:
         assert rows == len(np.unique(sampler.block(0, stop).indices))
@@ -277,3 +277,90 @@ def test_large_tables_are_estimated_from_rows_that_are_the_same_each_time(monkey
             assert np.abs(np.subtract(found["factors"][name]["counts"], one["counts"])).max() < most
     counted = ask(page, s="d0", q="estimate", where="count(shape) == 120000")
     assert counted == ask(page, s="d0", q="counts", where="")  # about the whole table: not to be estimated
+
+
+NEAR = (np.arange(12)[:, None] + np.arange(1, 4)) % 12
+TWELVE = setsup.FactorTable.from_values({"kind": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2], "place": [0, 1, 2] * 4})
+TWELVE_PAGE = page_of({"": setsup.from_arrays({"number": np.arange(12)}, factors=TWELVE)})
+CHANGING = {
+    "one size": ({0: 2, 3: 3}, lambda size: setsup.SetSampler(TWELVE, ["kind"], size=size, sets=2)),
+    "sizes of sets": ([3, {0: 1, 2: 2}], lambda size: setsup.SetSampler(TWELVE, ["kind"], size=size, sets=2)),
+    "factors": ({0: 1, 4: 2}, lambda k: setsup.FactorPairSampler(TWELVE, 2, k=k)),
+    "neighbours": ({0: NEAR, 3: NEAR[:, :1]}, lambda near: setsup.NeighbourSampler(TWELVE, near, sets=2)),
+    "within a zip": ({0: 1, 2: 2}, lambda size: setsup.Zip(*(setsup.SetSampler(TWELVE, one, size=size, sets=1) for one in
+                     (["kind"], [])))),
+    "a rising share": ({"end": 0.5, "every": 2, "levels": 3}, lambda p: setsup.Mixture(setsup.SetSampler(
+        TWELVE, [], sets=2, size=2, where="kind < 2"), pool="kind == 2", sets=[1], p=p)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_chances_are_those_of_the_options_of_a_step(name):
+    """Asked as the page asks, at the step that the draw names, they are those of each step."""
+    plain, make = CHANGING[name]
+    sampler = make(plain)
+    text, asked = sampler_text(sampler), set()
+    for step in range(6):
+        since = ask(TWELVE_PAGE, s="s0", q="draw", sampler=text, step=step)["since"]
+        asked.add(since)
+        chances = [ask(TWELVE_PAGE, s="s0", q="row", sampler=text, row=row, step=since)["chance"] for row in range(12)]
+        expected = sampler.reach(step).chance(np.arange(12))
+        np.testing.assert_allclose(np.array(chances, dtype=float), expected)
+    assert 1 < len(asked) < 6  # steps with the same options have one answer
+
+
+def test_chances_at_a_later_step_are_those_of_its_draws():
+    """Sets of one row, and one of two from step 100 on: by enumeration, and as often as the draws have the row."""
+    sampler = setsup.SetSampler(TWELVE, ["kind"], size=[1, {0: 1, 100: 2}], sets=2)
+    for step, often in ((99, 1), (100, 2), (2**62, 2)):
+        since = ask(TWELVE_PAGE, s="s0", q="draw", sampler=sampler_text(sampler), step=step)["since"]
+        assert since == ("0" if step < 100 else "100")
+        found = ask(TWELVE_PAGE, s="s0", q="row", sampler=sampler_text(sampler), row=0, step=since)["chance"]
+        assert found == pytest.approx(1 - (1 - 1 / 9) * (1 - often / 9))  # of 3 kinds, of the 3 rows of this one
+    draws = sampler.block(2**62, 2**62 + 20_000)
+    share = float(((draws.indices == 0) & draws.mask).any(axis=(1, 2)).mean())
+    assert abs(share - found) < 5 * np.sqrt(found * (1 - found) / 20_000)
+
+
+def test_finite_samplers_are_shown_to_their_end():
+    epoch = setsup.EpochSampler(TWELVE, size=4, epochs=1)
+    text = sampler_text(epoch)
+    found = ask(TWELVE_PAGE, s="s0", q="draw", sampler=text, step=0)
+    assert (found["last"], found["since"]) == ("2", "0")
+    assert ask(TWELVE_PAGE, s="s0", q="draw", sampler=text, step=0, rank=1, world=2)["last"] == "0"
+    coverage = ask(TWELVE_PAGE, s="s0", q="coverage", sampler=text)
+    assert (coverage["steps"], coverage["rows"]) == ([1, 2, 3], [4, 8, 12])
+    row = int(epoch[1].indices[0, 0])
+    assert ask(TWELVE_PAGE, s="s0", q="when", sampler=text, row=row, step=0)["steps"] == ["1"]
+    for step in (2, 3):  # the last one, and the end, after it
+        never = ask(TWELVE_PAGE, s="s0", q="when", sampler=text, row=row, step=step)
+        assert never == {"steps": [], "until": "3", "ends": True}
+
+
+def test_the_last_step_of_all_is_searched():
+    sampler = setsup.SetSampler(TWELVE, ["kind"], size=2, sets=2)
+    row = int(sampler[2**63 - 1].indices[0, 0])
+    asked = {"s": "s0", "q": "when", "sampler": sampler_text(sampler), "row": row}
+    assert ask(TWELVE_PAGE, **asked, step=2**63 - 1)["steps"] == [str(2**63 - 1)]
+    assert ask(TWELVE_PAGE, **asked, step=2**63) == {"steps": [], "until": str(2**63), "ends": True}
+    assert ask(TWELVE_PAGE)["sources"]["s0"]["last"] == str(2**63 - 1)
+
+
+def test_samplers_that_begin_later_are_counted_from_there():
+    sampler = setsup.NeighbourSampler(TWELVE, {5: NEAR}, sets=2)
+    coverage = ask(TWELVE_PAGE, s="s0", q="coverage", sampler=sampler_text(sampler))
+    for stop, rows in list(zip(coverage["steps"], coverage["rows"], strict=True))[:4]:
+        assert rows == len(np.unique(sampler.block(5, 5 + stop).indices))
+    row = int(sampler[5].indices[0, 0])
+    assert ask(TWELVE_PAGE, s="s0", q="when", sampler=sampler_text(sampler), row=row, step=0)["steps"][0] == "5"
+
+
+def test_neighbour_tables_of_questions_are_not_kept():
+    dataset = setsup.from_arrays({"number": np.arange(60)}, factors={"kind": np.arange(60) % 3})
+    page = page_of({"": dataset})
+    for shift in (1, 2):
+        near = (np.arange(60)[:, None] + shift + np.arange(10)) % 60  # more numbers than a table without a name has
+        sampler = setsup.NeighbourSampler(dataset.factors, near, sets=2)
+        found = ask(page, s="s0", q="draw", sampler=sampler_text(sampler), step=0)
+        assert json.loads(found["described"]["arguments"]["neighbours"]) == {"0": near.tolist()}
+    assert page.sources["s0"].about()["tables"] == []

@@ -2,7 +2,7 @@
 "use strict";
 const {html, render, useState, useEffect, useRef} = htmPreact;
 
-const count = number => Number(number).toLocaleString("en-US");
+const count = number => (typeof number === "string" ? BigInt(number) : Number(number)).toLocaleString("en-US"); // steps are strings, of 64 bits
 const plural = (number, noun) => `${count(number)} ${noun}${Number(number) === 1 ? "" : "s"}`;
 
 // a factor's name as an expression has it, whatever it is

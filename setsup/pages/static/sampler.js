@@ -1,6 +1,5 @@
 // A sampler: the draw of any step, what is reached, when a row is drawn.
 "use strict";
-const LAST = 9223372036854775807n;
 
 const assemble = (kind, fingerprint, fields) => {
   const given = Object.entries(fields).filter(([, text]) => text.trim() !== "").map(([name, text]) => `${JSON.stringify(name)}:${asJson(text)}`);
@@ -14,9 +13,6 @@ function asJson(text) {
   if (given === "True" || given === "False" || given === "None") return {True: "true", False: "false", None: "null"}[given];
   return given.includes(",") && !/[=<>"']/.test(given) ? JSON.stringify(given.split(",").map(one => one.trim()).filter(Boolean)) : JSON.stringify(given);
 }
-
-// the options of a schedule are those of its step; others do not change
-const atStep = (text, step) => (/"(size|random|p)":\{/.test(text) && step !== "0" ? {step} : {});
 
 function SamplerView({source, data, start}) {
   const [compared, setCompared] = useState(false);
@@ -34,39 +30,40 @@ function SamplerPanel({source, data, start, linked, name}) {
   const [share, setShare] = useState({rank: "0", world: "1"});
   const [row, setRow] = useState(null);
   const [shown, setShown] = useState(null);
+  const [last, setLast] = useState(source.about.last); // that of the answer before, while there is an error
   const split = share.world !== "1" ? share : {};
   const found = useAnswer({s: source.id, q: "draw", sampler: text, step, ...split}, true);
   const current = !found.error && found.answer ? found.answer : null;
-  useEffect(() => { if (current) setShown(current.described); }, [current]);
+  useEffect(() => { if (current) { setShown(current.described); setLast(current.last); } }, [current]);
   useEffect(() => {
     if (linked) history.replaceState(null, "", "#" + new URLSearchParams({view: "sampler", d: data.id, sampler: text, step}));
   }, [linked, text, step]);
-  const last = current ? BigInt(current.last) : LAST;
   const move = by => {
     const to = BigInt(step) + by;
-    setStep(String(to < 0n ? 0n : to > last ? last : to));
+    setStep(String(to < 0n ? 0n : to > BigInt(last) ? last : to));
   };
   const keys = event => {
     const by = {ArrowLeft: -1n, ArrowRight: 1n, PageUp: 100n, PageDown: -100n}[event.key];
     if (by !== undefined) { event.preventDefault(); move(by); }
   };
   const described = shown || (first ? first : {sampler: "SetSampler", arguments: {}});
+  const most = Math.min(Number(last), 1023);
   const said = current ? `step ${count(current.step)}: ${plural(current.sets.length, "set")} of ${plural(current.sets[0].rows.length, "row")}` : "";
   return html`<div class="panel">
     <${SamplerForm} source=${source} described=${described} text=${text} onChange=${setText} name=${name} />
     <section aria-label=${`${name}Draw`}><h2>${name}Draw</h2>
       <p class="choice"><button type="button" onClick=${() => move(-1n)} aria-label="Previous step">◀</button>
         <label>Step <input class="step" type="text" inputmode="numeric" value=${step} onKeyDown=${keys}
-          onInput=${event => /^\d{1,19}$/.test(event.target.value) && BigInt(event.target.value) <= LAST && setStep(BigInt(event.target.value).toString())} /></label>
+          onInput=${event => /^\d{1,19}$/.test(event.target.value) && BigInt(event.target.value) <= BigInt(source.about.last) && setStep(BigInt(event.target.value).toString())} /></label>
         <button type="button" onClick=${() => move(1n)} aria-label="Next step">▶</button>
-        <input type="range" min="0" max="1023" value=${BigInt(step) > 1023n ? 1023 : Number(step)} aria-label="Step, up to 1,023" onInput=${event => setStep(event.target.value)} />
+        <input type="range" min="0" max=${most} value=${Math.min(Number(step), most)} aria-label=${`Step, up to ${count(most)}`} onInput=${event => setStep(event.target.value)} />
         <label>Rank <input class="small" type="text" inputmode="numeric" value=${share.rank} disabled=${!setsup.isLive} onInput=${event => /^\d{1,4}$/.test(event.target.value) && setShare({...share, rank: event.target.value})} /></label>
         <label>of <input class="small" type="text" inputmode="numeric" value=${share.world} disabled=${!setsup.isLive} onInput=${event => /^[1-9]\d{0,3}$/.test(event.target.value) && setShare({...share, world: event.target.value})} /></label></p>
       <p aria-live="polite" class=${found.busy ? "busy" : ""}>${said}</p><${Problem} error=${found.error} />
       ${current && current.sets.map((one, place) => html`<${SetBlock} key=${place} number=${place} set=${one} data=${data} onPick=${setRow} />`)}
-      ${row !== null && html`<${DrawnRow} source=${source} data=${data} text=${text} row=${row} step=${step} onStep=${setStep} onClose=${() => setRow(null)} />`}
+      ${row !== null && html`<${DrawnRow} source=${source} data=${data} text=${text} row=${row} step=${step} since=${current && current.since} onStep=${setStep} onClose=${() => setRow(null)} />`}
     </section>
-    ${current && html`<${ReachSection} source=${source} text=${text} step=${step} name=${name} />`}
+    ${current && html`<${ReachSection} source=${source} text=${text} since=${current.since} name=${name} />`}
     ${current && html`<${Coverage} source=${source} text=${text} name=${name} />`}
     ${current && html`<section aria-label=${`${name}Code`}><h2>The same elsewhere</h2><${Copy} label="Python" text=${current.python} />
       ${current.command ? html`<${Copy} label="Command line" text=${current.command} />` : html`<p>No command line says the same: it draws steps from 0 on, with fewer options.</p>`}</section>`}
@@ -119,23 +116,23 @@ function plain(text) {
   return text;
 }
 
-function DrawnRow({source, data, text, row, step, onStep, onClose}) {
-  const {answer, error} = useAnswer({s: source.id, q: "row", sampler: text, row, ...atStep(text, step)});
+function DrawnRow({source, data, text, row, step, since, onStep, onClose}) {
+  const {answer, error} = useAnswer(since && {s: source.id, q: "row", sampler: text, row, step: since});
   const [from, setFrom] = useState(null);
   useEffect(() => setFrom(null), [row, text]);
   const when = useAnswer(from === null ? null : {s: source.id, q: "when", sampler: text, row, step: from});
-  const next = BigInt(step) < LAST - 1n ? String(BigInt(step) + 1n) : step;
+  const next = String(BigInt(step) + 1n);
   return html`<div class="detail"><h3>Row ${count(row)} <button type="button" onClick=${onClose}>Close</button></h3><${Problem} error=${error} />
     ${answer && html`<p>Chance in a step: <strong>${answer.estimated && answer.chance ? "about " : ""}${percent(answer.chance)}</strong>${answer.wait !== null && answer.chance ? `; on average it is drawn every ${count(Math.round(answer.wait))} steps` : ""}.</p>
       ${answer.reasons.map(one => html`<p key=${one.reason}>Never drawn: ${one.reason}. ${one.option && html`To reach it: ${one.option}.`}</p>`)}`}
     <p><button type="button" disabled=${!setsup.isLive} onClick=${() => setFrom(next)}>When is it drawn next?</button>${!setsup.isLive && html` <small>asked live: <code>${setsup.command}</code></small>`}
     ${from !== null && when.busy && html` <span class="busy">searching …</span>`}
-    ${from !== null && !when.busy && when.answer && html`<span aria-live="polite"> ${when.answer.steps.length ? html`At ${when.answer.steps.map((one, at) => html`${at ? ", " : ""}<button type="button" class="link" key=${one} onClick=${() => onStep(one)}>step ${count(one)}</button>`)}` : `Not before step ${count(when.answer.until)}.`}</span>`}</p>
+    ${from !== null && !when.busy && when.answer && html`<span aria-live="polite"> ${when.answer.steps.length ? html`At ${when.answer.steps.map((one, at) => html`${at ? ", " : ""}<button type="button" class="link" key=${one} onClick=${() => onStep(one)}>step ${count(one)}</button>`)}` : when.answer.ends ? "Not again, up to the last step." : `Not before step ${count(when.answer.until)}.`}</span>`}</p>
     <${Problem} error=${when.error} /></div>`;
 }
 
-function ReachSection({source, text, step, name}) {
-  const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, ...atStep(text, step)});
+function ReachSection({source, text, since, name}) {
+  const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, step: since});
   return html`<section aria-label=${`${name}Reach`}><h2>What is drawn, and what never is</h2><${Problem} error=${error} />${busy && !answer && html`<p class="busy">counting …</p>`}
     ${answer && answer.groups.map((one, place) => html`<div key=${place}>
       <p>Groups of equal <strong>${one.what}</strong>${one.sets.length ? ` (sets ${one.sets.join(", ")})` : ""}: ${count(one.drawable)} of ${count(one.groups)} are drawn${one.least_chance === null ? "" : `, each with a chance of ${one.estimated ? "about " : ""}${percent(one.least_chance)}${one.largest_chance > one.least_chance * 1.001 ? ` to ${percent(one.largest_chance)}` : ""} in a step`}.</p>

@@ -12,11 +12,11 @@ from setsup.arrays import Array
 from setsup.checks import check_array, check_path
 from setsup.errors import SamplerError, brief
 from setsup.files.disk import read_errors
+from setsup.samplers.steps import LAST
 
 __all__ = ["NeighbourTable", "read_tables"]
 
 _BLOCK = 1 << 20  # entries looked at together
-_LAST = 2**63 - 1
 _FILE = {"path", "digest"}  # what plain data have of a file
 
 
@@ -53,7 +53,7 @@ def read_tables(given: Any, count: int) -> dict[int, NeighbourTable]:
 def _step(key: Any) -> int:
     if isinstance(key, str) and key.isascii() and key.isdigit():  # as JSON has it
         key = int(key)
-    if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key <= _LAST:
+    if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key < LAST:
         raise SamplerError(
             f"neighbours must be a table, or tables by step, with integers from 0 and below 2**63 for keys, not "
             f"{brief(key)}"
