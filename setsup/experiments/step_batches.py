@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from setsup.loading.batch import Batch
     from setsup.samplers import Draw, Sampler
 
-__all__ = ["StepBatch", "trained_on"]
+__all__ = ["Rerun", "StepBatch", "rerun", "trained_on"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,32 +88,50 @@ def trained_on(
     (2, 32)
 
     """
+    return rerun(run, root).batch(step, rank, part)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rerun:
+    """A run whose data are open: batches of any of its steps."""
+
+    run: Run
+    dataset: "Dataset"
+    sampler: "Sampler"
+    transform: Any
+
+    def batch(self, step: int, rank: int = 0, part: int = 0) -> StepBatch:
+        """The batch of a step, as :func:`trained_on` gives it."""
+        from setsup.loading import loader
+
+        run, preset = self.run, self.run.preset
+        step = check_integer(step, f"the step of {run.folder}", SetsupError, 1, preset.steps)
+        before, world = _draws_before(run, step)
+        rank = check_integer(rank, f"the rank, of {world} in step {step},", SetsupError, 0, world - 1)
+        part = check_integer(
+            part, f"the part, of {preset.accumulate} draws per step,", SetsupError, 0, preset.accumulate - 1
+        )
+        number = before + part * world
+        modalities = None if preset.data is None else preset.data.modalities
+        options: dict[str, Any] = {"modalities": modalities, "transform": self.transform}
+        batches = loader(self.dataset, self.sampler, rank=rank, world=world, start=number, workers=0, **options)
+        batch = next(iter(batches), None)
+        if batch is None:
+            raise SetsupError(f"the sampler of {run.folder} ends at draw {self.sampler.length}, before step {step}")
+        share = self.sampler.shard(rank, world, number)
+        return StepBatch(step, rank, world, number + rank, share[0], batch, self.dataset, self.sampler)
+
+
+def rerun(run: Run | Path | str, root: Path | str | None = None) -> Rerun:
+    """Open the data of a run once, for the batches of several steps; errors are those of :func:`trained_on`."""
     run = run if isinstance(run, Run) else open_run(run)
     preset = run.preset
     if preset.sampler is None or preset.method is None:
         raise SetsupError(f"{preset.name} trains nothing, so no step has a batch")
-    step = check_integer(step, f"the step of {run.folder}", SetsupError, 1, preset.steps)
-    before, world = _draws_before(run, step)
-    rank = check_integer(rank, f"the rank, of {world} in step {step},", SetsupError, 0, world - 1)
-    part = check_integer(
-        part, f"the part, of {preset.accumulate} draws per step,", SetsupError, 0, preset.accumulate - 1
-    )
     dataset = preset.open_data(root or run.description.get("root"), substitute=run.substitute)
     _check_same(run, dataset)
-    sampler = preset.sampler.build(dataset, run.seed)
-    number = before + part * world
-    from setsup.loading import loader
-
-    options: dict[str, Any] = {
-        "modalities": None if preset.data is None else preset.data.modalities,
-        "transform": build_transform(preset.augmentation, dataset, run.seed),
-    }
-    batches = loader(dataset, sampler, rank=rank, world=world, start=number, workers=0, **options)
-    batch = next(iter(batches), None)
-    if batch is None:
-        raise SetsupError(f"the sampler of {run.folder} ends at draw {sampler.length}, before step {step}")
-    share = sampler.shard(rank, world, number)
-    return StepBatch(step, rank, world, number + rank, share[0], batch, dataset, sampler)
+    transform = build_transform(preset.augmentation, dataset, run.seed)
+    return Rerun(run, dataset, preset.sampler.build(dataset, run.seed), transform)
 
 
 def _draws_before(run: Run, step: int) -> tuple[int, int]:

@@ -3,9 +3,8 @@
 import ast
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -63,7 +62,6 @@ class DatasetSource:
     images: bool = True
     withheld: str = ""
     shown: int = 0
-    _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
         """Keep as many filters as their memory allows."""
@@ -112,8 +110,7 @@ class DatasetSource:
         """Rows that a filter lets through, (rows,) bool; None without one."""
         if not where.strip():
             return None
-        with self._lock:  # the questions of one filter come together, and its rows are found once
-            return self._masks.get(where, lambda: self.dataset.factors.mask(where))
+        return self._masks.get(where, lambda: self.dataset.factors.mask(where))
 
     def _counts(self, query: Query) -> Answer:
         table, mask = self.dataset.factors, self.mask(query.text("where", default=""))

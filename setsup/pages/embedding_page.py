@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from setsup.pages.colours import colours_of
 from setsup.pages.dataset_page import value_texts
 from setsup.pages.images import COLUMNS, image_modality, sprite
 from setsup.pages.projecting import MOST, drawing_order, neighbours, project
+from setsup.pages.recent import Recent
 
 __all__ = ["NEIGHBOURS", "EmbeddingSource", "has_embeddings", "open_embeddings"]
 
@@ -66,7 +65,7 @@ class EmbeddingSource:
     images: bool = True
     most: int = MOST
     chunk: int = 1
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    _made: Recent[str, Any] = field(default_factory=lambda: Recent(2), init=False, repr=False)
 
     def about(self) -> Mapping[str, Any]:
         """What was embedded, in how many dimensions, and the factors by which points can be coloured."""
@@ -96,27 +95,26 @@ class EmbeddingSource:
             "near": self._near,
             "thumbs": self._thumbs,
         }
-        with self._lock:  # what all answers need is computed once
-            _ = self.order
         return answers[query.choice("q", tuple(answers))](query)
 
-    @cached_property
+    @property
     def _ordered(self) -> tuple[Rows, int]:
-        return drawing_order(self.embeddings, self.most)
+        found: tuple[Rows, int] = self._made.get("order", lambda: drawing_order(self.embeddings, self.most))
+        return found
 
     @property
     def order(self) -> Rows:
         """Embeddings that are shown, in the order in which they are drawn: (k,) int64 places in all of them."""
         return self._ordered[0]
 
-    @cached_property
+    @property
     def points(self) -> tuple[Floats, str]:
         """Points (k, 2) float32, and how they were made."""
-        return project(self.embeddings, self.order)
+        found: tuple[Floats, str] = self._made.get("points", lambda: project(self.embeddings, self.order))
+        return found
 
     def _points(self, query: Query) -> Answer:
-        with self._lock:
-            points, method = self.points
+        points, method = self.points
         rows = self.rows[self.order]
         kind: type[np.number] = np.uint32 if rows.max(initial=0) < 2**32 else np.float64
         about = {"count": len(points), "of": len(self.embeddings), "left_out": self._ordered[1], "method": method}

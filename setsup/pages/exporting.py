@@ -24,7 +24,7 @@ from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
 from setsup.pages.results_page import ResultsSource
-from setsup.pages.run_page import RunSource, read_metrics, spikes
+from setsup.pages.run_page import RunSource, spikes
 from setsup.pages.sampler_page import SamplerSource, options_since, sampler_text
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
 from setsup.samplers import Draw
@@ -168,7 +168,7 @@ def _may_be_shown(source: RunSource) -> bool:
 
 def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:
     """Steps of a run that an exported page has the batches of: evenly spaced ones, and the peak of each metric."""
-    steps, metrics = read_metrics(source.run)
+    steps, metrics = source.metrics()
     if not len(steps):
         return (1,)
     even = steps[np.unique(np.linspace(0, len(steps) - 1, count).astype(np.int64))].tolist()

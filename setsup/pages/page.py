@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from setsup.datasets.dataset import Dataset
@@ -52,14 +51,13 @@ class Page:
         query = Query.parse(key)
         name = query.text("s", 16, "")
         if name == "":
-            return json_answer(self.about)
+            return json_answer(self.about())
         if name not in self.sources:
-            raise DataError(f"this page has no source {name[:16]!r}")
+            raise DataError(f"this page has no source {name!r}")
         return self.sources[name].answer(query)
 
-    @cached_property
     def about(self) -> dict[str, Any]:
-        """What the page begins with: its sources."""
+        """What the page begins with: its sources, as they are now."""
         return {
             "title": self.title,
             "command": self.command,

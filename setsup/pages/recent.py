@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -12,20 +13,30 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Key, Value]):
-    """Results by their keys, at most so many: those that were asked for last. Threads may share it."""
+    """Results by their keys, at most so many: those that were asked for last.
+
+    Threads may share it: one makes the result of a key, and others that ask for it meanwhile wait for that one.
+    """
 
     def __init__(self, most: int) -> None:
-        self._most, self._kept, self._lock = most, OrderedDict[Key, Value](), Lock()
+        self._most, self._kept, self._lock = most, OrderedDict[Key, Future[Value]](), Lock()
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The result of a key, made where it is not kept."""
+        """The result of a key, made where it is not kept; an error is raised to all who wait for it, and not kept."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        found = make()  # without the lock, so that other questions are answered meanwhile
-        with self._lock:
-            self._kept[key] = found
+            found = self._kept.get(key)
+            mine = found is None
+            if found is None:
+                found = self._kept[key] = Future()
+            self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
-        return found
+        if mine:
+            try:
+                found.set_result(make())  # without the lock, so that other keys are answered meanwhile
+            except BaseException as error:
+                with self._lock:
+                    if self._kept.get(key) is found:
+                        del self._kept[key]
+                found.set_exception(error)
+        return found.result()

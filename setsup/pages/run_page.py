@@ -11,7 +11,7 @@ import numpy as np
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.runs.run import Run
-from setsup.experiments.step_batches import StepBatch, trained_on
+from setsup.experiments.step_batches import Rerun, StepBatch, rerun
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.draw_sheet import describe_draw
 from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_embeddings
@@ -43,11 +43,13 @@ class RunSource:
     run: Run
     images: bool = True
     shown: tuple[int, ...] = ()
+    _opened: Recent[str, Rerun] = field(default_factory=lambda: Recent(1), repr=False)
     _batches: Recent[tuple[int, int, int], StepBatch] = field(default_factory=lambda: Recent(_KEPT), repr=False)
+    _metrics: Recent[Any, Any] = field(default_factory=lambda: Recent(1), repr=False)
 
     def about(self) -> Mapping[str, Any]:
         """What was trained, how far it is, and the names of its metrics."""
-        run, (steps, metrics) = self.run, read_metrics(self.run)
+        run, (steps, metrics) = self.run, self.metrics()
         preset = run.preset
         return {
             "kind": "run",
@@ -73,14 +75,26 @@ class RunSource:
         return answers[query.choice("q", tuple(answers))](query)
 
     def _curve(self, query: Query) -> Answer:
-        steps, metrics = read_metrics(self.run)
+        steps, metrics = self.metrics()
         values = metrics[query.choice("metric", tuple(metrics))]
         known = np.isfinite(values)
         return json_answer({**thin(steps[known], values[known]), "spikes": spikes(steps[known], values[known])})
 
     def batch(self, step: int, rank: int = 0, part: int = 0) -> StepBatch:
         """The batch of a step."""
-        return self._batches.get((step, rank, part), lambda: trained_on(self.run, step, rank=rank, part=part))
+        return self._batches.get((step, rank, part), lambda: self._rerun().batch(step, rank, part))
+
+    def _rerun(self) -> Rerun:
+        """The run with its data, which are opened once."""
+        return self._opened.get("", lambda: rerun(self.run))
+
+    def metrics(self) -> tuple[Any, dict[str, Any]]:
+        """Steps and metrics that are logged by now, as :func:`read_metrics` gives them; a file is read once."""
+        path = self.run.folder / "metrics.jsonl"
+        about = path.stat() if path.exists() else None
+        state = about and (about.st_size, about.st_mtime_ns)
+        found: tuple[Any, dict[str, Any]] = self._metrics.get(state, lambda: read_metrics(self.run))
+        return found
 
     def _asked(self, query: Query) -> StepBatch:
         step = query.integer("step", 1, self.run.preset.steps)
@@ -89,7 +103,7 @@ class RunSource:
     def _batch(self, query: Query) -> Answer:
         found = self._asked(query)
         told = describe_draw(found.dataset.factors, found.draw, found.sampler)
-        steps, metrics = read_metrics(self.run)
+        steps, metrics = self.metrics()
         here = np.flatnonzero(steps == found.step)
         logged = {name: float(values[here[0]]) for name, values in metrics.items()} if len(here) else {}
         thumbs = image_modality(found.dataset) if self.images else None

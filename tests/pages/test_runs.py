@@ -139,3 +139,27 @@ def test_an_exported_run_has_some_steps_and_the_peaks(run, tmp_path):
     assert f'"shown":{json.dumps(sorted(shown), separators=(",", ":"))}' in text
     assert str(tmp_path) not in text
     assert str(run.folder.parent) not in text
+
+
+def test_data_of_a_run_are_opened_once(run, monkeypatch):
+    opened, find = [], type(run.preset).open_data
+    monkeypatch.setattr(type(run.preset), "open_data", lambda *given, **more: opened.append(1) or find(*given, **more))
+    page = page_of({}, runs=[run])
+    for step in (1, 2, 3):
+        for asked in ("batch", "sheet"):
+            ask(page, s="r0", q=asked, step=step)
+    assert opened == [1]
+
+
+def test_metrics_of_a_live_training_are_those_logged_by_now(run, tmp_path):
+    (tmp_path / "seed-5").mkdir()
+    path = tmp_path / "seed-5" / "metrics.jsonl"
+    page = page_of({}, runs=[replace(run, folder=path.parent)])
+    assert ask(page)["sources"]["r0"]["metrics"] == []
+    path.write_text('{"step": 1, "loss": 2.5}\n')
+    about = ask(page)["sources"]["r0"]
+    assert (about["metrics"], about["trained"]) == (["loss"], 1)
+    with path.open("a") as log:
+        log.write('{"step": 2, "loss": 1.5, "rate": 0.1}\n')
+    assert ask(page)["sources"]["r0"]["metrics"] == ["loss", "rate"]
+    assert ask(page, s="r0", q="curve", metric="loss")["values"] == [2.5, 1.5]

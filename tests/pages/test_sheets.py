@@ -86,7 +86,7 @@ def test_samplers_of_samplers_can_be_chosen() -> None:
     """What the form makes has no fingerprint in the samplers within."""
     assert {"NeighbourSampler", "Mixture", "Zip"} <= {kind.__name__ for kind in KINDS}
     page = page_of({"": SHAPES})
-    assert [one["name"] for one in page.about["sources"]["s0"]["kinds"]["Zip"]] == ["samplers"]
+    assert [one["name"] for one in page.about()["sources"]["s0"]["kinds"]["Zip"]] == ["samplers"]
     sets = {"sampler": "SetSampler", "arguments": {"inactive": ["shape"], "size": 4}}
     text = json.dumps({"sampler": "Zip", "arguments": {"samplers": [sets, sets]}})
     found = json.loads(page.get(key_of({"s": "s0", "q": "draw", "sampler": text, "step": "9"})).content)
@@ -102,12 +102,12 @@ def near(tmp_path: Path) -> NeighbourSampler:
 
 def test_neighbour_tables_have_names(near: NeighbourSampler, tmp_path: Path) -> None:
     page = page_of({"": SHAPES}, {"": near})
-    about = page.about["sources"]["s0"]
+    about = page.about()["sources"]["s0"]
     assert (about["tables"], about["begin"]) == (["near.npy"], "7")
     assert about["first"]["arguments"]["neighbours"] == '{"7":"near.npy"}'
     found = draw(near, 8, page)
     assert [one["rows"] for one in found["sets"]] == near[8].indices.tolist()
-    assert str(tmp_path) not in json.dumps([page.about, found])
+    assert str(tmp_path) not in json.dumps([page.about(), found])
     assert "'neighbours': {7: 'near.npy'}" in found["python"].replace("'7'", "7")
     asked = next(question for question in questions(page, 1, 2) if question.get("q") == "reach")
     assert len(json.loads(page.get(key_of(asked)).content)["groups"]) == len(near.reach(7).groups)

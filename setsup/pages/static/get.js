@@ -22,42 +22,56 @@ const setsup = (() => {
     return answer;
   };
 
-  async function live(question) {
-    const key = keyOf(question), address = "/get?" + key;
-    if (isImage(question)) return address;
-    if (kept.has(key)) return kept.get(key);
-    const response = await fetch(address);
+  async function ask(key) {
+    const response = await fetch("/get?" + key), text = await response.text();
     const type = response.headers.get("content-type") || "";
-    if (!type.startsWith("application/json")) throw new Error(await response.text());
-    const answer = checked(await response.json());
-    if (kept.size > 300) kept.delete(kept.keys().next().value);
-    kept.set(key, answer);
+    if (!type.startsWith("application/json")) throw new Error(text);
+    const answer = checked(JSON.parse(text));
+    remember(key, answer, text.length);
     return answer;
   }
 
-  function fromFiles(question) {
-    const name = digest(keyOf(question));
-    if (kept.has(name)) return Promise.resolve(kept.get(name)).then(checked);
+  // live, the last answers are kept: as many as there is room for
+  const sizes = new Map();
+  let room = 1 << 26; // letters
+  function remember(key, answer, letters) {
+    kept.set(key, answer);
+    sizes.set(key, letters);
+    room -= letters;
+    for (const [old, size] of sizes) {
+      if (room >= 0) return;
+      kept.delete(old);
+      sizes.delete(old);
+      room += size;
+    }
+  }
+
+  function load(name) {
     if (known === null || !known.has(name)) {
       return Promise.reject(Object.assign(new Error("This page was exported without this answer."), {missing: true}));
     }
-    if (!waiting.has(name)) {
-      const promise = new Promise((resolve, reject) => {
-        const script = document.createElement("script");
-        script.src = "data/" + name + ".js";
-        script.onload = () => (kept.has(name) ? resolve(kept.get(name)) : reject(new Error("data/" + name + ".js is damaged.")));
-        script.onerror = () => reject(new Error("data/" + name + ".js is not here."));
-        document.head.append(script);
-      }).then(checked).finally(() => waiting.delete(name));
-      waiting.set(name, promise);
-    }
+    return new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = "data/" + name + ".js";
+      script.onload = () => (kept.has(name) ? resolve(kept.get(name)) : reject(new Error("data/" + name + ".js is damaged.")));
+      script.onerror = () => reject(new Error("data/" + name + ".js is not here."));
+      document.head.append(script);
+    });
+  }
+
+  // the answer to a question, which is asked once, however many wait for it
+  function get(question) {
+    const key = keyOf(question), name = isLive ? key : digest(key);
+    if (isLive && isImage(question)) return Promise.resolve("/get?" + key);
+    if (kept.has(name)) return Promise.resolve(kept.get(name)).then(checked);
+    if (!waiting.has(name)) waiting.set(name, (isLive ? ask : load)(name).then(checked).finally(() => waiting.delete(name)));
     return waiting.get(name);
   }
 
   const isLive = document.documentElement.dataset.transport === "live";
   if (isLive && location.search) history.replaceState(null, "", location.pathname + location.hash); // the token
   return {
-    get: isLive ? live : fromFiles,
+    get,
     isLive,
     put: (name, answer) => kept.set(name, answer),
     index: names => { known = new Set(names); },
