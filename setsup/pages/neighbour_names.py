@@ -38,7 +38,7 @@ def with_names(described: Any, tables: Mapping[str, Any]) -> Any:
 
 
 def with_tables(given: Any, tables: Mapping[str, Any]) -> Any:
-    """Data of a sampler with tables for names; SamplerError for a name that is none of `tables`, so that no file is read."""
+    """Data of a sampler with tables for names; SamplerError for a name that is none of `tables`: no file is read."""
 
     def found(one: Any) -> Any:
         if isinstance(one, list):  # the numbers themselves

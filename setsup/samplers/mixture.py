@@ -10,7 +10,7 @@ References
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one, inclusion
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
-from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach, mix
+from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step, from_dict, length_of
 from setsup.samplers.schedules import Schedule, Stepwise
@@ -201,7 +201,7 @@ class Mixture(Sampler):
             (reason,),
             np.array([-1 if p else 0], dtype=np.int8),
         )
-        blocks = [[mix(sets, mixed, p) for sets in alternatives] for alternatives in found.blocks or ()]
+        blocks = [[_mixed(sets, mixed, p) for sets in alternatives] for alternatives in found.blocks or ()]
         blocks.append([[SetReach(tuple(sorted(mixed)), of_rows)]])
         estimated = found.estimated or (self._members is not None and 2 < size < len(self.pool))
         return Reach(
@@ -240,6 +240,23 @@ class Mixture(Sampler):
 
 def _pool_words(pool: Where) -> str:
     return repr(pool) if isinstance(pool, str) else where_words(pool)
+
+
+def _mixed(sets: Sequence[SetReach], mixed: frozenset[int], p: float) -> list[SetReach]:
+    """Chance of rows in sets, some of which have each of their rows replaced with a probability."""
+    found = []
+    for one in sets:
+        some, others = (tuple(n for n in one.sets if (n in mixed) == wanted) for wanted in (True, False))
+        if one.together:
+            found.append(SetReach(one.sets, _scaled(one.chance, 1 - p * len(some) / len(one.sets)), True))
+        else:
+            found += [SetReach(some, _scaled(one.chance, 1 - p))] * bool(some)
+            found += [SetReach(others, one.chance)] * bool(others)
+    return found
+
+
+def _scaled(chance: Callable[[Rows], Reals], factor: float) -> Callable[[Rows], Reals]:
+    return lambda rows: factor * chance(rows)
 
 
 def _check_schedule(p: Any) -> Schedule | Stepwise:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from setsup.arrays import Array, Bools, Reals, Rows
 from setsup.checks import check_integer
 from setsup.errors import RowError
 from setsup.factors.groups import Groups
+from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 
-__all__ = ["Reach", "ReachedGroups", "Reason", "RowReach", "SetReach", "join", "mix"]
+__all__ = ["Reach", "ReachedGroups", "Reason", "RowReach", "SetReach"]
 
 _LISTED = 20  # groups that are never drawn, in plain data
 
@@ -153,9 +154,7 @@ class Reach:
             When a row number is out of range.
 
         """
-        wanted = np.atleast_1d(np.asarray(rows))
-        self.table.codes(self.table.names[0], wanted)  # for its error
-        wanted = wanted.astype(np.int64).reshape(-1)
+        wanted = check_rows(rows, len(self.table)).reshape(-1)
         if self.blocks is None:
             return np.full(len(wanted), np.nan)
         missed = np.zeros(len(wanted))  # logarithms of the chances that a row is not drawn, so that small ones count
@@ -265,46 +264,3 @@ def _any_of(sets: Sequence[SetReach], rows: Rows) -> Reals:
         chance = np.minimum(one.chance(rows), 1.0)
         missed += np.log1p(-chance) * (1 if one.together else len(one.sets))
     return np.asarray(-np.expm1(missed) + 0.0)  # not −0
-
-
-def mix(sets: Sequence[SetReach], mixed: frozenset[int], p: float) -> list[SetReach]:
-    """Chance of rows in sets, some of which have each of their rows replaced with a probability."""
-    found = []
-    for one in sets:
-        some, others = (tuple(n for n in one.sets if (n in mixed) == wanted) for wanted in (True, False))
-        if one.together:
-            found.append(SetReach(one.sets, _scaled(one.chance, 1 - p * len(some) / len(one.sets)), True))
-        else:
-            found += [SetReach(some, _scaled(one.chance, 1 - p))] * bool(some)
-            found += [SetReach(others, one.chance)] * bool(others)
-    return found
-
-
-def _scaled(chance: Callable[[Rows], Reals], factor: float) -> Callable[[Rows], Reals]:
-    return lambda rows: factor * chance(rows)
-
-
-def join(
-    blocks: Sequence[Reach],
-    table: FactorTable,
-    title: str,
-    offsets: Sequence[int],
-    counts: Sequence[int],
-    notes: list[str],
-) -> Reach:
-    """Reach of samplers that draw independently, so many sets each, numbered from an offset on."""
-    known = all(one.blocks is not None for one in blocks)
-    groups = [
-        replace(part, sets=tuple(number + offset for number in (part.sets or range(count))))
-        for one, offset, count in zip(blocks, offsets, counts, strict=True)
-        for part in one.groups
-    ]
-    joined = [
-        [
-            [SetReach(tuple(number + offset for number in each.sets), each.chance, each.together) for each in sets]
-            for sets in alternatives
-        ]
-        for one, offset in zip(blocks, offsets, strict=True)
-        for alternatives in one.blocks or ()
-    ]
-    return Reach(title, table, groups, joined if known else None, notes, any(one.estimated for one in blocks))

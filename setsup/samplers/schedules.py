@@ -172,7 +172,7 @@ def since(plain: Any, step: int) -> int:
     if not isinstance(plain, Mapping):
         return 0
     if plain.keys() == {one.name for one in fields(Stepwise)}:
-        return min(step // plain["every"], plain["levels"] - 1) * int(plain["every"])
+        return min(step // int(plain["every"]), int(plain["levels"]) - 1) * int(plain["every"])
     starts = [
         int(key) for key in plain if is_integer(key) or (isinstance(key, str) and key.isascii() and key.isdigit())
     ]

@@ -21,7 +21,7 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_draw_memory
 from setsup.samplers.draw import Draw
-from setsup.samplers.reach import Reach, join
+from setsup.samplers.reach import Reach, SetReach
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, from_dict, length_of
 
@@ -131,12 +131,17 @@ class Zip(Sampler):
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
         each = [one.reach(step) for one in self.samplers]
-        offsets = [place.start for place in self.sets]
-        notes = [
-            f"sets from {place} on: {line}" for one, place in zip(each, offsets, strict=True) for line in one.notes
-        ]
-        counts = [place.stop - place.start for place in self.sets]
-        return join(each, self.table, f"Zip of {len(each)} samplers", offsets, counts, notes)
+        groups, blocks, notes = [], [], []
+        for one, place in zip(each, self.sets, strict=True):
+            notes += [f"sets from {place.start} on: {line}" for line in one.notes]
+            for part in one.groups:
+                own = part.sets or range(place.stop - place.start)
+                groups.append(replace(part, sets=tuple(place.start + number for number in own)))
+            for alternatives in one.blocks or ():
+                blocks.append([[_numbered(found, place.start) for found in sets] for sets in alternatives])
+        known = None if any(one.blocks is None for one in each) else blocks
+        estimated = any(one.estimated for one in each)
+        return Reach(f"Zip of {len(each)} samplers", self.table, groups, known, notes, estimated)
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
@@ -155,6 +160,11 @@ class Zip(Sampler):
             notes,
             [pairs for found in reports for pairs in found.pairs],
         )
+
+
+def _numbered(found: SetReach, start: int) -> SetReach:
+    """The same sets, numbered from one on."""
+    return replace(found, sets=tuple(start + number for number in found.sets))
 
 
 def _on_own_stream(sampler: Sampler, position: int) -> Sampler:

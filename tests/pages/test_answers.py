@@ -287,11 +287,19 @@ CHANGING = {
     "sizes of sets": ([3, {0: 1, 2: 2}], lambda size: setsup.SetSampler(TWELVE, ["kind"], size=size, sets=2)),
     "factors": ({0: 1, 4: 2}, lambda k: setsup.FactorPairSampler(TWELVE, 2, k=k)),
     "neighbours": ({0: NEAR, 3: NEAR[:, :1]}, lambda near: setsup.NeighbourSampler(TWELVE, near, sets=2)),
-    "within a zip": ({0: 1, 2: 2}, lambda size: setsup.Zip(*(setsup.SetSampler(TWELVE, one, size=size, sets=1) for one in
-                     (["kind"], [])))),
-    "a rising share": ({"end": 0.5, "every": 2, "levels": 3}, lambda p: setsup.Mixture(setsup.SetSampler(
-        TWELVE, [], sets=2, size=2, where="kind < 2"), pool="kind == 2", sets=[1], p=p)),
-}  # fmt: skip
+    "within a zip": (
+        {0: 1, 2: 2},
+        lambda size: setsup.Zip(
+            setsup.SetSampler(TWELVE, ["kind"], size=size, sets=1), setsup.SetSampler(TWELVE, [], size=2, sets=1)
+        ),
+    ),
+    "a rising share": (
+        {"end": 0.5, "every": 2, "levels": 3},
+        lambda p: setsup.Mixture(
+            setsup.SetSampler(TWELVE, [], sets=2, size=2, where="kind < 2"), pool="kind == 2", sets=[1], p=p
+        ),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CHANGING)
