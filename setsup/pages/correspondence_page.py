@@ -6,11 +6,12 @@ Pixels are (x, y) with centres at integers, as in :mod:`setsup.correspondence.pl
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from setsup.correspondence import PixelPairs, PixelPairSampler, Status
+from setsup.arrays import Array, Reals
+from setsup.correspondence import PixelPairSampler, Status
 from setsup.correspondence.matching import Window, matched
 from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
 from setsup.datasets.dataset import Dataset
@@ -31,6 +32,14 @@ __all__ = ["CorrespondenceSource", "correspondences_of"]
 _KEPT = 4  # pairs whose partners are kept
 _LARGEST = 1 << 22  # pixels of a view
 _SHOWN = 1 << 19  # pixels of a view whose partners are sent; of larger views those of a grid
+
+
+class Partners(NamedTuple):
+    """What is kept of pixel pairs: 17 bytes a pixel, where all that they have takes 61."""
+
+    points2: Reals
+    status: Array
+
 
 STATUSES = tuple(one.name.lower() for one in Status)
 
@@ -59,7 +68,7 @@ class CorrespondenceSource:
     learned: Mapping[str, LearnedMatches] = field(default_factory=dict)
     pairs: int | None = None
     shown: int = _SHOWN
-    _found: Recent[tuple[int, int], PixelPairs] = field(default_factory=lambda: Recent(_KEPT), repr=False)
+    _found: Recent[tuple[int, int], Partners] = field(default_factory=lambda: Recent(_KEPT), repr=False)
 
     def __post_init__(self) -> None:
         """Make the sampler of pairs, SetsupError where the dataset has none."""
@@ -134,11 +143,11 @@ class CorrespondenceSource:
         height, width = np.shape(self.dataset.fetch(row, [name])[name])[:2]
         return int(height), int(width)
 
-    def found(self, one: int, two: int) -> PixelPairs:
+    def found(self, one: int, two: int) -> Partners:
         """Partners of all pixels of view 1, row after row."""
         return self._found.get((one, two), lambda: self._traced(one, two))
 
-    def _traced(self, one: int, two: int) -> PixelPairs:
+    def _traced(self, one: int, two: int) -> Partners:
         if one == two:
             raise DataError(f"row {one} is not two views")
         sizes = self.size(one), self.size(two)
@@ -148,7 +157,8 @@ class CorrespondenceSource:
                     f"the view of row {row} has {height:,} × {width:,} pixels; partners of up to {_LARGEST:,} are "
                     "shown: open the data with a smaller size"
                 )
-        return matched(self.dataset, one, two, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
+        pairs = matched(self.dataset, one, two, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
+        return Partners(pairs.points2.copy(), pairs.status.copy())
 
     def _partners(self, query: Query) -> Answer:
         """Places and statuses of a grid of pixels, as arrays: float32, uint8."""
@@ -188,7 +198,7 @@ class CorrespondenceSource:
         at = np.mgrid[0:height:stride, 0:width:stride][::-1].reshape(2, -1).T
         places, _ = run.partners((one, two), images, at)
         flat = at[:, 1] * width + at[:, 0]
-        seen = pairs.visible[flat]
+        seen = pairs.status[flat] == Status.VISIBLE
         away = np.linalg.norm(places - pairs.points2[flat], axis=1)[seen]
         shape = -(-height // stride), -(-width // stride)
         return json_answer(
