@@ -20,6 +20,7 @@ from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.images import COLUMNS, image_modality, sprite, whole
 from setsup.pages.licences import manifest_of
+from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.random import fold, permute, stream_key
 
@@ -47,8 +48,8 @@ class DatasetSource:
     ----------
     dataset : Dataset
         What is shown.
-    source : str
-        What opens it, as a command and :func:`setsup.open` take it; empty where that would name a place on this disk.
+    opening : Opening
+        What opens it, as a command and :func:`setsup.open` take it.
     images : bool
         Whether images may be shown.
     withheld : str
@@ -59,7 +60,7 @@ class DatasetSource:
     """
 
     dataset: Dataset
-    source: str = ""
+    opening: Opening = field(default_factory=Opening)
     images: bool = True
     withheld: str = ""
     shown: int = 0
@@ -77,7 +78,7 @@ class DatasetSource:
         return {
             "kind": "dataset",
             "name": self.dataset.name,
-            "source": self.source,
+            "source": self.opening.source,
             "rows": len(table),
             "grid": table.is_grid,
             "fingerprint": table.fingerprint,
@@ -92,7 +93,7 @@ class DatasetSource:
             "page": PAGE_ROWS,
             "shown": self.shown,
             "sample": _SAMPLE if len(table) >= _LARGE else 0,
-            **_described_by(manifest_of(self.source, self.dataset)),
+            **_described_by(manifest_of(self.opening.source, self.dataset)),
         }
 
     def answer(self, query: Query) -> Answer:

@@ -48,7 +48,7 @@ class EmbeddingSource:
         Of the same rows.
     dataset : Dataset, optional
         What was embedded, for its images.
-    source : str
+    place : str
         The folder that holds them, as a command takes it; empty where that of a run, which is shown, has them.
     images : bool
         Whether images may be shown.
@@ -62,7 +62,7 @@ class EmbeddingSource:
     rows: Rows
     factors: FactorTable
     dataset: Dataset | None = None
-    source: str = ""
+    place: str = ""
     images: bool = True
     most: int = MOST
     chunk: int = 1

@@ -2,9 +2,7 @@
 
 import base64
 import json
-import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ from setsup.checks import check_integer, check_path
 from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import written, written_folder
 from setsup.files.disk import need_writable
-from setsup.opening import find_kind
 from setsup.pages.answers import Answer, Query, Source, digest, key_of
 from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
@@ -23,6 +20,7 @@ from setsup.pages.embedding_page import EmbeddingSource
 from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
+from setsup.pages.places import Places
 from setsup.pages.results_page import ResultsSource
 from setsup.pages.run_page import RunSource, read_metrics, spikes
 from setsup.pages.sampler_page import SamplerSource, changes_by_step, sampler_text
@@ -121,40 +119,37 @@ def _need_free(out: Path, alone: bool) -> None:
 def _to_pass_on(page: Page, rows: int, steps: int) -> Page:
     """The page without images that may not be passed on, and without places of this machine."""
     sources: dict[str, Source] = {}
-    names = []
+    places = Places()
     for name, source in page.sources.items():
         if isinstance(source, DatasetSource):
-            licence = withheld(source.source, source.dataset)
-            named = _without_place(source.source)
-            names.append(named)
+            licence = withheld(source.opening.source, source.dataset)
             source = replace(
                 source,
-                source=named,
+                opening=source.opening.passed_on(places),
                 images=source.images and licence is None,
                 withheld=licence or "",
                 shown=min(-(-rows // PAGE_ROWS) * PAGE_ROWS, len(source.dataset)),
             )
         elif isinstance(source, SamplerSource):
-            source = replace(source, source=_without_place(source.source))
+            source = replace(source, opening=source.opening.passed_on(places))
         elif isinstance(source, CorrespondenceSource):
-            if withheld(source.source, source.dataset) is not None:
+            if withheld(source.opening.source, source.dataset) is not None:
                 continue
-            named, some = _without_place(source.source), min(steps, _VIEWS)
-            source = replace(source, source=named, pairs=some, shown=_TRACED)
+            opening, some = source.opening.passed_on(places), min(steps, _VIEWS)
+            source = replace(source, opening=opening, pairs=some, shown=_TRACED)
         elif isinstance(source, RunSource):
-            names.append(source.run.folder.name)
-            source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
+            images, shown = source.images and _may_be_shown(source), _some_steps(source, steps)
+            source = replace(source, images=images, shown=shown, place=places.path(source.place))
         elif isinstance(source, EmbeddingSource):
-            named = _without_place(source.source) if source.source else ""
-            names += [named] if named else []
             free = source.dataset is None or withheld("", source.dataset) is None
-            source = replace(
-                source, source=named, images=source.images and free, most=min(source.most, rows), chunk=_CHUNK
-            )
+            place = places.path(source.place) if source.place else ""
+            most = min(source.most, rows)
+            source = replace(source, place=place, images=source.images and free, most=most, chunk=_CHUNK)
         elif isinstance(source, ResultsSource):
-            source = replace(source, bare=True)
+            source = replace(source, places=places)
         sources[name] = source
-    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *dict.fromkeys(names)]))
+    options = tuple(places.path(one) if isinstance(one, Path) else one for one in page.options)
+    return replace(page, sources=sources, options=options, note=places.note)
 
 
 def _may_be_shown(source: RunSource) -> bool:
@@ -178,14 +173,6 @@ def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:
         if known.any():
             peaks |= {int(steps[np.nanargmax(np.where(known, values, np.nan))]), *spikes(steps[known], values[known])}
     return tuple(sorted({*even, *peaks}))
-
-
-def _without_place(source: str) -> str:
-    """A source as others know it: of a path its last part."""
-    with suppress(DataError):
-        if "://" in source or find_kind(source) in ("benchmark", "hub"):
-            return source
-    return Path(source).name
 
 
 def _content(answer: Answer) -> Any:

@@ -16,6 +16,7 @@ from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.draw_sheet import describe_draw
 from setsup.pages.neighbour_names import with_names, with_tables
+from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.samplers import (
     DomainSampler,
@@ -71,8 +72,8 @@ class SamplerSource:
     ----------
     dataset : Dataset
         What they draw from.
-    source : str
-        What opens it; empty where that would name a place on this disk.
+    opening : Opening
+        What opens it.
     first : Sampler, optional
         What the page begins with; by default one that fixes the first factor.
     tables : dict of str to data
@@ -81,7 +82,7 @@ class SamplerSource:
     """
 
     dataset: Dataset
-    source: str = ""
+    opening: Opening = field(default_factory=Opening)
     first: Sampler | None = None
     tables: dict[str, Any] = field(default_factory=dict, repr=False)
     _made: Recent[str, Sampler] = field(default_factory=lambda: Recent(_KEPT), repr=False)
@@ -158,8 +159,8 @@ class SamplerSource:
                 "last": str(last),
                 "length": None if sampler.length is None else str(sampler.length),
                 "described": self.described(sampler),
-                "python": python_code(self.source, sampler, step * world + rank, self.plain(sampler)),
-                "command": command_line(self.source, sampler, step * world + rank),
+                "python": python_code(self.opening, sampler, step * world + rank, self.plain(sampler)),
+                "command": command_line(self.opening, sampler, step * world + rank),
             }
         )
 
