@@ -17,7 +17,7 @@ from setsup.factors import FactorTable
 from setsup.factors.expression import Expression
 from setsup.factors.factor import Factor, Level
 from setsup.files.manifests.manifest import Manifest
-from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.answers import Answer, DamagedRows, Query, json_answer
 from setsup.pages.images import COLUMNS, image_modality, sprite, whole
 from setsup.pages.licences import manifest_of
 from setsup.pages.opened import Opening
@@ -170,7 +170,10 @@ class DatasetSource:
         found = []
         for name, kind in self.dataset.modalities.items():
             if self.images or not kind.color:
-                shown, words = whole(self.dataset, row, name)
+                try:
+                    shown, words = whole(self.dataset, row, name)
+                except DamagedRows as error:
+                    shown, words = None, error.rows[row]
                 found.append({"name": name, "words": words, "image": shown is not None and self.images})
         values = {name: one[0] for name, one in self.values(np.array([row])).items()}
         return json_answer({"row": row, "values": values, "modalities": found})

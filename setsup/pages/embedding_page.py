@@ -143,7 +143,8 @@ class EmbeddingSource:
         modality = image_modality(self.dataset)
         if modality is None:
             raise DataError(f"{self.dataset.name} has no images")
-        return sprite(self.dataset, self.rows[self.order[self._asked(query)]].tolist(), modality, _TILE)
+        rows = self.rows[self.order[self._asked(query)]].tolist()
+        return sprite(self.dataset, rows, modality, _TILE, partly=True)
 
     def _asked(self, query: Query) -> Rows:
         """Places in the drawing order of the points that are asked about."""

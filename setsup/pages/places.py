@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -13,10 +14,14 @@ from setsup.errors import DataError
 from setsup.files.expand_user import expanded
 from setsup.opening import find_kind
 
-__all__ = ["FOLDER", "Places"]
+__all__ = ["FOLDER", "Places", "without_folders"]
 
 FOLDER = "FOLDER"
 """Stands for a folder that is not below the working folder; the second one is ``FOLDER2``."""
+
+_STARTS = re.compile(r"(?:file://|(?<![\w.:/~<-]))/(?=[^/\s])|~\w*/")
+_PLAIN = re.compile(r"(?:file://|~\w*)?/(?:[^\s/'\"()]+/)*")
+"""Where an absolute path begins, and its folders if their names have no blanks."""
 
 
 @dataclass
@@ -32,7 +37,7 @@ class Places:
     """
 
     here: Path = field(default_factory=Path.cwd)
-    seen: bool = False
+    relative: bool = False
     folders: dict[str, str] = field(default_factory=dict)
 
     def source(self, source: str) -> str:
@@ -47,12 +52,12 @@ class Places:
 
     def path(self, path: Path | str) -> str:
         """A path that does not say where on this machine it is."""
-        self.seen = True
         full = _absolute(path)
         for start in (self.here, self.here.resolve()):
             if full.is_relative_to(start) and not _is_above_home(start):
                 inner = full.relative_to(start)
                 if not set(inner.parts) & _users():
+                    self.relative = True
                     return inner.as_posix()
         folder = self.folders.setdefault(str(full.parent), f"{FOLDER}{len(self.folders) + 1 if self.folders else ''}")
         return folder if full.name in _users() else f"{folder}/{full.name}"
@@ -61,20 +66,55 @@ class Places:
         """A text with some paths, and that of the home folder, written for others."""
         forms = {str(one): path for path in known for one in (path, path.absolute(), path.resolve())}
         for form in sorted(forms, key=len, reverse=True):
-            text = re.sub(
-                rf"(?<![\w./~-]){re.escape(form)}(?![\w-])", lambda _, form=form: self.path(forms[form]), text
-            )
+            text = re.sub(rf"(?<![\w./~-]){re.escape(form)}(?![\w-])", partial(self._written, forms[form]), text)
         home = Path.home()
         return text.replace(str(home), "~") if len(home.parts) > 1 else text
+
+    def _written(self, path: Path, _: "re.Match[str]") -> str:
+        return self.path(path)
+
+    def sentence(self, error: str) -> str:
+        """An error without folders and names of users."""
+        found = without_folders(error)
+        for name in _users():
+            found = re.sub(rf"(?<=[/~]){re.escape(name)}(?=/)", "…", found)
+        return found
 
     @property
     def note(self) -> str:
         """What the words stand for; empty where there is none."""
-        if not self.seen:
-            return ""
-        named = " and ".join(self.folders.values())
-        said = "Paths in commands are from the folder in which the page was exported"
-        return f"{said}; {named} {'stands' if len(self.folders) == 1 else 'stand'} for another place" if named else said
+        *first, last = self.folders.values() or ("",)
+        named = f"{', '.join(first)} and {last}" if first else last
+        said = ["Paths are relative to the folder from which this page was exported."] if self.relative else []
+        said += (
+            [f"{named} in commands: the place on your machine of what was elsewhere on its author's."] if named else []
+        )
+        return " ".join(said)
+
+
+def without_folders(sentence: str) -> str:
+    """A sentence in which absolute paths are their last parts, with blanks in folders that exist.
+
+    Examples
+    --------
+    >>> without_folders("/data/mine/7.png (row 7) is missing; put it there, or take it out")
+    '7.png (row 7) is missing; put it there, or take it out'
+
+    """
+    found = at = 0
+    parts = []
+    for start in _STARTS.finditer(sentence):
+        at, end = start.start(), start.end()
+        if at < found:
+            continue
+        plain = _PLAIN.match(sentence, at)
+        end = plain.end() if plain else end
+        while (slash := sentence.find("/", end)) >= 0 and os.path.isdir(sentence[at:slash]):
+            end = slash + 1
+        if sentence[at:end].count("/") > 1:
+            parts.append(sentence[found:at])
+            found = end
+    return "".join([*parts, sentence[found:]])
 
 
 def _absolute(path: Path | str) -> Path:

@@ -3,6 +3,7 @@
 import json
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,9 @@ import setsup
 from setsup.errors import DataError
 from setsup.pages import export, page_of
 from setsup.pages.answers import digest, key_of
-from setsup.pages.exporting import questions
 from setsup.pages.licences import withheld
+from setsup.pages.places import Places
+from setsup.pages.questions import questions
 from setsup.pages.shell import FILES, SCRIPTS, script_text, static
 from tests.pages.sources import HOSTILE, awkward, uneven
 
@@ -70,7 +72,33 @@ def test_no_place_of_this_machine_is_passed_on(tmp_path):
     text = export(page_of({str(table): dataset}), tmp_path / "page.html").read_text()
     assert "someone" not in text
     assert str(tmp_path) not in text
-    assert "setsup explore animals.csv" in text
+    assert "setsup explore FOLDER/animals.csv" in text
+
+
+def test_places_are_written_for_others(tmp_path, monkeypatch):
+    home = tmp_path / "homes" / "someone"
+    (home / "work" / "runs").mkdir(parents=True)
+    (home / "big data").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "work")
+    places = Places()
+    assert places.path("runs/seed-0") == places.path(home / "work" / "runs" / "seed-0") == "runs/seed-0"
+    assert places.path("~/big data/a.csv") == places.path("../big data/a.csv") == "FOLDER/a.csv"
+    assert places.path("/elsewhere/a.csv") == "FOLDER2/a.csv"  # another file of that name
+    assert places.path(home) == "FOLDER3"
+    assert places.source("s3://me:secret@host/shards?token=1") == "s3://host/shards"
+    assert places.source(f"file://{home}/work/shards") == "shards"
+    assert places.source("mnist") == "mnist"
+    assert "FOLDER, FOLDER2 and FOLDER3 in commands" in places.note
+    for start in (tmp_path, tmp_path / "homes"):  # from here, paths go through a name
+        assert Places(start).path(home / "work" / "a.csv") == "FOLDER/a.csv"
+    text = f"0.02 of {home}/work/runs/seed-0, or 'runs/seed-0'; see . and runs/seed-01"
+    assert (
+        places.text(text, [Path("runs/seed-0"), Path()])
+        == "0.02 of runs/seed-0, or 'runs/seed-0'; see . and runs/seed-01"
+    )
+    error = f"{home}/big data/7.png (row 7) is missing; give a/b, or /no/such/place.png, or ~/x/y.png"
+    assert places.sentence(error) == "7.png (row 7) is missing; give a/b, or place.png, or y.png"
 
 
 def test_images_are_passed_on_where_the_licence_lets_them():

@@ -79,7 +79,7 @@ def run(options: Options) -> int:
     if len(sources) > 1 and (options.root or options.split or options.option or options.sampler):
         raise DataError("--root, --split, --option and --sampler go with one source; explore the others by themselves")
     datasets = {source: _opened(options, source) for source in sources}
-    given = {source: open_arguments(_named(options, source)) for source in sources}
+    opened_with = {source: open_arguments(_named(options, source)) for source in sources}
     samplers = {}
     if options.sampler is not None:
         if not sources:
@@ -88,7 +88,7 @@ def run(options: Options) -> int:
     embeddings = [one for folder in folders for one in _embeddings(folder, list(datasets.values()), options.preset)]
     files = {"--sampler": options.sampler, "--preset": None if options.preset is None else Path(options.preset)}
     more = tuple(word for name, file in files.items() if file is not None for word in (name, file))
-    page = replace(page_of(datasets, samplers, runs, embeddings, options=given), options=more)
+    page = replace(page_of(datasets, samplers, runs, embeddings, options=opened_with), options=more)
     if options.export is not None:
         found = export(page, options.export, rows=options.rows, steps=options.steps)
         size = found.stat().st_size if found == options.export else _size(found.parent)
