@@ -83,12 +83,13 @@ class Places:
     @property
     def note(self) -> str:
         """What the words stand for; empty where there is none."""
+        said = ["Paths in commands are relative to the folder in which it was exported."] if self.relative else []
         *first, last = self.folders.values() or ("",)
-        named = f"{', '.join(first)} and {last}" if first else last
-        said = ["Paths are relative to the folder from which this page was exported."] if self.relative else []
-        said += (
-            [f"{named} in commands: the place on your machine of what was elsewhere on its author's."] if named else []
-        )
+        if last:
+            stand = f"{', '.join(first)} and {last} stand for folders" if first else f"{last} stands for a folder"
+            said.append(
+                f"In commands, {stand} on your machine: the page does not say where its author keeps the files."
+            )
         return " ".join(said)
 
 

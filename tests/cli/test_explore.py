@@ -79,7 +79,7 @@ def test_commands_on_a_page_open_what_it_shows(
     given = ["imagenet-100", "--root", str(release / "release"), "--split", "train"]
     given += ["--option", "size=32,32", f"synsets={release / 'two.txt'}"]
     served: list[Any] = []
-    monkeypatch.setattr("setsup.pages.server.serve", lambda page, **_: served.append(page))
+    monkeypatch.setattr("setsup.pages.serve", lambda page, **_: served.append(page))
     if shown == "live":
         assert main(["explore", *given, "--no-browser"]) == 0
         about = json.loads(served[0].get("").content)
