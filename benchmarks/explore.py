@@ -154,7 +154,7 @@ def images(page: Page) -> Iterator[Row]:
         number = next(steps)
         asks(page, s="s0", q="draw", sampler=text, step=str(number))()
         for some in sampler[number].indices:
-            asks(page, s="d0", q="thumbs", rows=",".join(map(str, some)), modality="image", tile="64")()
+            asks(page, s="d0", q="thumbs", rows=",".join(map(str, some)))()
 
     what = "a step with 64 thumbnails of shapes3d-procedural"
     start = time.process_time()

@@ -1,6 +1,7 @@
 """Text of an expression as Python's syntax tree, and errors that point into it."""
 
 import ast
+import json
 import keyword
 import re
 from collections.abc import Collection
@@ -8,8 +9,9 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeGuard
 
 from setsup.errors import FactorError, brief
+from setsup.factors.factor import Level
 
-__all__ = ["ANCHOR", "Expression", "clip", "is_of_anchor"]
+__all__ = ["ANCHOR", "Expression", "clip", "is_of_anchor", "literal", "quote"]
 
 ANCHOR = "anchor"
 """What the other row of a constraint is called."""
@@ -78,8 +80,7 @@ class Expression:
         for name in self.names:
             odd = not name.isidentifier() or keyword.iskeyword(name)
             if odd and name in plain and any(map(str.isalpha, name)):
-                quoted = name.replace("`", "``")
-                return f"; the name {name!r} must be in backticks, `{quoted}`"
+                return f"; the name {name!r} must be in backticks, {quote(name)}"
         return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
 
     def _in_python(self) -> str | None:
@@ -102,6 +103,16 @@ class Expression:
         column = len(line[:start].decode(errors="replace"))
         width = len(line[start:end].decode(errors="replace"))
         raise FactorError(sentence + _point(self.text, lineno, column, width))
+
+
+def quote(name: str) -> str:
+    """A factor's name as an expression has it whatever it is: in backticks."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def literal(value: Level) -> str:
+    """A level as an expression has it."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def is_of_anchor(node: ast.AST) -> TypeGuard[ast.Attribute]:

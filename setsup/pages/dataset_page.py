@@ -1,7 +1,6 @@
 """A dataset as a page asks for it: its card, counts under a filter, rows, images."""
 
 import ast
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,21 +12,22 @@ from setsup.arrays import Bools, Rows
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.factors import FactorTable
-from setsup.factors.expression import Expression
-from setsup.factors.factor import Factor, Level
+from setsup.factors.expression import Expression, literal, quote
+from setsup.factors.factor import Factor
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, DamagedRows, Query, json_answer
-from setsup.pages.images import COLUMNS, image_modality, sprite, whole
+from setsup.pages.images import image_modality, thumbs_of, whole
 from setsup.pages.licences import manifest_of
 from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.random import fold, permute, stream_key
 
-__all__ = ["PAGE_ROWS", "DatasetSource", "literal", "value_texts"]
+__all__ = ["PAGE_ROWS", "DatasetSource", "value_texts"]
 
 PAGE_ROWS = 48
 """Rows of a page of them."""
 
+_FILTERS = 64  # levels of a factor by which an exported page can be filtered
 _KEPT = 4  # filters whose rows are kept
 _KEPT_BYTES = 1 << 28  # and what they may take; the last one is kept in any case
 _SAMPLE = 1 << 15  # rows from which counts are estimated: a share is then within 0.6 percentage points, 95 %
@@ -87,7 +87,6 @@ class DatasetSource:
             ],
             "withheld": self.withheld,
             "thumbs": modality,
-            "columns": COLUMNS,
             "page": PAGE_ROWS,
             "shown": self.shown,
             "sample": _SAMPLE if len(table) >= _LARGE else 0,
@@ -176,8 +175,7 @@ class DatasetSource:
         return json_answer({"row": row, "values": values, "modalities": found})
 
     def _thumbs(self, query: Query) -> Answer:
-        rows = query.integers("rows", 64, len(self.dataset.factors) - 1)
-        return sprite(self.dataset, rows, self._modality(query), query.integer("tile", 16, 160))
+        return thumbs_of(self.dataset, query, self.images)
 
     def _image(self, query: Query) -> Answer:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
@@ -243,9 +241,11 @@ def _describe(factor: Factor) -> dict[str, Any]:
     levels = None if factor.levels is None else [_words(factor, code) for code in range(min(len(factor), _LEVELS))]
     return {
         "name": factor.name,
+        "term": quote(factor.name),
         "kind": str(factor.kind),
         "levels": levels,
         "literals": None if factor.levels is None else [literal(one) for one in factor.levels[:_LEVELS]],
+        "exported": factor.levels is not None and len(factor) <= _FILTERS,
         "size": len(factor),
         "unit": factor.unit,
         "period": factor.period,
@@ -257,11 +257,6 @@ def _describe(factor: Factor) -> dict[str, Any]:
 def value_texts(table: FactorTable, rows: Rows) -> dict[str, list[str]]:
     """Values of the factors of rows, in words; empty where unknown."""
     return {one.name: [_words(one, code) for code in table.codes(one.name, rows).tolist()] for one in table.factors}
-
-
-def literal(value: Level) -> str:
-    """A level as an expression has it."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def _words(factor: Factor, code: float) -> str:

@@ -17,7 +17,7 @@ from setsup.files.disk import need_regular
 from setsup.pages.answers import Answer, Query, json_answer, packed
 from setsup.pages.colours import colours_of
 from setsup.pages.dataset_page import value_texts
-from setsup.pages.images import COLUMNS, image_modality, sprite
+from setsup.pages.images import TILE, image_modality, sprite
 from setsup.pages.projecting import MOST, drawing_order, neighbours, project
 from setsup.pages.recent import Recent
 
@@ -25,8 +25,6 @@ __all__ = ["NEIGHBOURS", "EmbeddingSource", "has_embeddings", "open_embeddings"]
 
 NEIGHBOURS = 8
 """Nearest neighbours of a point that are shown."""
-
-_TILE = 64  # pixels of an image
 
 
 @dataclass
@@ -81,7 +79,6 @@ class EmbeddingSource:
             "factors": [{"name": one.name, "unit": one.unit} for one in self.factors.factors],
             "first": next(iter([*varying, *self.factors.names]), None),
             "thumbs": image_modality(self.dataset) if shown and self.dataset is not None else None,
-            "columns": COLUMNS,
             "chunk": self.chunk,
             "neighbours": NEIGHBOURS,
         }
@@ -142,7 +139,7 @@ class EmbeddingSource:
         if modality is None:
             raise DataError(f"{self.dataset.name} has no images")
         rows = self.rows[self.order[self._asked(query)]].tolist()
-        return sprite(self.dataset, rows, modality, _TILE, partly=True)
+        return sprite(self.dataset, rows, modality, TILE, partly=True)
 
     def _asked(self, query: Query) -> Rows:
         """Places in the drawing order of the points that are asked about."""

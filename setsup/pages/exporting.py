@@ -19,10 +19,11 @@ from setsup.pages.answers import Answer, DamagedRows, Source, digest, error_cont
 from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
 from setsup.pages.embedding_page import EmbeddingSource
+from setsup.pages.images import CHUNK
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
 from setsup.pages.places import Places
-from setsup.pages.questions import CHUNK, Question, parts
+from setsup.pages.questions import Question, parts
 from setsup.pages.results_page import ResultsSource
 from setsup.pages.run_page import RunSource, spikes
 from setsup.pages.sampler_page import SamplerSource

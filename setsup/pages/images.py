@@ -11,14 +11,18 @@ from PIL import Image, ImageDraw, features
 from setsup.arrays import Array
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
-from setsup.pages.answers import Answer, DamagedRows, image
+from setsup.pages.answers import Answer, DamagedRows, Query, image
 from setsup.pages.places import without_folders
 from setsup.reports.thumbnails import thumbnail
 
-__all__ = ["COLUMNS", "encoded", "image_modality", "sprite", "whole"]
+__all__ = ["CHUNK", "COLUMNS", "TILE", "encoded", "image_modality", "sprite", "thumbs_of", "whole"]
 
 COLUMNS = 8
 """Thumbnails side by side in one image."""
+CHUNK = 64
+"""Thumbnails of one question."""
+TILE = 64
+"""Pixels of a thumbnail's side."""
 
 _PAPER = (233, 236, 239)
 _CROSS = (154, 52, 18)
@@ -31,13 +35,19 @@ def image_modality(dataset: Dataset) -> str | None:
     return next((name for name, kind in dataset.modalities.items() if kind.color), None)
 
 
+def thumbs_of(dataset: Dataset, query: Query, images: bool) -> Answer:
+    """Thumbnails of the rows that a question names; DataError where images are left out, or there are none."""
+    modality = image_modality(dataset)
+    if not images or modality is None:
+        raise DataError(f"images of {dataset.name} are left out" if modality else f"{dataset.name} has no images")
+    return sprite(dataset, query.integers("rows", CHUNK, len(dataset) - 1), modality, TILE)
+
+
 def sprite(dataset: Dataset, rows: Sequence[int], modality: str, tile: int, *, partly: bool = False) -> Answer:
     """Thumbnails of rows in one image, ``COLUMNS`` to a line, each in a square of so many pixels.
 
     DamagedRows where images of some rows cannot be read; with `partly`, where those of all: others have a cross.
     """
-    if not dataset.modalities[modality].color:
-        raise DataError(f"{modality} holds no images of colours; ask for one row of it")
     try:
         return tiled(_small(dataset, rows, modality, tile), tile)
     except SetsupError:  # of one row or of several: which, and why, is told

@@ -13,6 +13,7 @@ from setsup.pages.commands import explore_command
 from setsup.pages.correspondence_page import correspondences_of
 from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.embedding_page import EmbeddingSource
+from setsup.pages.images import CHUNK, COLUMNS, TILE
 from setsup.pages.opened import Opening
 from setsup.pages.sampler_page import SamplerSource
 from setsup.samplers import Sampler
@@ -103,6 +104,7 @@ class Page:
             "title": self.title,
             "command": self.command,
             "note": self.note,
+            "tiles": {"columns": COLUMNS, "chunk": CHUNK, "side": TILE},
             "sources": {name: dict(source.about()) for name, source in self.sources.items()},
         }
 

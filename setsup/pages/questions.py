@@ -12,20 +12,15 @@ from setsup.pages.answers import Query
 from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
 from setsup.pages.embedding_page import EmbeddingSource
-from setsup.pages.images import image_modality
+from setsup.pages.images import CHUNK, image_modality
 from setsup.pages.page import Page
 from setsup.pages.results_page import ResultsSource
 from setsup.pages.run_page import RunSource
 from setsup.pages.sampler_page import SamplerSource, options_since, sampler_text
 from setsup.samplers import Draw
 
-__all__ = ["CHUNK", "Part", "Question", "parts", "questions", "quoted"]
+__all__ = ["Part", "Question", "parts", "questions"]
 
-CHUNK = 64
-"""Thumbnails of one question."""
-
-_TILE = 64  # pixels of a thumbnail, as the page asks for it
-_FILTERS = 64  # levels of a factor by which the page can be filtered
 _PAIRS = 15  # pairs of factors
 _CHANCES = 1024  # drawn rows whose chance is told
 _FULL = 48  # rows that are shown in full
@@ -70,10 +65,10 @@ def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Part]:
     def counts() -> Iterator[Question]:
         yield {"s": name, "q": "counts", "where": ""}
         for factor in about["factors"]:
-            if factor["literals"] is not None and factor["size"] <= _FILTERS:
+            if factor["exported"]:
                 for value in factor["literals"]:
-                    yield {"s": name, "q": "counts", "where": f"{quoted(factor['name'])} == {value}"}
-        discrete = [one["name"] for one in about["factors"] if one["literals"] is not None and one["size"] <= _FILTERS]
+                    yield {"s": name, "q": "counts", "where": f"{factor['term']} == {value}"}
+        discrete = [one["name"] for one in about["factors"] if one["exported"]]
         pairs = [(x, y) for place, x in enumerate(discrete) for y in discrete[place + 1 :]]
         for x, y in pairs[:_PAIRS]:
             yield {"s": name, "q": "joint", "x": x, "y": y, "where": ""}
@@ -81,7 +76,7 @@ def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Part]:
     def leaf(order: str, number: int) -> Iterator[Question]:
         yield {"s": name, "q": "rows", "order": order, "page": str(number), "where": ""}
         shown, _ = source.rows("", order, number)
-        yield from _thumbs(name, about["thumbs"], shown)
+        yield from _thumbs(name, about["thumbs"] is not None, shown)
 
     def full(row: int) -> Iterator[Question]:
         asked = {"s": name, "row": str(row)}
@@ -115,7 +110,7 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
         chances.update(asking)
         yield from ({**asked, "q": "row", "row": str(row), "step": since} for row, since in asking)
         for some in _shown(sampler[step]):
-            yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], some)
+            yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"] is not None, some)
 
     called = f"the sampler of {source.dataset.name}"
     yield Part(f"coverage of {called}", [{**asked, "q": "coverage"}])
@@ -148,11 +143,11 @@ def _of_run(name: str, source: RunSource) -> Iterator[Part]:
         yield {**asked, "q": "batch"}
         with suppress(SetsupError):  # the answer to the question before says it
             found = source.batch(step)
-            modality = image_modality(found.dataset) if source.images else None
+            shown = source.images and image_modality(found.dataset) is not None
             if source.images:
                 yield {**asked, "q": "sheet"}
             for rows in _shown(found.draw):
-                yield from ({**one, **asked} for one in _thumbs(name, modality, rows))
+                yield from ({**one, **asked} for one in _thumbs(name, shown, rows))
 
     curves = [{"s": name, "q": "curve", "metric": metric} for metric in about["metrics"]]
     yield Part(f"curves of {about['folder']}", curves)
@@ -175,13 +170,8 @@ def _of_embedding(name: str, source: EmbeddingSource) -> Iterator[Part]:
         yield Part(f"neighbours in {source.name}", found)
 
 
-def _thumbs(name: str, modality: str | None, rows: Any) -> Iterator[Question]:
-    if modality is not None:
+def _thumbs(name: str, images: bool, rows: Any) -> Iterator[Question]:
+    if images:
         for start in range(0, len(rows), CHUNK):
             some = ",".join(map(str, np.asarray(rows)[start : start + CHUNK].tolist()))
-            yield {"s": name, "q": "thumbs", "rows": some, "modality": modality, "tile": str(_TILE)}
-
-
-def quoted(name: str) -> str:
-    """A factor's name as an expression has it: in backticks, whatever it is."""
-    return f"`{name.replace('`', '``')}`"
+            yield {"s": name, "q": "thumbs", "rows": some}

@@ -15,7 +15,7 @@ from setsup.experiments.step_batches import Rerun, StepBatch, rerun
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.draw_sheet import describe_draw
 from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_embeddings
-from setsup.pages.images import COLUMNS, encoded, image_modality, sprite
+from setsup.pages.images import encoded, image_modality, thumbs_of
 from setsup.pages.recent import Recent
 
 __all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "spikes", "thin"]
@@ -71,7 +71,6 @@ class RunSource:
             "devices": max(run.draws_per_step),
             "parts": preset.accumulate,
             "metrics": list(metrics),
-            "columns": COLUMNS,
             "images": self.images,
             "shown": list(self.shown),
         }
@@ -131,12 +130,7 @@ class RunSource:
         return encoded(sheet, exact=True)
 
     def _thumbs(self, query: Query) -> Answer:
-        if not self.images:
-            raise DataError("images of this run are left out")
-        dataset = self._asked(query).dataset
-        rows = query.integers("rows", 64, len(dataset) - 1)
-        modality = query.choice("modality", tuple(dataset.modalities))
-        return sprite(dataset, rows, modality, query.integer("tile", 16, 160))
+        return thumbs_of(self._asked(query).dataset, query, self.images)
 
 
 def embeddings_of(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingSource]:

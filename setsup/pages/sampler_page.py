@@ -111,9 +111,10 @@ class SamplerSource:
         return found
 
     def described(self, sampler: Sampler) -> dict[str, Any]:
-        """A sampler whose arguments are JSON each in a string, since JavaScript rounds integers of 64 bits."""
+        """A sampler as text, and each argument as JSON in a string: JavaScript rounds integers of 64 bits."""
         found = self.plain(sampler)
-        return {**found, "arguments": {name: _json(value) for name, value in found["arguments"].items()}}
+        arguments = {name: _json(value) for name, value in found["arguments"].items()}
+        return {**found, "arguments": arguments, "text": sampler_text(found)}
 
     def answer(self, query: Query) -> Answer:
         """Answer a question about a sampler."""

@@ -475,7 +475,7 @@ def test_no_other_site_and_no_other_host_gets_an_answer(browser: Any, addresses:
         assert other.evaluate(asking, f"{start}/get?q=counts&s=d0&where=") == "refused"
         image = "address => new Promise(done => { const one = new Image(); one.onload = () => done('shown');"
         image += " one.onerror = () => done('refused'); one.src = address; })"
-        assert other.evaluate(image, f"{start}/get?modality=image&q=thumbs&rows=0&s=d0&tile=64") == "refused"
+        assert other.evaluate(image, f"{start}/get?q=thumbs&rows=0&s=d0") == "refused"
         assert set(statuses) <= {403}
         # nor does it show the page in a frame
         other.evaluate(

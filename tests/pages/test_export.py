@@ -125,7 +125,7 @@ def test_images_that_cannot_be_read_are_told_and_left_out(photos, tmp_path, capl
     assert warning == ("photos: 3 rows have no image (5, 7, 8); row 5: 5.png is missing; put it there, or take it out")
     text = out.read_text()
     assert str(tmp_path) not in text
-    found, asked = read(text), {"s": "d0", "q": "thumbs", "modality": "image", "tile": "64"}
+    found, asked = read(text), {"s": "d0", "q": "thumbs"}
     error = found[digest(key_of({**asked, "rows": ",".join(map(str, range(12)))}))]
     assert error["rows"] == [5, 7, 8]
     rest = found[digest(key_of({**asked, "rows": "0,1,2,3,4,6,9,10,11"}))]

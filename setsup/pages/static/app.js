@@ -34,6 +34,6 @@ function App({about}) {
 }
 
 setsup.get({}).then(
-  about => { setsup.command = about.command; render(html`<${App} about=${about} />`, document.getElementById("page")); },
+  about => { setsup.command = about.command; setsup.tiles = about.tiles; render(html`<${App} about=${about} />`, document.getElementById("page")); },
   error => render(html`<p class="problem" role="alert">${error.message}</p>`, document.getElementById("page")),
 );

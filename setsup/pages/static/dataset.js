@@ -60,7 +60,7 @@ function useCounts(source, where) {
 // an expression for this table
 function example(factors) {
   const factor = factors.find(one => one.literals && one.literals.length);
-  return factor ? `${nameOf(factor.name)} == ${factor.literals[0]}` : "";
+  return factor ? `${factor.term} == ${factor.literals[0]}` : "";
 }
 
 function Card({about}) {
@@ -75,7 +75,6 @@ function Card({about}) {
 }
 
 const BARS = 60;
-const EXPORTED = 64; // levels of a factor that an exported page counts by
 
 function Histogram({factor, sample, all, some, onPick}) {
   const unit = factor.unit ? ` (${factor.unit})` : "";
@@ -107,12 +106,12 @@ function levels(factor, found) {
   const names = found.levels || factor.levels;
   return names.map((label, code) => {
     const literal = found.literals ? found.literals[code] : factor.literals[code];
-    return {label, short: label, expression: `${nameOf(factor.name)} == ${literal}`, exported: factor.size <= EXPORTED};
+    return {label, short: label, expression: `${factor.term} == ${literal}`, exported: factor.exported};
   });
 }
 
 function bins(factor, found) {
-  const edges = found.edges, last = edges.length - 2, name = nameOf(factor.name);
+  const edges = found.edges, last = edges.length - 2, name = factor.term;
   return found.counts.map((_, place) => ({
     label: `${edges[place].toPrecision(4)} to ${edges[place + 1].toPrecision(4)}`,
     short: (place === last ? edges[last + 1] : edges[place]).toPrecision(3),
@@ -124,7 +123,7 @@ function bins(factor, found) {
 function Joint({source, where}) {
   const names = source.about.factors.filter(one => one.literals).map(one => one.name);
   // what an exported page holds are factors of few levels
-  const few = names.filter(name => source.about.factors.find(one => one.name === name).size <= EXPORTED);
+  const few = source.about.factors.filter(one => one.exported).map(one => one.name);
   const [pair, setPair] = useState((!setsup.isLive && few.length > 1 ? few : names).slice(0, 2));
   const canvas = useRef(null);
   const {answer, error} = useAnswer(names.length > 1 && pair[0] !== pair[1] ? {s: source.id, q: "joint", x: pair[0], y: pair[1], where} : null);

@@ -142,11 +142,11 @@ function useValues(source, point) {
 }
 
 function PointImage({source, rows, point}) {
-  const start = startOf(source, point), {columns, thumbs, data} = source.about;
+  const start = startOf(source, point), {thumbs, data} = source.about, {columns, side} = setsup.tiles;
   const {answer, error} = useAnswer(thumbs ? {s: source.id, q: "thumbs", start} : null);
   const name = `row ${count(rows[point])}${data ? ` of ${data}` : ""}`;
   if (!answer || error) return html`<span class="no-image" role="img" aria-label=${name}>${thumbs && !error ? "…" : count(rows[point])}</span>`;
-  const place = point - start, style = {width: "64px", height: "64px", objectPosition: `-${place % columns * 64}px -${Math.floor(place / columns) * 64}px`};
+  const place = point - start, style = {width: side + "px", height: side + "px", objectPosition: `-${place % columns * side}px -${Math.floor(place / columns) * side}px`};
   return html`<img src=${answer} alt=${name} style=${style} />`;
 }
 

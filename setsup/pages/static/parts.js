@@ -5,9 +5,6 @@ const {html, render, useState, useEffect, useRef} = htmPreact;
 const count = number => (typeof number === "string" ? BigInt(number) : Number(number)).toLocaleString("en-US"); // steps are strings, of 64 bits
 const plural = (number, noun) => `${count(number)} ${noun}${Number(number) === 1 ? "" : "s"}`;
 
-// a factor's name as an expression has it, whatever it is
-const nameOf = name => "`" + name.replaceAll("`", "``") + "`";
-
 // the answer to a question: {answer, error, busy}; null asks nothing. With keep, the one before stays while it is busy
 function useAnswer(question, keep = false) {
   const [state, setState] = useState({answer: null, error: null, busy: question !== null});
@@ -38,22 +35,21 @@ function Problem({error}) {
 }
 
 // thumbnails of rows, many in one image; onPick makes each a button, wrap(thumbnail, place) puts something about it
-function Thumbs({source, rows, tile = 64, mask = null, labels = null, onPick = null, wrap = null}) {
-  const modality = source.about.thumbs;
-  const pieces = [];
-  for (let start = 0; start < rows.length; start += 64) pieces.push([start, rows.slice(start, start + 64)]);
+function Thumbs({source, rows, mask = null, labels = null, onPick = null, wrap = null}) {
+  const pieces = [], {chunk} = setsup.tiles;
+  for (let start = 0; start < rows.length; start += chunk) pieces.push([start, rows.slice(start, start + chunk)]);
   return html`<div class="thumbs">${pieces.map(([start, some]) => html`<${ThumbPiece} key=${start} source=${source}
-    modality=${modality} rows=${some} tile=${tile} mask=${mask && mask.slice(start, start + 64)} labels=${labels} onPick=${onPick} wrap=${wrap && ((thumb, place) => wrap(thumb, start + place))} />`)}</div>`;
+    rows=${some} mask=${mask && mask.slice(start, start + chunk)} labels=${labels} onPick=${onPick} wrap=${wrap && ((thumb, place) => wrap(thumb, start + place))} />`)}</div>`;
 }
 
-function ThumbPiece({source, modality, rows, tile, mask, labels, onPick, wrap}) {
-  const asking = some => (modality && some.length ? {s: source.id, q: "thumbs", rows: some.join(","), modality, tile, ...source.about.more} : null);
+function ThumbPiece({source, rows, mask, labels, onPick, wrap}) {
+  const asking = some => (source.about.thumbs && some.length ? {s: source.id, q: "thumbs", rows: some.join(","), ...source.about.more} : null);
   const all = useAnswer(asking(rows));
   // without those that cannot be read, which the error names
   const damaged = (all.error && all.error.rows) || [], rest = rows.filter(row => !damaged.includes(row));
   const some = useAnswer(damaged.length ? asking(rest) : null);
   const {answer, error, busy} = damaged.length ? some : all;
-  const columns = source.about.columns;
+  const {columns, side: tile} = setsup.tiles;
   const thumbs = rows.map((row, number) => {
     const place = damaged.length ? rows.slice(0, number).filter(one => !damaged.includes(one)).length : number;
     const lost = damaged.includes(row);

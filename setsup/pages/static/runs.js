@@ -71,7 +71,7 @@ function Batch({runs, chosen, onPick}) {
   const batch = useAnswer(asked && {...asked, q: "batch"});
   const sheet = useAnswer(asked && run.about.images ? {...asked, q: "sheet"} : null);
   const found = batch.answer;
-  const data = found && {id: run.id, about: {thumbs: found.thumbs, columns: run.about.columns, more: {step, ...more}}};
+  const data = found && {id: run.id, about: {thumbs: found.thumbs, more: {step, ...more}}};
   return html`<section aria-label="Batch"><h2>Batch of a step</h2><p class="choice">
       ${runs.length > 1 && html`<label>Run <select value=${run.id} onChange=${event => onPick(runs.find(one => one.id === event.target.value), step || 1)}>${runs.map(one => html`<option key=${one.id} value=${one.id}>${one.about.name} (${one.about.folder})</option>`)}</select></label>`}
       <button type="button" aria-label="Previous step" disabled=${!step || step <= 1} onClick=${() => onPick(run, step - 1)}>◀</button>

@@ -25,7 +25,7 @@ function SamplerView({source, data, start}) {
 
 function SamplerPanel({source, data, start, linked, name}) {
   const first = source.about.first;
-  const [text, setText] = useState(start ? start.sampler : assemble(first.sampler, first.fingerprint, first.arguments));
+  const [text, setText] = useState(start ? start.sampler : first.text);
   const [step, setStep] = useState(start ? start.step : source.about.begin);
   const [share, setShare] = useState({rank: "0", world: "1"});
   const [row, setRow] = useState(null);
@@ -78,7 +78,7 @@ function SamplerForm({source, described, text, onChange, name}) {
   const fields = draft || described.arguments;
   const listed = kinds[chosen] || Object.keys(described.arguments).map(one => ({name: one, default: "", choices: [], needed: false}));
   const first = source.about.first;
-  const begins = first && !source.about.given && /"small"/.test(text) && text === assemble(first.sampler, first.fingerprint, first.arguments);
+  const begins = first && !source.about.given && /"small"/.test(text) && text === first.text;
   useEffect(() => { setDraft(null); setKind(null); }, [JSON.stringify(described)]); // an answer for another step leaves what is typed
   const apply = event => { event.preventDefault(); onChange(assemble(chosen, described.fingerprint, fields)); };
   const change = (option, value) => setDraft({...fields, [option]: value});

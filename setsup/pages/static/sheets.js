@@ -27,7 +27,7 @@ function captioned(set) {
 function Orbit({set, data, onPick}) {
   const unit = name => (data.about.factors || []).filter(one => one.name === name && one.unit).map(one => ` (${one.unit})`).join("");
   const names = Object.keys(set.members || {}).map(name => name + unit(name));
-  return html`<div class="orbit"><figure class="member canonical"><${Thumbs} source=${data} rows=${[set.canonical]} tile=${64} onPick=${onPick} />
+  return html`<div class="orbit"><figure class="member canonical"><${Thumbs} source=${data} rows=${[set.canonical]} onPick=${onPick} />
       <figcaption><strong>canonical</strong><span>row ${count(set.canonical)}</span></figcaption></figure>
     <div class="grow-members"><p class="note">members${names.length ? `, by ${names.join(" and ")}` : ""}${set.rows.includes(set.canonical) ? "" : "; the canonical row is none of them"}</p>
       <${Thumbs} source=${data} rows=${set.rows} mask=${set.mask || null} onPick=${onPick} wrap=${captioned(set)} /></div></div>`;
