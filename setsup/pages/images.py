@@ -19,7 +19,7 @@ __all__ = ["COLUMNS", "encoded", "image_modality", "sprite", "whole"]
 COLUMNS = 8
 """Thumbnails side by side in one image."""
 
-_PAPER = (233, 236, 239)
+_PAPER = (233, 236, 239)  # around images where a format has no transparency
 _LARGEST = 4096  # pixels of a side that is shown in full
 _LEAST = 5  # pixels: arrays with fewer are no images
 
@@ -42,13 +42,15 @@ def sprite(dataset: Dataset, rows: Sequence[int], modality: str, tile: int) -> A
 
 
 def tiled(images: Sequence[Array], tile: int) -> Answer:
-    """Images in one, each in a square of so many pixels."""
+    """Images in one, each in a square of so many pixels; the ground of the page is seen around those that are none."""
     lines = -(-len(images) // COLUMNS)
-    sheet = Image.new("RGB", (COLUMNS * tile, lines * tile), _PAPER)
-    for place, pixels in enumerate(images):
-        small = thumbnail(pixels, tile)
+    thumbs = [thumbnail(pixels, tile) for pixels in images]
+    for small in thumbs:
         if max(small.size) > tile:
             small.thumbnail((tile, tile), Image.Resampling.LANCZOS)
+    clear = _webp() and any(small.size != (tile, tile) for small in thumbs)
+    sheet = Image.new("RGBA" if clear else "RGB", (COLUMNS * tile, lines * tile), (0, 0, 0, 0) if clear else _PAPER)
+    for place, small in enumerate(thumbs):
         left = place % COLUMNS * tile + (tile - small.width) // 2
         sheet.paste(small, (left, place // COLUMNS * tile + (tile - small.height) // 2))
     return encoded(sheet, exact=False)

@@ -105,7 +105,10 @@ def test_photographs_of_several_sizes_have_thumbnails(tmp_path):
     (tmp_path / "photos.csv").write_text("path,name\na.png,a\nb.png,b\n")
     page = page_of({"photos": setsup.open(tmp_path / "photos.csv")})
     sheet = picture(ask(page, s="d0", q="thumbs", rows="0,1,0", modality="image", tile=64))
-    assert sheet[32, 32 : 3 * 64 : 64].argmax(-1).tolist() == [0, 2, 0]
+    assert sheet[32, 32 : 3 * 64 : 64, :3].argmax(-1).tolist() == [0, 2, 0]
+    clear = sheet[:, : 2 * 64, 3].reshape(64, 2, 64) == 0  # the page is seen beside and above what is no square
+    assert clear[:, 0].sum() == 64 * 64 - 40 * 20
+    assert clear[:, 1].sum() == 64 * (64 - 48)
 
 
 def test_arrays_that_are_no_images_are_shown_or_said():
@@ -262,10 +265,10 @@ def test_digests_are_those_of_the_published_function():
 
 
 def test_large_tables_are_estimated_from_rows_that_are_the_same_each_time(monkeypatch):
+    assert ask(PAGE)["sources"]["d0"]["sample"] == 0
     monkeypatch.setattr("setsup.pages.dataset_page._LARGE", 1000)
     page = page_of({"": SHAPES})
     sample = ask(page)["sources"]["d0"]["sample"]
-    assert ask(PAGE)["sources"]["d0"]["sample"] == 0
     for where in ("", "wall_hue == 0.1 or shape == 'cube'", "scale > 7"):
         found, exact = (ask(page, s="d0", q=q, where=where) for q in ("estimate", "counts"))
         assert found["sample"] == sample == 32_768
