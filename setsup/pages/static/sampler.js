@@ -157,7 +157,7 @@ function ReachSection({source, text, step, name}) {
 function Coverage({source, text, name}) {
   const [asked, setAsked] = useState(!setsup.isLive);
   const {answer, error, busy} = useAnswer(asked ? {s: source.id, q: "coverage", sampler: text} : null);
-  return html`<section aria-label=${`${name}Coverage`}><h2>Coverage</h2><p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p><${Problem} error=${error} />
+  return html`<section aria-label=${`${name}Coverage`}><h2>Coverage</h2>${setsup.isLive && html`<p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p>`}<${Problem} error=${error} />
     ${asked && busy && html`<p class="busy">counting …</p>`}
     ${answer && html`<${Scroll} label="Distinct rows after some steps"><table><thead><tr><th scope="col">steps</th><th scope="col">distinct rows</th><th scope="col">of ${count(answer.of)}</th></tr></thead>
       <tbody>${answer.steps.map((stop, place) => html`<tr key=${stop}><th scope="row">${count(stop)}</th><td>${count(answer.rows[place])}</td><td>${(100 * answer.rows[place] / answer.of).toPrecision(3)} %</td></tr>`)}</tbody></table><//>`}</section>`;
