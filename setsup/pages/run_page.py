@@ -22,6 +22,7 @@ __all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "spikes", "t
 
 _POINTS = 2000  # of a curve; of more steps, the least and the largest of each stretch are kept
 _KEPT = 4
+_TILE = 80  # pixels of an image of a batch: twelve side by side fit a page
 _AROUND = 8  # steps before and after one with which it is compared
 
 
@@ -124,7 +125,8 @@ class RunSource:
         found = self._asked(query)
         views = getattr(self.run.preset.method, "views", ())
         known = bool(views) and all(view in found.batch for view in views)
-        sheet = batch_sheet({name: found.batch[name] for name in (*views, "mask")} if known else found.batch)
+        shown = {name: found.batch[name] for name in (*views, "mask")} if known else found.batch
+        sheet = batch_sheet(shown, _TILE)
         if sheet is None:
             raise DataError("this batch has no images")
         return encoded(sheet, exact=True)

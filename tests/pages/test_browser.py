@@ -15,6 +15,7 @@ import setsup
 from setsup.pages import export, open_embeddings, page_of
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.dataset_page import DatasetSource
+from setsup.pages.opened import Opening
 from setsup.pages.sampler_page import first_sampler, sampler_text
 from tests.pages.sources import HOSTILE, awkward, uneven
 from tests.pages.views import views
@@ -275,8 +276,8 @@ def test_chances_coverage_and_code_of_a_draw(opened: Any, transport: str) -> Non
     for line in lines.all_inner_texts()[:4]:
         steps, rows, _ = line.split("\t")
         assert int(rows) == len(np.unique(sampler.block(0, int(steps)).indices))
-    assert page.get_by_label("Python").input_value() == python_code("animals", sampler, 0)
-    assert page.get_by_label("Command line").input_value() == command_line("animals", sampler, 0)
+    assert page.get_by_label("Python").input_value() == python_code(Opening("animals"), sampler, 0)
+    assert page.get_by_label("Command line").input_value() == command_line(Opening("animals"), sampler, 0)
     assert page.get_by_text("Python's default, error, refuses such a sampler").count() == 1
 
 

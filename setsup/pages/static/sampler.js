@@ -48,7 +48,7 @@ function SamplerPanel({source, data, start, linked, name}) {
   };
   const described = shown || (first ? first : {sampler: "SetSampler", arguments: {}});
   const most = Math.min(Number(last), 1023);
-  const said = current ? `step ${count(current.step)}: ${plural(current.sets.length, "set")} of ${plural(current.sets[0].rows.length, "row")}` : "";
+  const said = current ? `step ${count(current.step)}: ${plural(current.sets.length, "set")} of ${plural(current.sets[0].rows.length, "row")}${current.weights ? `, drawn by weight: ${current.weights}` : ""}` : "";
   return html`<div class="panel">
     <${SamplerForm} source=${source} described=${described} text=${text} onChange=${setText} name=${name} />
     <section aria-label=${`${name}Draw`}><h2>${name}Draw</h2>
@@ -85,11 +85,11 @@ function SamplerForm({source, described, text, onChange, name}) {
   const paste = event => event.target.value.trim() && onChange(event.target.value.trim());
   return html`<section aria-label=${`${name}Sampler`}><h2>${name}Sampler</h2>
     <form onSubmit=${apply} class="options"><fieldset disabled=${!setsup.isLive}>
-      <label>Kind <select value=${chosen} onChange=${event => { setKind(event.target.value); setDraft(beginning(event.target.value, text, source.about.tables)); }}>
+      <label>kind <select value=${chosen} onChange=${event => { setKind(event.target.value); setDraft(beginning(event.target.value, text, source.about.tables)); }}>
         ${[...new Set([...Object.keys(kinds), described.sampler])].map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
-      ${listed.map(option => html`<label key=${option.name}>${option.name}${option.needed ? " (needed)" : ""}
+      ${listed.map(option => html`<label key=${option.name} class=${WHOLE.includes(option.name) ? "whole-line" : ""}>${option.name}${option.needed ? " (needed)" : ""}
         ${option.choices.length ? html`<select value=${plain(fields[option.name] ?? option.default)} onChange=${event => change(option.name, JSON.stringify(event.target.value))}>${option.choices.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select>`
-    : WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>`
+    : WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>${option.name === "neighbours" && html`<small>${tableWords(source.about.tables)}</small>`}`
     : html`<input type="text" spellcheck="false" autocomplete="off" value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
       <button type="submit">Draw</button></fieldset></form>
     ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are left out and listed below. Python's default, error, refuses such a sampler.</p>`}
@@ -99,6 +99,8 @@ function SamplerForm({source, described, text, onChange, name}) {
 
 // options that are samplers, or tables
 const WHOLE = ["base", "samplers", "neighbours"];
+
+const tableWords = tables => (tables.length ? `or the name of a table that this page knows: ${tables.join(", ")}` : "or a table of a file, as setsup embed --neighbours writes it: start the page with --sampler FILE, of what to_dict of a NeighbourSampler of that file gives");
 
 // what a kind that is made of other samplers begins with: the one that is shown
 function beginning(kind, text, tables) {
@@ -152,7 +154,7 @@ function ReachSection({source, text, since, name}) {
 function Coverage({source, text, name}) {
   const [asked, setAsked] = useState(!setsup.isLive);
   const {answer, error, busy} = useAnswer(asked ? {s: source.id, q: "coverage", sampler: text} : null);
-  return html`<section aria-label=${`${name}Coverage`}><h2>Coverage</h2><p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p><${Problem} error=${error} />
+  return html`<section aria-label=${`${name}Coverage`}><h2>Coverage</h2>${setsup.isLive && html`<p><button type="button" onClick=${() => setAsked(true)} disabled=${asked}>Count the rows of the first steps</button></p>`}<${Problem} error=${error} />
     ${asked && busy && html`<p class="busy">counting …</p>`}
     ${answer && html`<${Scroll} label="Distinct rows after some steps"><table><thead><tr><th scope="col">steps</th><th scope="col">distinct rows</th><th scope="col">of ${count(answer.of)}</th></tr></thead>
       <tbody>${answer.steps.map((stop, place) => html`<tr key=${stop}><th scope="row">${count(stop)}</th><td>${count(answer.rows[place])}</td><td>${(100 * answer.rows[place] / answer.of).toPrecision(3)} %</td></tr>`)}</tbody></table><//>`}</section>`;

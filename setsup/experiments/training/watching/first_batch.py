@@ -50,14 +50,15 @@ class FirstBatchCallback(Callback):
             _LOG.warning("%s was not written: %s", self._path, str(error).partition("\n")[0] or type(error).__name__)
 
 
-def batch_sheet(batch: Mapping[str, Any]) -> Image.Image | None:
+def batch_sheet(batch: Mapping[str, Any], tile: int | None = None) -> Image.Image | None:
     """Lay out the images of a batch, a block for each modality or view, sets as rows; None where it has none.
 
     Images are arrays (sets, size, …, channels, height, width), (sets, size, height, width) or (sets, size, height,
-    width, channels), and those of canonical rows, which have no axis of size.
+    width, channels), and those of canonical rows, which have no axis of size. Their longer side is of ``tile`` pixels.
     """
     mask = batch["mask"].cpu().numpy()
-    blocks = [_block(name, value, tuple(batch[name].shape), mask) for name, value in _images(batch, mask.shape)]
+    found = _images(batch, mask.shape)
+    blocks = [_block(name, value, tuple(batch[name].shape), mask, tile) for name, value in found]
     if not blocks:
         return None
     size = max(block.width for block in blocks), sum(block.height for block in blocks)
@@ -92,7 +93,9 @@ class _Shown(NamedTuple):
     words: str
 
 
-def _block(name: str, images: torch.Tensor, shape: tuple[int, ...], mask: npt.NDArray[np.bool_]) -> Image.Image:
+def _block(
+    name: str, images: torch.Tensor, shape: tuple[int, ...], mask: npt.NDArray[np.bool_], tile: int | None
+) -> Image.Image:
     """The images of one modality or view."""
     axes, kind = tuple(images.shape[2:-3]), str(images.dtype).removeprefix("torch.")
     if images.shape[-3] > 3:  # no colours: each channel by itself
@@ -116,7 +119,7 @@ def _block(name: str, images: torch.Tensor, shape: tuple[int, ...], mask: npt.ND
         parts.append(f"{sets} of {len(images)} sets" + (f", {len(inner)} of {int(np.prod(axes))} each" if axes else ""))
     if columns < images.shape[1]:
         parts.append(f"{columns} of {images.shape[1]} positions")
-    return image_grid(grid, labels, title=f"{name}\n{', '.join(parts)}")
+    return image_grid(grid, labels, title=f"{name}\n{', '.join(parts)}", tile=tile)
 
 
 def _range(images: torch.Tensor) -> _Shown:
