@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Bools, Rows
-from setsup.factors.factor import Factor
+from setsup.arrays import Rows
+from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
+from setsup.reports.words import SetWords, describe, number_words, value_words
 from setsup.samplers import (
     Draw,
     EpisodeSampler,
@@ -36,28 +37,22 @@ def describe_draw(table: FactorTable, draw: Draw, sampler: Sampler | None = None
     """
     # what rows are drawn by weight of varies by that, and is left out
     without = [] if sampler is None else weight_names(sampler.arguments)
-    factors = [one for one in table.factors if one.role == "variation" and one.name not in without]
-    sets = [_described(table, draw, place, factors) for place in range(len(draw.indices))]
+    sets = [_laid_down(table, draw, place, one) for place, one in enumerate(describe(table, draw, None, without))]
     if sampler is not None:
-        _lay_out(table, draw, sampler, sets, factors)
+        names = [one.name for one in table.factors if one.role not in ("key", "split") and one.name not in without]
+        _lay_out(table, draw, sampler, sets, names)
     return {"sets": sets, "weights": "" if sampler is None else weight_words(sampler.arguments.get("weights"))}
 
 
-def _described(table: FactorTable, draw: Draw, place: int, factors: Sequence[Factor]) -> dict[str, Any]:
-    rows = draw.indices[place]
-    mask = np.ones(len(rows), dtype=bool) if draw.mask is None else draw.mask[place]
-    counted = rows[mask]
-    fixed, varying = {}, {}
-    for factor in table.factors:
-        code = draw.inactive[factor.name][place] if factor.name in draw.inactive else None
-        if code is not None and (code == code and code != -1):
-            fixed[factor.name] = _value(factor, code)
-        elif factor in factors and len(counted):
-            codes = table.codes(factor.name, counted)
-            varying[factor.name] = len(np.unique(codes[_known(factor, codes)]))
-    one: dict[str, Any] = {"rows": rows, "fixed": fixed, "varying": varying}
-    if not mask.all():
-        one["mask"] = mask
+def _laid_down(table: FactorTable, draw: Draw, place: int, told: SetWords) -> dict[str, Any]:
+    """A set as plain data, of what :func:`describe` says."""
+    one: dict[str, Any] = {
+        "rows": draw.indices[place],
+        "fixed": {name: value_words(table[name], value) for name, value in told.fixed.items()},
+        "varying": {name: found.distinct for name, found in told.varies.items()} if told.members else {},
+    }
+    if told.members < len(one["rows"]) and draw.mask is not None:
+        one["mask"] = draw.mask[place]
     if draw.canonical is not None:
         one["canonical"] = int(draw.canonical[place])
     if draw.pair_labels:
@@ -66,17 +61,17 @@ def _described(table: FactorTable, draw: Draw, place: int, factors: Sequence[Fac
 
 
 def _lay_out(
-    table: FactorTable, draw: Draw, sampler: Sampler, sets: Sequence[dict[str, Any]], factors: Sequence[Factor]
+    table: FactorTable, draw: Draw, sampler: Sampler, sets: Sequence[dict[str, Any]], names: Sequence[str]
 ) -> None:
     """Add to sets what their sampler says of their positions."""
     if isinstance(sampler, Zip):
         for number, (inner, place) in enumerate(zip(sampler.samplers, sampler.sets, strict=True)):
             for one in sets[place]:
                 one["of"] = f"{type(inner).__name__}, number {number} of the zip"
-            _lay_out(table, draw, inner, sets[place], factors)
+            _lay_out(table, draw, inner, sets[place], names)
         return
     if isinstance(sampler, Mixture):
-        _lay_out(table, draw, sampler.base, sets, factors)
+        _lay_out(table, draw, sampler.base, sets, names)
         for number in sampler.arguments["sets"]:
             if number < len(sets):
                 sets[number]["pool"] = np.isin(sets[number]["rows"], sampler.pool)
@@ -85,7 +80,7 @@ def _lay_out(
     for one in sets:
         if roles:
             one["roles"] = roles
-            one["compared"] = _compared(table, one["rows"][: len(roles)], factors)
+            one["compared"] = _compared(table, one["rows"][: len(roles)], names)
         elif isinstance(sampler, OrbitSampler):
             one["members"] = _members(table, one["rows"], one["varying"])
 
@@ -104,39 +99,25 @@ def _roles(sampler: Sampler) -> list[str]:
     return []
 
 
-def _compared(table: FactorTable, rows: Rows, factors: Sequence[Factor]) -> list[dict[str, Any]]:
+def _compared(table: FactorTable, rows: Rows, names: Sequence[str]) -> list[dict[str, Any]]:
     """What each row but the first shares with it, and the two values of each factor in which it differs."""
     found: list[dict[str, Any]] = [{"shared": [], "differs": {}} for _ in rows[1:]]
-    for factor in factors:
-        codes = table.codes(factor.name, rows)
-        known = _known(factor, codes)
-        for number, one in enumerate(found, 1):
-            if known[0] and known[number] and codes[0] == codes[number]:
-                one["shared"].append(factor.name)
+    for name in names:
+        first, *others = _values(table, name, rows)
+        for one, other in zip(found, others, strict=True):
+            if first is not None and first == other:
+                one["shared"].append(name)
             else:
-                one["differs"][factor.name] = [
-                    _value(factor, codes[at]) if known[at] else "unknown" for at in (0, number)
-                ]
+                one["differs"][name] = [value_words(table[name], value) for value in (first, other)]
     return found
 
 
 def _members(table: FactorTable, rows: Rows, varying: dict[str, int]) -> dict[str, list[str]]:
     """Values of the factors by which the members of an orbit differ, at each position; of some where there are many."""
-    found = {}
-    for name in [name for name, values in varying.items() if values > 1][:_CAPTIONED]:
-        factor, codes = table[name], table.codes(name, rows)
-        known = _known(factor, codes)
-        found[name] = [_word(factor, code) if yes else "unknown" for code, yes in zip(codes, known, strict=True)]
-    return found
+    names = [name for name, values in varying.items() if values > 1][:_CAPTIONED]
+    return {name: [number_words(value) for value in _values(table, name, rows)] for name in names}
 
 
-def _known(factor: Factor, codes: Any) -> Bools:
-    return np.asarray(~np.isnan(codes) if factor.continuous else codes >= 0)
-
-
-def _value(factor: Factor, code: Any) -> str:
-    return f"{_word(factor, code)} {factor.unit}" if factor.unit else _word(factor, code)
-
-
-def _word(factor: Factor, code: Any) -> str:
-    return f"{float(code):.6g}" if factor.levels is None else str(factor.levels[int(code)])
+def _values(table: FactorTable, name: str, rows: Rows) -> list[Level | None]:
+    """Values of a factor; None where they are unknown."""
+    return [None if value != value else value for value in table.values(name, rows).tolist()]

@@ -145,7 +145,7 @@ def test_draws_are_those_of_the_sampler(step, make):
     for place, one in enumerate(found["sets"]):
         for name, value in one["fixed"].items():
             level = SHAPES.factors[name].levels[int(draw.inactive[name][place])]
-            assert value.split(" ")[0] == str(level)
+            assert value.split(" ")[0] == (f"{level:.4g}" if isinstance(level, float) else level)
         rows = draw.indices[place] if draw.mask is None else draw.indices[place][draw.mask[place]]
         for name, values in one["varying"].items():
             assert values == len(np.unique(SHAPES.factors.codes(name, rows)))

@@ -31,6 +31,11 @@ def values(name: str, rows: Any) -> list[Any]:
     return TABLE.values(name, rows).tolist()
 
 
+def words(value: Any) -> str:
+    """A value as everywhere else: four digits where it is not an integer."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 @pytest.mark.parametrize(
     ("sampler", "roles"),
     [
@@ -52,7 +57,7 @@ def test_positions_are_named_and_compared_with_the_first(sampler: Any, roles: li
             assert list(found["differs"]) == [name for name, (a, b) in pairs.items() if a != b]
             for name, said in found["differs"].items():
                 unit = f" {TABLE[name].unit}" if TABLE[name].unit else ""
-                assert said == [f"{value}{unit}" for value in pairs[name]]
+                assert said == [f"{words(value)}{unit}" for value in pairs[name]]
 
 
 def test_orbits_have_their_canonical_row_and_what_their_members_differ_in() -> None:
@@ -60,7 +65,7 @@ def test_orbits_have_their_canonical_row_and_what_their_members_differ_in() -> N
     drawn = orbits[3]
     for one, rows, canonical in zip(draw(orbits)["sets"], drawn.indices, drawn.canonical, strict=True):
         assert one["canonical"] == canonical
-        assert one["members"] == {"orientation": [str(value) for value in values("orientation", rows)]}
+        assert one["members"] == {"orientation": [words(value) for value in values("orientation", rows)]}
     asked = list(questions(page_of({"": SHAPES}, {"": orbits}), 1, 4))
     thumbs = [question["rows"] for question in asked if question.get("q") == "thumbs"]
     assert set(map(str, drawn.canonical.tolist())) <= set(thumbs)
@@ -154,3 +159,14 @@ def test_no_question_reads_a_file(near: NeighbourSampler, tmp_path: Path, neighb
         question = key_of({"s": "s0", "q": "draw", "sampler": text, "step": "0"})
         with pytest.raises(SamplerError, match=r"on a page, neighbours are|by their names"):
             page_of({"": SHAPES}, {"": near}).get(question)
+
+
+def test_sets_are_told_as_in_reports() -> None:
+    """Also what is no factor of variation, such as the part of a joint dataset."""
+    both = setsup.concat(SHAPES.where("shape == 'cube'"), SHAPES.where("shape == 'sphere'"))
+    sampler = setsup.SetSampler(both.factors, [["shape"], []], size=6)
+    found = draw(sampler, page=page_of({"": both}, {"": sampler}))["sets"]
+    for one, told in zip(found, setsup.reports.describe(both.factors, sampler[3]), strict=True):
+        assert one["varying"] == {name: varies.distinct for name, varies in told.varies.items()}
+        assert ", ".join(f"{name} = {value}" for name, value in one["fixed"].items()) in told.fixed_words(both.factors)
+    assert found[1]["varying"]["part"] == len(set(both.factors.values("part", found[1]["rows"]).tolist()))
