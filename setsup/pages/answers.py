@@ -13,9 +13,22 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["Answer", "Query", "Source", "digest", "error_answer", "image", "json_answer", "key_of", "packed"]
+__all__ = [
+    "Answer",
+    "DamagedRows",
+    "Query",
+    "Source",
+    "digest",
+    "error_answer",
+    "error_content",
+    "image",
+    "json_answer",
+    "key_of",
+    "packed",
+]
 
 _LONGEST = 1 << 14  # letters of a question
+_LISTED = 8  # rows that an error names
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +154,34 @@ class Query:
             raise DataError(f"{name} is no JSON: {str(error)[:200]}") from None
 
 
+class DamagedRows(DataError):
+    """Images of some rows cannot be read.
+
+    Parameters
+    ----------
+    rows : mapping of int to str
+        Why, by row.
+
+    """
+
+    def __init__(self, rows: Mapping[int, str]) -> None:
+        first = next(iter(rows))
+        listed = ", ".join(map(str, [*rows][:_LISTED])) + (", …" if len(rows) > _LISTED else "")
+        several = (
+            f"{len(rows):,} rows have no image ({listed}); row {first}"
+            if len(rows) > 1
+            else f"row {first} has no image"
+        )
+        super().__init__(f"{several}: {rows[first]}")
+        self.rows = dict(rows)
+
+
 def error_answer(error: SetsupError) -> Answer:
     """An error as the page shows it."""
-    return json_answer({"error": str(error)})
+    return json_answer(error_content(error))
+
+
+def error_content(error: SetsupError, sentence: str = "") -> dict[str, Any]:
+    """An error as data: its sentence, or another one for it, and the rows that are at fault."""
+    found = {"error": sentence or str(error)}
+    return {**found, "rows": list(error.rows)} if isinstance(error, DamagedRows) else found

@@ -1,13 +1,14 @@
 """Python and command lines that give what the page shows."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
 
+from setsup.pages.opened import Opening
 from setsup.samplers import Sampler
 
-__all__ = ["command_line", "opened_by", "python_code"]
+__all__ = ["command_line", "explore_command", "python_code"]
 
 _STEPS = 64  # up to which a command draws all steps before the one that is shown
 
@@ -28,14 +29,19 @@ _SAME = {
 """Options of ``setsup sample`` by the names of arguments that mean the same there."""
 
 
-def opened_by(source: str) -> str:
-    """An expression that opens a dataset."""
-    return f"setsup.open({source!r})" if source else "setsup.open(…)  # the data that this page shows"
+def explore_command(openings: Sequence[Opening], places: Sequence[str], options: Sequence[str] = ()) -> str:
+    """The command that shows datasets, and what is in other places, live; empty where none does."""
+    opened = [one.words() for one in openings]
+    if any(one is None or (len(one) > 1 and len(opened) > 1) for one in opened):
+        return ""  # options go with one dataset
+    named = [one[0] for one in opened if one]
+    more = [word for one in opened if one for word in one[1:]]
+    return shlex.join(["setsup", "explore", *dict.fromkeys([*named, *places]), *more, *options])
 
 
-def python_code(source: str, sampler: Sampler, step: int, plain: Mapping[str, Any] | None = None) -> str:
+def python_code(opening: Opening, sampler: Sampler, step: int, plain: Mapping[str, Any] | None = None) -> str:
     """Statements that make the sampler and draw a step; `plain` is what `to_dict` gives, without places on disk."""
-    lines = ["import setsup", "", f"dataset = {opened_by(source)}"]
+    lines = ["import setsup", "", f"dataset = {opening.python}"]
     given = _given(sampler)
     if {"base", "samplers", "neighbours"} & set(sampler.arguments):
         lines += [
@@ -48,12 +54,12 @@ def python_code(source: str, sampler: Sampler, step: int, plain: Mapping[str, An
     return "\n".join([*lines, f"draw = sampler[{step}]", "arrays = dataset.fetch(draw.indices)"])
 
 
-def command_line(source: str, sampler: Sampler, step: int) -> str | None:
+def command_line(opening: Opening, sampler: Sampler, step: int) -> str | None:
     """A command whose last step is this one; None where no option says what the sampler was given."""
-    kind = type(sampler).__name__
-    if kind not in _MAIN or not source or step >= _STEPS:
+    kind, opened = type(sampler).__name__, opening.words()
+    if kind not in _MAIN or opened is None or step >= _STEPS:
         return None
-    words = ["setsup", "sample", source]
+    words = ["setsup", "sample", *opened]
     usual = {name: one.default for name, one in signature(type(sampler)).parameters.items()}
     for name in (*_MAIN[kind], *_SAME[kind]):
         # the command's own defaults of sizes differ, so these are always said
@@ -65,7 +71,10 @@ def command_line(source: str, sampler: Sampler, step: int) -> str | None:
                 continue
             if not isinstance(value, str | int) and not _is_list(value):
                 return None
-            words += [f"--{_MAIN[kind].get(name, name)}", *(map(str, value) if _is_list(value) else [str(value)])]
+            said = [str(one) for one in (value if _is_list(value) else [value])]
+            if any(one.startswith("-") for one in said):
+                return None  # it would be read as an option
+            words += [f"--{_MAIN[kind].get(name, name)}", *said]
     others = {name for name in _given(sampler) if name not in _SAME[kind] and name not in _MAIN[kind]}
     return None if others else shlex.join([*words, "--steps", str(step + 1)])
 

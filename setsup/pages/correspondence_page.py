@@ -17,10 +17,10 @@ from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
 from setsup.pages.answers import Answer, Query, json_answer, packed
-from setsup.pages.commands import opened_by
 from setsup.pages.dataset_page import value_texts
 from setsup.pages.images import image_modality
 from setsup.pages.learned_matches import LearnedMatches
+from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.samplers.steps import LAST
 
@@ -52,8 +52,8 @@ class CorrespondenceSource:
     ----------
     dataset : Dataset
         What says which pixels of two rows show the same.
-    source : str
-        What opens it; empty where that would name a place on this disk.
+    opening : Opening
+        What opens it.
     learned : mapping of str to LearnedMatches
         By names of runs: what each takes for the partners.
     pairs : int, optional
@@ -64,7 +64,7 @@ class CorrespondenceSource:
     """
 
     dataset: Dataset
-    source: str = ""
+    opening: Opening = field(default_factory=Opening)
     learned: Mapping[str, LearnedMatches] = field(default_factory=dict)
     pairs: int | None = None
     shown: int = _SHOWN
@@ -130,7 +130,7 @@ class CorrespondenceSource:
             last = 'found = dataset.fetch(one, ["partners", "status"])  # (h, w, 2) pixels of view 2, (h, w)'
         imported = [f"from setsup.correspondence import {', '.join(names)}"] if names else []
         chosen = f"one, two = {f'{rows[0]}, {rows[1]}' if step is None else drawn}"
-        return "\n".join(["import setsup", *imported, "", f"dataset = {opened_by(self.source)}", chosen, last])
+        return "\n".join(["import setsup", *imported, "", f"dataset = {self.opening.python}", chosen, last])
 
     def size(self, row: int) -> tuple[int, int]:
         """Height and width of a view: what its camera says, or those of its image."""
@@ -215,7 +215,7 @@ class CorrespondenceSource:
 
 
 def correspondences_of(
-    dataset: Dataset, source: str = "", runs: "Mapping[str, Run] | None" = None
+    dataset: Dataset, opening: Opening | None = None, runs: "Mapping[str, Run] | None" = None
 ) -> CorrespondenceSource | None:
     """The pairs of views of a dataset; None where it has none, or does not say which pixels show the same."""
     stored = hasattr(dataset, "camera") and {PAIR, VIEW} <= set(dataset.factors.names)
@@ -225,6 +225,7 @@ def correspondences_of(
     if not known or not getattr(dataset, "pair_factors", None):
         return None
     try:
-        return CorrespondenceSource(dataset, source, {name: LearnedMatches(run) for name, run in (runs or {}).items()})
+        learned = {name: LearnedMatches(run) for name, run in (runs or {}).items()}
+        return CorrespondenceSource(dataset, opening or Opening(), learned)
     except SetsupError:  # no scene has two views
         return None

@@ -3,7 +3,7 @@
 import ast
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +16,10 @@ from setsup.factors import FactorTable
 from setsup.factors.expression import Expression
 from setsup.factors.factor import Factor, Level
 from setsup.files.manifests.manifest import Manifest
-from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.answers import Answer, DamagedRows, Query, json_answer
 from setsup.pages.images import COLUMNS, image_modality, sprite, whole
 from setsup.pages.licences import manifest_of
+from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.random import fold, permute, stream_key
 
@@ -46,8 +47,8 @@ class DatasetSource:
     ----------
     dataset : Dataset
         What is shown.
-    source : str
-        What opens it, as a command and :func:`setsup.open` take it; empty where that would name a place on this disk.
+    opening : Opening
+        What opens it, as a command and :func:`setsup.open` take it.
     images : bool
         Whether images may be shown.
     withheld : str
@@ -58,7 +59,7 @@ class DatasetSource:
     """
 
     dataset: Dataset
-    source: str = ""
+    opening: Opening = field(default_factory=Opening)
     images: bool = True
     withheld: str = ""
     shown: int = 0
@@ -75,7 +76,7 @@ class DatasetSource:
         return {
             "kind": "dataset",
             "name": self.dataset.name,
-            "source": self.source,
+            "source": self.opening.source,
             "rows": len(table),
             "grid": table.is_grid,
             "fingerprint": table.fingerprint,
@@ -90,7 +91,7 @@ class DatasetSource:
             "page": PAGE_ROWS,
             "shown": self.shown,
             "sample": _SAMPLE if len(table) >= _LARGE else 0,
-            **_described_by(manifest_of(self.source, self.dataset)),
+            **_described_by(manifest_of(self.opening.source, self.dataset)),
         }
 
     def answer(self, query: Query) -> Answer:
@@ -166,7 +167,10 @@ class DatasetSource:
         found = []
         for name, kind in self.dataset.modalities.items():
             if self.images or not kind.color:
-                shown, words = whole(self.dataset, row, name)
+                try:
+                    shown, words = whole(self.dataset, row, name)
+                except DamagedRows as error:
+                    shown, words = None, error.rows[row]
                 found.append({"name": name, "words": words, "image": shown is not None and self.images})
         values = {name: one[0] for name, one in self.values(np.array([row])).items()}
         return json_answer({"row": row, "values": values, "modalities": found})

@@ -47,7 +47,7 @@ class EmbeddingSource:
         Of the same rows.
     dataset : Dataset, optional
         What was embedded, for its images.
-    source : str
+    place : str
         The folder that holds them, as a command takes it; empty where that of a run, which is shown, has them.
     images : bool
         Whether images may be shown.
@@ -61,7 +61,7 @@ class EmbeddingSource:
     rows: Rows
     factors: FactorTable
     dataset: Dataset | None = None
-    source: str = ""
+    place: str = ""
     images: bool = True
     most: int = MOST
     chunk: int = 1
@@ -141,7 +141,8 @@ class EmbeddingSource:
         modality = image_modality(self.dataset)
         if modality is None:
             raise DataError(f"{self.dataset.name} has no images")
-        return sprite(self.dataset, self.rows[self.order[self._asked(query)]].tolist(), modality, _TILE)
+        rows = self.rows[self.order[self._asked(query)]].tolist()
+        return sprite(self.dataset, rows, modality, _TILE, partly=True)
 
     def _asked(self, query: Query) -> Rows:
         """Places in the drawing order of the points that are asked about."""

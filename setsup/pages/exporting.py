@@ -2,10 +2,10 @@
 
 import base64
 import json
-import shlex
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +15,25 @@ from setsup.checks import check_integer, check_path
 from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import written, written_folder
 from setsup.files.disk import need_writable
-from setsup.opening import find_kind
-from setsup.pages.answers import Answer, Query, Source, digest, key_of
+from setsup.pages.answers import Answer, DamagedRows, Source, digest, error_content, key_of
 from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import PAGE_ROWS, DatasetSource
 from setsup.pages.embedding_page import EmbeddingSource
-from setsup.pages.images import image_modality
 from setsup.pages.licences import withheld
 from setsup.pages.page import Page
+from setsup.pages.places import Places
+from setsup.pages.questions import CHUNK, Question, parts
 from setsup.pages.results_page import ResultsSource
 from setsup.pages.run_page import RunSource, spikes
-from setsup.pages.sampler_page import SamplerSource, options_since, sampler_text
+from setsup.pages.sampler_page import SamplerSource
 from setsup.pages.shell import FILES, POLICY, document, script_text, single_document, static
-from setsup.samplers import Draw
+from setsup.progress import progress
 
-__all__ = ["export", "questions"]
+__all__ = ["export"]
 
-_TILE = 64  # pixels of a thumbnail, as the page asks for it
-_CHUNK = 64  # thumbnails of one question
-_FILTERS = 64  # levels of a factor by which the page can be filtered
-_PAIRS = 15  # pairs of factors
-_CHANCES = 1024  # drawn rows whose chance is told
-_FULL = 48  # rows that are shown in full
 _VIEWS = 8  # pairs of views with the partner of every pixel
 _TRACED = 49_152  # pixels of a view that have one
-
-Question = dict[str, str]
+_LOG = logging.getLogger(__name__)
 
 
 def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) -> Path:
@@ -65,29 +58,17 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
     Raises
     ------
     DataError
-        When it cannot be written, or images cannot be read.
+        When it cannot be written, or most images cannot be read. Where some cannot, the page says which and why, and so
+        does a warning of the logger ``setsup``.
 
     """
     out = check_path(out, "where the page is written", DataError)
     rows, steps = check_integer(rows, "rows", DataError, 1), check_integer(steps, "steps", DataError, 1)
     alone = out.suffix.lower() in (".html", ".htm")
     _need_free(out, alone)
-    page = _to_pass_on(page, rows, steps)
-    found: dict[str, str] = {}
-    keys: dict[str, str] = {}
-    for question in questions(page, rows, steps):
-        key = key_of(question)
-        name = digest(key)
-        if keys.setdefault(name, key) != key:
-            raise DataError(f"two questions of the page have the digest {name}: export fewer rows or steps")
-        if name not in found:
-            try:
-                found[name] = script_text(_content(page.get(key)))
-            except SetsupError as error:
-                # images are what a user came for
-                if question.get("q") in ("thumbs", "image", "row") and not question["s"].startswith("s"):
-                    raise
-                found[name] = script_text({"error": str(error)})
+    places = Places()
+    page = _to_pass_on(page, rows, steps, places)
+    found = _answers(page, rows, steps, places)
     if alone:
         with written(out) as part:
             part.write_bytes(single_document(page.title, [_put(found)]))
@@ -107,6 +88,72 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
     return out / "index.html"
 
 
+def _answers(page: Page, rows: int, steps: int, places: Places) -> dict[str, str]:
+    """Answers as scripts have them, by the digests of their questions."""
+    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
+    damage = _Damage()
+    listed = list(parts(page, rows, steps))
+    at = ""
+    with progress(len(listed), "exporting", "parts", lambda: at) as advance:
+        for part in listed:
+            at = part.about
+            waiting = list(part.questions)[::-1]
+            while waiting:
+                advance(0)
+                question = waiting.pop()
+                key = key_of(question)
+                name = digest(key)
+                if keys.setdefault(name, key) != key:
+                    raise DataError(f"two questions of the page have the digest {name}: export fewer rows or steps")
+                if name in found:
+                    continue
+                try:
+                    found[name] = script_text(_content(page.get(key)))
+                    damage.read(question)
+                except SetsupError as error:
+                    found[name] = script_text(error_content(error, places.sentence(str(error))))
+                    waiting += damage.found(question, error, page)
+            advance(1)
+    damage.say(page)
+    return found
+
+
+@dataclass
+class _Damage:
+    """Rows whose images cannot be read, and those whose can, by the names of sources.
+
+    A page is exported without some images, which it says, but not without most of them: then something else is wrong.
+    """
+
+    rows: dict[str, dict[int, str]] = field(default_factory=dict)
+    readable: dict[str, set[str]] = field(default_factory=dict)
+
+    def read(self, question: Question) -> None:
+        """Note a question that has an answer."""
+        if question.get("q") == "thumbs" and "rows" in question:
+            self.readable.setdefault(question["s"], set()).update(question["rows"].split(","))
+
+    def found(self, question: Question, error: SetsupError, page: Page) -> list[Question]:
+        """Note one that has none; questions for the images that can be read."""
+        if not isinstance(error, DamagedRows):
+            return []
+        source = question["s"]
+        damaged, readable = self.rows.setdefault(source, {}), self.readable.setdefault(source, set())
+        damaged |= error.rows
+        rest = [row for row in question.get("rows", "").split(",") if row and int(row) not in error.rows]
+        if len(damaged) > len(readable) + len(rest):
+            raise DataError(f"most images cannot be read: {error}")
+        return [{**question, "rows": ",".join(rest)}] if rest else []
+
+    def say(self, page: Page) -> None:
+        """Log what the page lacks."""
+        for source, rows in self.rows.items():
+            some = page.sources[source]
+            name = some.dataset.name if isinstance(some, DatasetSource) else source
+            _LOG.warning("%s: %s", name, DamagedRows(rows))
+
+
 def _need_free(out: Path, alone: bool) -> None:
     """Refuse a place where something is already, or that cannot be written, before long work for it."""
     if alone and out.exists():
@@ -118,43 +165,39 @@ def _need_free(out: Path, alone: bool) -> None:
     need_writable(out if alone else out / "index.html")
 
 
-def _to_pass_on(page: Page, rows: int, steps: int) -> Page:
+def _to_pass_on(page: Page, rows: int, steps: int, places: Places) -> Page:
     """The page without images that may not be passed on, and without places of this machine."""
     sources: dict[str, Source] = {}
-    names = []
     for name, source in page.sources.items():
         if isinstance(source, DatasetSource):
-            licence = withheld(source.source, source.dataset)
-            named = _without_place(source.source)
-            names.append(named)
+            licence = withheld(source.opening.source, source.dataset)
             source = replace(
                 source,
-                source=named,
+                opening=source.opening.passed_on(places),
                 images=source.images and licence is None,
                 withheld=licence or "",
                 shown=min(-(-rows // PAGE_ROWS) * PAGE_ROWS, len(source.dataset)),
             )
         elif isinstance(source, SamplerSource):
-            source = replace(source, source=_without_place(source.source))
+            source = replace(source, opening=source.opening.passed_on(places))
         elif isinstance(source, CorrespondenceSource):
-            if withheld(source.source, source.dataset) is not None:
+            if withheld(source.opening.source, source.dataset) is not None:
                 continue
-            named, some = _without_place(source.source), min(steps, _VIEWS)
-            source = replace(source, source=named, pairs=some, shown=_TRACED)
+            opening, some = source.opening.passed_on(places), min(steps, _VIEWS)
+            source = replace(source, opening=opening, pairs=some, shown=_TRACED)
         elif isinstance(source, RunSource):
-            names.append(source.run.folder.name)
-            source = replace(source, images=source.images and _may_be_shown(source), shown=_some_steps(source, steps))
+            images, shown = source.images and _may_be_shown(source), _some_steps(source, steps)
+            source = replace(source, images=images, shown=shown, place=places.path(source.place))
         elif isinstance(source, EmbeddingSource):
-            named = _without_place(source.source) if source.source else ""
-            names += [named] if named else []
             free = source.dataset is None or withheld("", source.dataset) is None
-            source = replace(
-                source, source=named, images=source.images and free, most=min(source.most, rows), chunk=_CHUNK
-            )
+            place = places.path(source.place) if source.place else ""
+            most = min(source.most, rows)
+            source = replace(source, place=place, images=source.images and free, most=most, chunk=CHUNK)
         elif isinstance(source, ResultsSource):
-            source = replace(source, bare=True)
+            source = replace(source, places=places)
         sources[name] = source
-    return replace(page, sources=sources, command=shlex.join(["setsup", "explore", *dict.fromkeys(names)]))
+    options = tuple(places.path(one) if isinstance(one, Path) else one for one in page.options)
+    return replace(page, sources=sources, options=options, note=places.note)
 
 
 def _may_be_shown(source: RunSource) -> bool:
@@ -163,7 +206,9 @@ def _may_be_shown(source: RunSource) -> bool:
     if data is None:
         return False
     name = data.substitute if source.run.substitute and data.substitute is not None else data.name
-    return withheld(str(name), source.batch(1).dataset) is None
+    with suppress(SetsupError):  # each of its steps says that its data is not here
+        return withheld(str(name), source.batch(1).dataset) is None
+    return False
 
 
 def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:
@@ -180,14 +225,6 @@ def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:
     return tuple(sorted({*even, *peaks}))
 
 
-def _without_place(source: str) -> str:
-    """A source as others know it: of a path its last part."""
-    with suppress(DataError):
-        if "://" in source or find_kind(source) in ("benchmark", "hub"):
-            return source
-    return Path(source).name
-
-
 def _content(answer: Answer) -> Any:
     """JSON as it is, an image as the address that holds it."""
     if answer.media == "application/json":
@@ -197,119 +234,3 @@ def _content(answer: Answer) -> Any:
 
 def _put(found: Mapping[str, str]) -> str:
     return "\n".join(f'setsup.put("{name}",{text});' for name, text in found.items())
-
-
-def questions(page: Page, rows: int, steps: int) -> Iterator[Question]:
-    """The questions that an exported page can answer."""
-    yield {}
-    for name, source in page.sources.items():
-        if isinstance(source, DatasetSource):
-            yield from _of_dataset(name, source, rows)
-        elif isinstance(source, SamplerSource):
-            yield from _of_sampler(name, source, page.sources[f"d{name[1:]}"], steps)
-        elif isinstance(source, CorrespondenceSource):
-            yield from _of_pairs(name, source)
-        elif isinstance(source, RunSource):
-            yield from _of_run(name, source)
-        elif isinstance(source, EmbeddingSource):
-            yield from _of_embedding(name, source)
-        elif isinstance(source, ResultsSource):
-            yield {"s": name, "q": "tables"}
-
-
-def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Question]:
-    about = source.about()
-    yield {"s": name, "q": "counts", "where": ""}
-    for factor in about["factors"]:
-        if factor["literals"] is not None and factor["size"] <= _FILTERS:
-            for value in factor["literals"]:
-                yield {"s": name, "q": "counts", "where": f"{quoted(factor['name'])} == {value}"}
-    discrete = [one["name"] for one in about["factors"] if one["literals"] is not None and one["size"] <= _FILTERS]
-    pairs = [(x, y) for place, x in enumerate(discrete) for y in discrete[place + 1 :]]
-    for x, y in pairs[:_PAIRS]:
-        yield {"s": name, "q": "joint", "x": x, "y": y, "where": ""}
-    for order in ("table", "random"):
-        for number in range(-(-min(rows, max(len(source.dataset), 1)) // PAGE_ROWS)):
-            yield {"s": name, "q": "rows", "order": order, "page": str(number), "where": ""}
-            shown, _ = source.rows("", order, number)
-            yield from _thumbs(name, about["thumbs"], shown)
-    for row in range(min(_FULL, len(source.dataset))):
-        asked = {"s": name, "row": str(row)}
-        yield {**asked, "q": "row"}
-        for shown in json.loads(source.answer(Query({**asked, "q": "row"})).content)["modalities"]:
-            if shown["image"]:
-                yield {**asked, "q": "image", "modality": shown["name"]}
-
-
-def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> Iterator[Question]:
-    sampler = source.begin()
-    if sampler is None:
-        return
-    asked = {"s": name, "sampler": sampler_text(source.plain(sampler))}
-    yield {**asked, "q": "coverage"}
-    chances: set[tuple[int, str]] = set()
-    first = sampler.first_step
-    for step in range(first, first + steps if sampler.length is None else min(first + steps, sampler.length)):
-        since = str(options_since(sampler, step))
-        yield {**asked, "q": "draw", "step": str(step)}
-        yield {**asked, "q": "reach", "step": since}
-        drawn = [(row, since) for row in np.unique(sampler[step].indices).tolist()]
-        asking = [one for one in drawn if one not in chances][: _CHANCES - len(chances)]
-        chances |= set(asking)
-        yield from ({**asked, "q": "row", "row": str(row), "step": since} for row, since in asking)
-        for rows in _shown(sampler[step]):
-            yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], rows)
-
-
-def _of_pairs(name: str, source: CorrespondenceSource) -> Iterator[Question]:
-    modality = image_modality(source.dataset)
-    for step in range(source.pairs or 0):
-        rows = source.views(step)
-        asked = {"s": name, "rows": ",".join(map(str, rows))}
-        yield {"s": name, "q": "pair", "step": str(step)}
-        yield {**asked, "q": "partners"}
-        for run in source.learned:
-            yield {**asked, "q": "learned", "run": run}
-        if modality is not None:
-            yield from ({"s": f"d{name[1:]}", "q": "image", "row": str(row), "modality": modality} for row in rows)
-
-
-def _of_run(name: str, source: RunSource) -> Iterator[Question]:
-    for metric in source.about()["metrics"]:
-        yield {"s": name, "q": "curve", "metric": metric}
-    for step in source.shown:
-        asked = {"s": name, "step": str(step)}
-        yield {**asked, "q": "batch"}
-        found = source.batch(step)
-        modality = image_modality(found.dataset) if source.images else None
-        if source.images:
-            yield {**asked, "q": "sheet"}
-        for rows in _shown(found.draw):
-            yield from ({**one, **asked} for one in _thumbs(name, modality, rows))
-
-
-def _shown(draw: Draw) -> list[Any]:
-    """Rows whose images are shown together: those of each set, and each canonical row alone."""
-    return [*draw.indices, *([] if draw.canonical is None else draw.canonical[:, None])]
-
-
-def _of_embedding(name: str, source: EmbeddingSource) -> Iterator[Question]:
-    about = source.about()
-    yield {"s": name, "q": "points"}
-    for factor in about["factors"]:
-        yield {"s": name, "q": "colours", "factor": factor["name"]}
-    asked = ["rows", "near", *(["thumbs"] if about["thumbs"] is not None else [])]
-    for start in range(0, len(source.order), source.chunk):
-        yield from ({"s": name, "q": one, "start": str(start)} for one in asked)
-
-
-def _thumbs(name: str, modality: str | None, rows: Any) -> Iterator[Question]:
-    if modality is not None:
-        for start in range(0, len(rows), _CHUNK):
-            some = ",".join(map(str, np.asarray(rows)[start : start + _CHUNK].tolist()))
-            yield {"s": name, "q": "thumbs", "rows": some, "modality": modality, "tile": str(_TILE)}
-
-
-def quoted(name: str) -> str:
-    """A factor's name as an expression has it: in backticks, whatever it is."""
-    return f"`{name.replace('`', '``')}`"

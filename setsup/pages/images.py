@@ -6,12 +6,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from PIL import Image, features
+from PIL import Image, ImageDraw, features
 
 from setsup.arrays import Array
 from setsup.datasets.dataset import Dataset
-from setsup.errors import DataError
-from setsup.pages.answers import Answer, image
+from setsup.errors import DataError, SetsupError
+from setsup.pages.answers import Answer, DamagedRows, image
+from setsup.pages.places import without_folders
 from setsup.reports.thumbnails import thumbnail
 
 __all__ = ["COLUMNS", "encoded", "image_modality", "sprite", "whole"]
@@ -20,6 +21,7 @@ COLUMNS = 8
 """Thumbnails side by side in one image."""
 
 _PAPER = (233, 236, 239)
+_CROSS = (154, 52, 18)
 _LARGEST = 4096  # pixels of a side that is shown in full
 _LEAST = 5  # pixels: arrays with fewer are no images
 
@@ -29,24 +31,53 @@ def image_modality(dataset: Dataset) -> str | None:
     return next((name for name, kind in dataset.modalities.items() if kind.color), None)
 
 
-def sprite(dataset: Dataset, rows: Sequence[int], modality: str, tile: int) -> Answer:
-    """Thumbnails of rows in one image, ``COLUMNS`` to a line, each in a square of so many pixels."""
+def sprite(dataset: Dataset, rows: Sequence[int], modality: str, tile: int, *, partly: bool = False) -> Answer:
+    """Thumbnails of rows in one image, ``COLUMNS`` to a line, each in a square of so many pixels.
+
+    DamagedRows where images of some rows cannot be read; with `partly`, where those of all: others have a cross.
+    """
     if not dataset.modalities[modality].color:
         raise DataError(f"{modality} holds no images of colours; ask for one row of it")
+    try:
+        return tiled(_small(dataset, rows, modality, tile), tile)
+    except SetsupError:  # of one row or of several: which, and why, is told
+        found = {row: damage for row in dict.fromkeys(rows) if (damage := _damage(dataset, row, modality))}
+        if not found:
+            raise
+        if not partly or len(found) == len(set(rows)):
+            raise DamagedRows(found) from None
+    kept = {row: one for row in set(rows) - set(found) for one in _small(dataset, [row], modality, tile)}
+    return tiled([kept.get(row) for row in rows], tile)
+
+
+def _small(dataset: Dataset, rows: Sequence[int], modality: str, tile: int) -> list[Array]:
+    """Images of rows, those of several sizes as thumbnails."""
     places = np.asarray(rows, dtype=np.int64)
     if None in dataset.modalities[modality].shape[:2]:  # images of several sizes make no array
-        small = (thumbnail(dataset.fetch(row, [modality])[modality], tile) for row in places.tolist())
-        return tiled([np.asarray(one) for one in small], tile)
-    images = dataset.fetch(places, [modality])[modality]
-    return tiled([np.asarray(one) for one in images], tile)
+        return [np.asarray(thumbnail(dataset.fetch(row, [modality])[modality], tile)) for row in places.tolist()]
+    return [np.asarray(one) for one in dataset.fetch(places, [modality])[modality]]
 
 
-def tiled(images: Sequence[Array], tile: int) -> Answer:
-    """Images in one, each in a square of so many pixels."""
+def _damage(dataset: Dataset, row: int, modality: str) -> str:
+    """Why a modality of a row cannot be read; empty where it can."""
+    try:
+        dataset.fetch(row, [modality])
+    except SetsupError as error:
+        return without_folders(str(error)).replace(f" (row {row})", "")
+    return ""
+
+
+def tiled(images: Sequence[Array | None], tile: int) -> Answer:
+    """Images in one, each in a square of so many pixels; a cross for one that is not there."""
     lines = -(-len(images) // COLUMNS)
     sheet = Image.new("RGB", (COLUMNS * tile, lines * tile), _PAPER)
     for place, pixels in enumerate(images):
-        small = thumbnail(pixels, tile)
+        if pixels is None:
+            small = Image.new("RGB", (tile // 2, tile // 2), _PAPER)
+            for ends in ((0, 0, *small.size), (0, small.height, small.width, 0)):
+                ImageDraw.Draw(small).line(ends, _CROSS, 2)
+        else:
+            small = thumbnail(pixels, tile)
         if max(small.size) > tile:
             small.thumbnail((tile, tile), Image.Resampling.LANCZOS)
         left = place % COLUMNS * tile + (tile - small.width) // 2
@@ -56,7 +87,12 @@ def tiled(images: Sequence[Array], tile: int) -> Answer:
 
 def whole(dataset: Dataset, row: int, modality: str) -> tuple[Answer | None, str]:
     """A modality of a row as an image, without loss, None where it is none; and in words."""
-    values = np.asarray(dataset.fetch(row, [modality])[modality])
+    try:
+        values = np.asarray(dataset.fetch(row, [modality])[modality])
+    except SetsupError:
+        if damage := _damage(dataset, row, modality):
+            raise DamagedRows({row: damage}) from None
+        raise
     words = f"{values.dtype} {' × '.join(map(str, values.shape)) or 'a number'}"
     if dataset.modalities[modality].color:
         return encoded(_opened(values), exact=True), words

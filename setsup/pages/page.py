@@ -1,16 +1,19 @@
 """A page: sources by short names, fixed at its start, and the one function that answers its questions."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.pages.answers import Answer, Query, Source, json_answer
+from setsup.pages.commands import explore_command
 from setsup.pages.correspondence_page import correspondences_of
 from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.embedding_page import EmbeddingSource
+from setsup.pages.opened import Opening
 from setsup.pages.sampler_page import SamplerSource
 from setsup.samplers import Sampler
 
@@ -20,24 +23,62 @@ if TYPE_CHECKING:
 __all__ = ["Page", "page_of"]
 
 
+@runtime_checkable
+class _Placed(Protocol):
+    """A source in a place of its own: a run, or embeddings."""
+
+    place: str
+
+
+@runtime_checkable
+class _OfRun(_Placed, Protocol):
+    """The source of a run, whose module is loaded for pages that have one."""
+
+    run: "Run"
+
+
 @dataclass(frozen=True)
 class Page:
     """What is shown.
 
     Attributes
     ----------
-    title : str
-        Of the page.
+    called : str
+        Its title; empty for the names of what it shows.
     sources : mapping of str to Source
         By names such as ``d0``, that questions use.
-    command : str
-        The command that shows this page live.
+    options : tuple of str or Path
+        Options of the command that shows it live; a Path is a place on this disk.
+    note : str
+        What words of its commands stand for.
 
     """
 
-    title: str
+    called: str = ""
     sources: Mapping[str, Source] = field(default_factory=dict)
-    command: str = "setsup explore"
+    options: tuple[str | Path, ...] = ()
+    note: str = ""
+
+    @cached_property
+    def title(self) -> str:
+        """Its title: of datasets that are called the same, with what opens them."""
+        if self.called:
+            return self.called
+        datasets = [one for one in self.sources.values() if isinstance(one, DatasetSource)]
+        called = [one.dataset.name for one in datasets]
+        names = [
+            f"{name} ({one.opening.source})" if called.count(name) > 1 and one.opening.source else name
+            for name, one in zip(called, datasets, strict=True)
+        ]
+        names += dict.fromkeys(one.run.preset.name for one in self.sources.values() if isinstance(one, _OfRun))
+        return ", ".join(names or [one.name for one in self.sources.values() if isinstance(one, EmbeddingSource)])
+
+    @cached_property
+    def command(self) -> str:
+        """The command that shows it live; empty where there is none."""
+        openings = [one.opening for one in self.sources.values() if isinstance(one, DatasetSource)]
+        places = [one.place for one in self.sources.values() if isinstance(one, _Placed) and one.place]
+        return explore_command(openings, places, [str(one) for one in self.options])
 
     def get(self, key: str) -> Answer:
         """Answer a question by its key.
@@ -61,6 +102,7 @@ class Page:
         return {
             "title": self.title,
             "command": self.command,
+            "note": self.note,
             "sources": {name: dict(source.about()) for name, source in self.sources.items()},
         }
 
@@ -71,8 +113,8 @@ def page_of(
     runs: Sequence["Run"] = (),
     embeddings: Sequence[EmbeddingSource] = (),
     *,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     title: str = "",
-    command: str = "",
 ) -> Page:
     """A page of datasets, each with its samplers, and of runs.
 
@@ -86,8 +128,11 @@ def page_of(
         Runs of `setsup train`.
     embeddings : sequence of EmbeddingSource
         Embeddings of :func:`open_embeddings`; those in the folders of the runs are shown, too.
-    title, command : str, optional
-        Heading, and the command that shows the page live.
+    options : mapping of str to mapping, optional
+        What :func:`setsup.open` was given besides, by the same names, so that commands and Python on the page open the
+        datasets as they are: ``{"photos.csv": {"size": (64, 64)}}``.
+    title : str, optional
+        Heading.
 
     Raises
     ------
@@ -107,9 +152,10 @@ def page_of(
         raise DataError("a page shows at least one dataset, run or folder of embeddings")
     sources: dict[str, Source] = {}
     for number, (name, dataset) in enumerate(datasets.items()):
-        sources[f"d{number}"] = DatasetSource(dataset, name)
-        sources[f"s{number}"] = SamplerSource(dataset, name, (samplers or {}).get(name))
-        pairs = correspondences_of(dataset, name, {f"r{at}": run for at, run in enumerate(runs)})
+        opening = Opening(name, (options or {}).get(name, {}))
+        sources[f"d{number}"] = DatasetSource(dataset, opening)
+        sources[f"s{number}"] = SamplerSource(dataset, opening, (samplers or {}).get(name))
+        pairs = correspondences_of(dataset, opening, {f"r{at}": run for at, run in enumerate(runs)})
         if pairs is not None:
             sources[f"c{number}"] = pairs
     if runs:
@@ -120,8 +166,4 @@ def page_of(
         sources["t0"] = ResultsSource(runs)
         embeddings = [*embeddings, *(one for run in runs for one in embeddings_of(run, list(datasets.values())))]
     sources |= {f"e{number}": one for number, one in enumerate(embeddings)}
-    names = [dataset.name for dataset in datasets.values()] + list(dict.fromkeys(run.preset.name for run in runs))
-    names += [] if names else [one.name for one in embeddings]
-    given = [*datasets, *(str(run.folder) for run in runs), *(one.source for one in embeddings if one.source)]
-    given = list(dict.fromkeys(given))
-    return Page(title or ", ".join(names), sources, command or shlex.join(["setsup", "explore", *given]))
+    return Page(title, sources)

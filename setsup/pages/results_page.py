@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from setsup.experiments.report.cells import heads_of, row_kinds, table_rows
@@ -10,16 +9,17 @@ from setsup.experiments.report.filled import FilledReport
 from setsup.experiments.report.registry import reports_of
 from setsup.experiments.runs.run import Run
 from setsup.pages.answers import Answer, Query, json_answer
+from setsup.pages.places import Places
 
 __all__ = ["ResultsSource", "as_tables"]
 
 
 @dataclass
 class ResultsSource:
-    """Reports of some runs that answer; with ``bare``, they name no place of this machine."""
+    """Reports of some runs that answer; with ``places``, they name none of this machine."""
 
     runs: Sequence[Run]
-    bare: bool = False
+    places: Places | None = None
 
     def about(self) -> Mapping[str, Any]:
         """What it is."""
@@ -29,7 +29,7 @@ class ResultsSource:
         """Answer a question about the results; evaluations are read each time, since they may be measured meanwhile."""
         query.choice("q", ("tables",))
         tables = [as_tables(one) for one in reports_of(self.runs)]
-        return json_answer({"reports": _bare(tables, self.runs) if self.bare else tables})
+        return json_answer({"reports": _passed_on(tables, self.runs, self.places) if self.places else tables})
 
 
 def as_tables(filled: FilledReport) -> dict[str, Any]:
@@ -50,15 +50,10 @@ def as_tables(filled: FilledReport) -> dict[str, Any]:
     }
 
 
-def _bare(value: Any, runs: Sequence[Run]) -> Any:
-    """The same with the names of folders in place of their paths."""
+def _passed_on(value: Any, runs: Sequence[Run], places: Places) -> Any:
+    """The same without places of this machine."""
     if isinstance(value, dict):
-        return {key: _bare(one, runs) for key, one in value.items()}
+        return {key: _passed_on(one, runs, places) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_bare(one, runs) for one in value]
-    if isinstance(value, str):
-        for run in runs:
-            for folder in (run.folder.resolve(), run.folder.absolute(), run.folder):
-                value = value.replace(str(folder), run.folder.name)
-        return value.replace(str(Path.home()), "~")
-    return value
+        return [_passed_on(one, runs, places) for one in value]
+    return places.text(value, [run.folder for run in runs]) if isinstance(value, str) else value

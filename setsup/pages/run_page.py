@@ -37,15 +37,22 @@ class RunSource:
         Whether images may be shown.
     shown : tuple of int
         Steps whose batches can be asked for; empty for all.
+    place : str
+        Its folder, as a command takes it; by default as it was opened.
 
     """
 
     run: Run
     images: bool = True
     shown: tuple[int, ...] = ()
+    place: str = ""
     _opened: Recent[str, Rerun] = field(default_factory=lambda: Recent(1), repr=False)
     _batches: Recent[tuple[int, int, int], StepBatch] = field(default_factory=lambda: Recent(_KEPT), repr=False)
     _metrics: Recent[Any, Any] = field(default_factory=lambda: Recent(1), repr=False)
+
+    def __post_init__(self) -> None:
+        """Know the folder."""
+        self.place = self.place or str(self.run.folder)
 
     def about(self) -> Mapping[str, Any]:
         """What was trained, how far it is, and the names of its metrics."""
@@ -55,7 +62,7 @@ class RunSource:
             "kind": "run",
             "name": f"{preset.name}, seed {run.seed}",
             "shows": preset.shows,
-            "folder": run.folder.name,
+            "folder": run.folder.absolute().name,
             "data": None if preset.data is None else preset.data.name,
             "substitute": run.substitute,
             "changed": bool(run.file_changed),
@@ -140,7 +147,7 @@ def embeddings_of(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingS
     for folder in folders:
         name = f"{run.preset.name}, seed {run.seed}: {folder.name}"
         with suppress(DataError):  # maps have no point of each row
-            found += (replace(one, source="") for one in open_embeddings(folder, known, name=name))
+            found += (replace(one, place="") for one in open_embeddings(folder, known, name=name))
     return found
 
 

@@ -16,6 +16,7 @@ from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.draw_sheet import describe_draw
 from setsup.pages.neighbour_names import tables_of, with_names, with_tables
+from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.samplers import (
     DomainSampler,
@@ -71,14 +72,14 @@ class SamplerSource:
     ----------
     dataset : Dataset
         What they draw from.
-    source : str
-        What opens it; empty where that would name a place on this disk.
+    opening : Opening
+        What opens it.
     first : Sampler, optional
         What the page begins with; by default one that fixes the first factor.
     """
 
     dataset: Dataset
-    source: str = ""
+    opening: Opening = field(default_factory=Opening)
     first: Sampler | None = None
     _made: Recent[str, Sampler] = field(default_factory=lambda: Recent(_KEPT), repr=False)
     _reaches: Recent[tuple[str, int], Reach] = field(default_factory=lambda: Recent(_KEPT), repr=False)
@@ -153,8 +154,8 @@ class SamplerSource:
                 "since": str(options_since(sampler, number)),
                 "last": str((last - rank) // world),
                 "described": self.described(sampler),
-                "python": python_code(self.source, sampler, number, self.plain(sampler)),
-                "command": command_line(self.source, sampler, number),
+                "python": python_code(self.opening, sampler, number, self.plain(sampler)),
+                "command": command_line(self.opening, sampler, number),
             }
         )
 

@@ -2,11 +2,13 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +41,7 @@ def test_it_exports_the_users_own_images(photos: Path, tmp_path: Path, capsys: p
     text = out.read_text()
     assert "data:image/" in text
     assert "home-of-someone" not in text
-    assert "setsup explore photos.csv" in text
+    assert "setsup explore FOLDER/photos.csv" in text
 
 
 def test_it_begins_with_a_sampler_of_a_file(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +55,59 @@ def test_it_begins_with_a_sampler_of_a_file(photos: Path, tmp_path: Path, capsys
     assert found["page"] == str(out / "index.html")
     assert found["bytes"] == sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     assert any('"seed":"77"' in path.read_text() for path in (out / "data").glob("*.js"))
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ImageNet-100, and a list of two of its synsets."""
+    from tests.true_files import imagenet_100
+
+    folder = tmp_path_factory.mktemp("somewhere")
+    imagenet_100.write(folder / "release")
+    (folder / "two.txt").write_text("\n".join(sorted(imagenet_100.LIST)[:2]))
+    return folder
+
+
+@pytest.mark.parametrize("shown", ["live", "exported below", "exported elsewhere"])
+def test_commands_on_a_page_open_what_it_shows(
+    shown: str, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    from setsup.pages.answers import key_of
+
+    monkeypatch.chdir(release if shown == "exported below" else tmp_path)
+    given = ["imagenet-100", "--root", str(release / "release"), "--split", "train"]
+    given += ["--option", "size=32,32", f"synsets={release / 'two.txt'}"]
+    served: list[Any] = []
+    monkeypatch.setattr("setsup.pages.serve", lambda page, **_: served.append(page))
+    if shown == "live":
+        assert main(["explore", *given, "--no-browser"]) == 0
+        about = json.loads(served[0].get("").content)
+        sampler = about["sources"]["s0"]["first"]
+        arguments = {name: json.loads(value) for name, value in sampler["arguments"].items()}
+        text = json.dumps({**sampler, "arguments": arguments})
+        found = json.loads(served[0].get(key_of({"s": "s0", "q": "draw", "step": "2", "sampler": text})).content)
+    else:
+        out = tmp_path / "page.html"
+        assert main(["explore", *given, "--export", str(out), "--steps", "3"]) == 0
+        page = out.read_text()
+        assert str(release) not in page
+        if shown == "exported elsewhere":
+            page = page.replace("FOLDER", str(release))
+        answers = [json.loads(one) for one in re.findall(r'setsup\.put\("[0-9a-f]{16}",(.*)\);', page)]
+        about = next(one for one in answers if isinstance(one, dict) and "sources" in one)
+        found = next(one for one in answers if isinstance(one, dict) and one.get("step") == "2")
+    capsys.readouterr()
+    rows = [one["rows"] for one in found["sets"]]
+    scope: dict[str, Any] = {}
+    exec(found["python"], scope)  # noqa: S102 it is what a reader would run
+    assert scope["draw"].indices.tolist() == rows
+    assert scope["arrays"]["image"].shape[2:] == (32, 32, 3)
+    assert len(scope["dataset"].factors) == 8
+    assert main([*shlex.split(found["command"])[1:], "--json", "--out", str(tmp_path / "sheet")]) == 0
+    assert json.loads(capsys.readouterr().out)["draws"][2]["indices"] == rows
+    assert main([*shlex.split(about["command"])[1:], "--no-browser"]) == 0
+    assert served[-1].about()["sources"]["d0"]["fingerprint"] == about["sources"]["d0"]["fingerprint"]
 
 
 @pytest.mark.parametrize(

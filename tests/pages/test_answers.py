@@ -14,7 +14,7 @@ from setsup.pages import page_of
 from setsup.pages.answers import Query, digest, key_of
 from setsup.pages.dataset_page import PAGE_ROWS, literal
 from setsup.pages.draw_sheet import describe_draw
-from setsup.pages.exporting import quoted
+from setsup.pages.questions import quoted
 from setsup.pages.sampler_page import first_sampler, sampler_text
 from setsup_cli.main import main
 from tests.pages.sources import HOSTILE, awkward, uneven

@@ -18,7 +18,7 @@ from setsup.pages import Page, page_of
 from setsup.pages.answers import key_of
 from setsup.pages.correspondence_page import CorrespondenceSource
 from setsup.pages.dataset_page import DatasetSource
-from setsup.pages.exporting import questions
+from setsup.pages.questions import questions
 from setsup.rendered.writing import render
 from setsup.scenes.recipes import Shapes3D
 from tests.pages.sources import uneven

@@ -199,7 +199,7 @@ def test_an_exported_page_has_some_rows_with_all_their_answers(source, folder, t
     assert {place for places in near["places"] for place in places} <= {-1, 0, 1, 2, 3, 4, 5}
     assert found[digest(key_of({"s": "e0", "q": "points"}))]["count"] == 6
     assert str(folder.parent) not in text
-    assert f"setsup explore {folder.name}" in text
+    assert f"setsup explore FOLDER/{folder.name}" in text
 
 
 def test_images_of_other_data_are_not_shown(folder):

@@ -1,17 +1,23 @@
 """Pages as files: what they hold, and what they do not."""
 
+import base64
+import io
 import json
 import re
 from importlib.resources import files
+from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import setsup
 from setsup.errors import DataError
 from setsup.pages import export, page_of
 from setsup.pages.answers import digest, key_of
-from setsup.pages.exporting import questions
 from setsup.pages.licences import withheld
+from setsup.pages.places import Places
+from setsup.pages.questions import questions
 from setsup.pages.shell import FILES, SCRIPTS, script_text, static
 from tests.pages.sources import HOSTILE, awkward, uneven
 
@@ -70,7 +76,90 @@ def test_no_place_of_this_machine_is_passed_on(tmp_path):
     text = export(page_of({str(table): dataset}), tmp_path / "page.html").read_text()
     assert "someone" not in text
     assert str(tmp_path) not in text
-    assert "setsup explore animals.csv" in text
+    assert "setsup explore FOLDER/animals.csv" in text
+
+
+def test_places_are_written_for_others(tmp_path, monkeypatch):
+    home = tmp_path / "homes" / "someone"
+    (home / "work" / "runs").mkdir(parents=True)
+    (home / "big data").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "work")
+    places = Places()
+    assert places.path("runs/seed-0") == places.path(home / "work" / "runs" / "seed-0") == "runs/seed-0"
+    assert places.path("~/big data/a.csv") == places.path("../big data/a.csv") == "FOLDER/a.csv"
+    assert places.path("/elsewhere/a.csv") == "FOLDER2/a.csv"  # another file of that name
+    assert places.path(home) == "FOLDER3"
+    assert places.source("s3://me:secret@host/shards?token=1") == "s3://host/shards"
+    assert places.source(f"file://{home}/work/shards") == "shards"
+    assert places.source("mnist") == "mnist"
+    assert "FOLDER, FOLDER2 and FOLDER3 stand for folders" in places.note
+    for start in (tmp_path, tmp_path / "homes"):  # from here, paths go through a name
+        assert Places(start).path(home / "work" / "a.csv") == "FOLDER/a.csv"
+    text = f"0.02 of {home}/work/runs/seed-0, or 'runs/seed-0'; see . and runs/seed-01"
+    assert (
+        places.text(text, [Path("runs/seed-0"), Path()])
+        == "0.02 of runs/seed-0, or 'runs/seed-0'; see . and runs/seed-01"
+    )
+    error = f"{home}/big data/7.png (row 7) is missing; give a/b, or /no/such/place.png, or ~/x/y.png"
+    assert places.sentence(error) == "7.png (row 7) is missing; give a/b, or place.png, or y.png"
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Twelve photographs, opened before three of them were damaged."""
+    for number in range(12):
+        Image.new("RGB", (32, 24), (20 * number,) * 3).save(tmp_path / f"{number}.png")
+    lines = [f"{number}.png,{'ann' if number < 6 else 'bob'}" for number in range(12)]
+    (tmp_path / "photos.csv").write_text("\n".join(["path,subject", *lines]))
+    found = setsup.open(tmp_path / "photos.csv")
+    (tmp_path / "5.png").unlink()
+    (tmp_path / "7.png").write_bytes((tmp_path / "7.png").read_bytes()[:-40])
+    (tmp_path / "8.png").write_text("<html>")
+    return found
+
+
+def test_images_that_cannot_be_read_are_told_and_left_out(photos, tmp_path, caplog):
+    out = export(page_of({"photos": photos}), tmp_path / "page.html", rows=12, steps=1)
+    (warning,) = (record.getMessage() for record in caplog.records if record.name.startswith("setsup"))
+    assert warning == ("photos: 3 rows have no image (5, 7, 8); row 5: 5.png is missing; put it there, or take it out")
+    text = out.read_text()
+    assert str(tmp_path) not in text
+    found, asked = read(text), {"s": "d0", "q": "thumbs", "modality": "image", "tile": "64"}
+    error = found[digest(key_of({**asked, "rows": ",".join(map(str, range(12)))}))]
+    assert error["rows"] == [5, 7, 8]
+    rest = found[digest(key_of({**asked, "rows": "0,1,2,3,4,6,9,10,11"}))]
+    sheet = np.asarray(Image.open(io.BytesIO(base64.b64decode(rest.partition(",")[2]))))
+    assert sheet[32, 32 : 7 * 64 : 64, 0].tolist() == pytest.approx([0, 20, 40, 60, 80, 120, 180], abs=4)
+    (told,) = found[digest(key_of({"s": "d0", "q": "row", "row": "7"}))]["modalities"]
+    assert (told["image"], told["words"][:31]) == (False, "7.png cannot be read, it may be")
+
+
+def test_a_page_without_most_of_its_images_is_refused(photos, tmp_path):
+    for number in range(7):
+        (tmp_path / f"{number}.png").unlink(missing_ok=True)
+    with pytest.raises(
+        DataError, match=r"most images cannot be read: 9 rows have no image \(0, 1, 2.*\); row 0: 0\.png"
+    ):
+        export(page_of({"photos": photos}), tmp_path / "page.html", rows=12, steps=1)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_an_export_says_what_it_is_at(tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO", "setsup")
+    monkeypatch.setattr("setsup.progress._EVERY", 0.0)
+    export(page_of({"animals": uneven()}), tmp_path / "page.html", rows=9, steps=3)
+    said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("exporting: ")]
+    for about in (
+        "counts of animals",
+        "rows of animals",
+        "row 8 of animals in full",
+        "step 2 of the sampler of animals",
+    ):
+        assert any(about in one for one in said)
+    done = [int(re.match(r"exporting: (\d+) of \d+ parts", one)[1]) for one in said]
+    assert done == sorted(done)
+    assert f"{done[-1]} of {done[-1]} parts" in said[-1]
 
 
 def test_images_are_passed_on_where_the_licence_lets_them():

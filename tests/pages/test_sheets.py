@@ -11,7 +11,7 @@ import setsup
 from setsup.errors import SamplerError
 from setsup.pages import page_of
 from setsup.pages.answers import key_of
-from setsup.pages.exporting import questions
+from setsup.pages.questions import questions
 from setsup.pages.sampler_page import KINDS, SamplerSource
 from setsup.samplers import NeighbourSampler
 

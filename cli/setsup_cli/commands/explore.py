@@ -2,16 +2,16 @@
 
 import json
 import webbrowser
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import DataError, SetsupError, need
 from setsup_cli.advice import is_watched
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Split, flag
+from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Source, Split, flag
 from setsup_cli.parsing.arguments import option as declared
-from setsup_cli.parsing.source import open_source
+from setsup_cli.parsing.source import open_arguments, open_source
 from setsup_cli.runs import opened
 
 if TYPE_CHECKING:
@@ -79,13 +79,16 @@ def run(options: Options) -> int:
     if len(sources) > 1 and (options.root or options.split or options.option or options.sampler):
         raise DataError("--root, --split, --option and --sampler go with one source; explore the others by themselves")
     datasets = {source: _opened(options, source) for source in sources}
+    opened_with = {source: open_arguments(_named(options, source)) for source in sources}
     samplers = {}
     if options.sampler is not None:
         if not sources:
             raise DataError("--sampler goes with a dataset, and none is given")
         samplers = {sources[0]: _sampler(options.sampler, datasets[sources[0]])}
     embeddings = [one for folder in folders for one in _embeddings(folder, list(datasets.values()), options.preset)]
-    page = page_of(datasets, samplers, runs, embeddings)
+    files = {"--sampler": options.sampler, "--preset": None if options.preset is None else Path(options.preset)}
+    more = tuple(word for name, file in files.items() if file is not None for word in (name, file))
+    page = replace(page_of(datasets, samplers, runs, embeddings, options=opened_with), options=more)
     if options.export is not None:
         found = export(page, options.export, rows=options.rows, steps=options.steps)
         size = found.stat().st_size if found == options.export else _size(found.parent)
@@ -129,12 +132,15 @@ def _embeddings(folder: Path, datasets: "list[Dataset]", preset: str | None) -> 
     return open_embeddings(folder, datasets)
 
 
+def _named(options: Options, source: str) -> Source:
+    return Source(source, root=options.root, split=options.split, option=options.option)
+
+
 def _opened(options: Options, source: str) -> "Dataset":
     from setsup.files.manifests.packages import find_manifest
-    from setsup_cli.parsing.arguments import Source
 
     try:
-        return open_source(Source(source, root=options.root, split=options.split, option=options.option))
+        return open_source(_named(options, source))
     except SetsupError as error:
         folder = Path(source).expanduser()
         if folder.is_file() or find_manifest(source) is not None or str(error).endswith("?"):

@@ -23,6 +23,7 @@ __all__ = [
     "find_source",
     "given_words",
     "numbers",
+    "open_arguments",
     "open_call",
     "open_source",
     "read_source_options",
@@ -85,14 +86,18 @@ def source_words(options: Named) -> list[str]:
     return words
 
 
-def open_call(options: Named) -> str:
-    """The expression of Python that opens the same source."""
-    source, kind, given = _asked(options)
+def open_arguments(options: Named) -> dict[str, Any]:
+    """Arguments of :func:`setsup.open` that open the same source, without it."""
+    _, kind, given = _asked(options)
     chosen = any(word.startswith(_KIND) for word in options.option or ())
     asked = {"root": options.root, "split": options.split, "kind": kind if chosen else None, **given, "relist": None}
-    named = {name: str(one) if isinstance(one, Path) else one for name, one in asked.items() if one is not None}
-    words = [write_literal(str(source)), *(f"{name}={write_literal(one)}" for name, one in named.items())]
-    return f"setsup.open({', '.join(words)})"
+    return {name: str(one) if isinstance(one, Path) else one for name, one in asked.items() if one is not None}
+
+
+def open_call(options: Named) -> str:
+    """The expression of Python that opens the same source."""
+    words = [f"{name}={write_literal(one)}" for name, one in open_arguments(options).items()]
+    return f"setsup.open({', '.join([write_literal(str(find_source(options)[0])), *words])})"
 
 
 def _asked(options: Named) -> "tuple[str | Path, SourceKind, dict[str, Any]]":

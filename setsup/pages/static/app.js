@@ -37,7 +37,7 @@ function App({about}) {
       options=${datasets.map(one => [one.id, one.about.name + (one.about.source && datasets.some(other => other !== one && other.about.name === one.about.name) ? ` (${one.about.source})` : "")])} />`}
     <div role="tablist" aria-label="Views" onKeyDown=${turn}>${views.map(([id, name]) => html`<button type="button" role="tab" id=${"tab-" + id} key=${id} aria-selected=${view === id}
       aria-controls="view" tabindex=${view === id ? 0 : -1} onClick=${() => setView(id)}>${name}</button>`)}</div>
-    ${!setsup.isLive && html`<p class="note">An exported page: what it cannot answer is asked live, by <code>${about.command}</code>.</p>`}</header>
+    ${!setsup.isLive && html`<p class="note">An exported page${about.command && html`: what it cannot answer is asked live, by <code>${about.command}</code>`}.${about.note && ` ${about.note}`}</p>`}</header>
   <main><div id="view" role="tabpanel" aria-labelledby=${"tab-" + view}>${view === "runs" ? html`<${RunsView} runs=${runs} results=${Object.values(sources).find(one => one.about.kind === "results")} />` : view === "embeddings" ? html`<${EmbeddingsView} sources=${embeddings} />` : view === "dataset" ? html`<${DatasetView} key=${chosen} source=${data} />`
     : view === "pairs" ? pairs && html`<${CorrespondenceView} key=${chosen} source=${pairs} data=${data} start=${linked ? start.pair : null} />`
     : html`<${SamplerView} key=${chosen} source=${sampler} data=${data} start=${linked ? start.sampler : null} />`}</div></main>`;

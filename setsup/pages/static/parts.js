@@ -43,7 +43,7 @@ function numbersOf({type, data}) {
 
 function Problem({error}) {
   if (!error) return null;
-  return html`<p class="problem" role="alert">${error.message}${error.missing && html` ${" "}Ask it live: <code>${setsup.command}</code>`}</p>`;
+  return html`<p class="problem" role="alert">${error.message}${error.missing && setsup.command && html` ${" "}Ask it live: <code>${setsup.command}</code>`}</p>`;
 }
 
 // thumbnails of rows, many in one image; onPick makes each a button, wrap(thumbnail, place) puts something about it
@@ -56,22 +56,29 @@ function Thumbs({source, rows, tile = 64, mask = null, labels = null, onPick = n
 }
 
 function ThumbPiece({source, modality, rows, tile, mask, labels, onPick, wrap}) {
-  const asked = modality ? {s: source.id, q: "thumbs", rows: rows.join(","), modality, tile, ...source.about.more} : null;
-  const {answer, error} = useAnswer(asked);
+  const asking = some => (modality && some.length ? {s: source.id, q: "thumbs", rows: some.join(","), modality, tile, ...source.about.more} : null);
+  const all = useAnswer(asking(rows));
+  // without those that cannot be read, which the error names
+  const damaged = (all.error && all.error.rows) || [], rest = rows.filter(row => !damaged.includes(row));
+  const some = useAnswer(damaged.length ? asking(rest) : null);
+  const {answer, error, busy} = damaged.length ? some : all;
   const columns = source.about.columns;
-  return rows.map((row, place) => {
-    const hidden = mask && !mask[place];
-    const label = (labels ? labels(row) : `row ${count(row)}`) + (hidden ? ", padding" : "");
+  const thumbs = rows.map((row, number) => {
+    const place = damaged.length ? rows.slice(0, number).filter(one => !damaged.includes(one)).length : number;
+    const lost = damaged.includes(row);
+    const hidden = mask && !mask[number];
+    const label = (labels ? labels(row) : `row ${count(row)}`) + (lost ? ", whose image cannot be read" : "") + (hidden ? ", padding" : "");
     const style = {width: tile + "px", height: tile + "px",
       objectPosition: `-${(place % columns) * tile}px -${Math.floor(place / columns) * tile}px`};
-    const inside = answer && !error
+    const inside = answer && !error && !lost
       ? html`<img src=${answer} alt="" style=${style} class=${hidden ? "padding" : ""} />`
-      : html`<span class="no-image" style=${{minWidth: tile + "px", minHeight: "1.6em"}}>${count(row)}</span>`;
+      : html`<span class=${lost ? "no-image lost" : "no-image"} style=${{minWidth: tile + "px", minHeight: busy || lost ? tile + "px" : "1.6em"}}>${busy ? "" : count(row)}</span>`;
     const thumb = onPick
-      ? html`<button type="button" key=${place} class="thumb" title=${label} aria-label=${label} onClick=${() => onPick(row)}>${inside}</button>`
-      : html`<span key=${place} class="thumb" title=${label} role="img" aria-label=${label}>${inside}</span>`;
-    return wrap ? wrap(thumb, place) : thumb;
+      ? html`<button type="button" key=${number} class="thumb" title=${label} aria-label=${label} onClick=${() => onPick(row)}>${inside}</button>`
+      : html`<span key=${number} class="thumb" title=${label} role="img" aria-label=${label}>${inside}</span>`;
+    return wrap ? wrap(thumb, number) : thumb;
   });
+  return [...thumbs, all.error && !all.error.missing && html`<${Problem} key="problem" error=${all.error} />`];
 }
 
 // what may be larger than its place: a reader without a mouse scrolls it with the arrow keys
