@@ -2,7 +2,8 @@
 
 Names have the ten colours of [1]_, which were chosen under simulated colour vision deficiencies; the most frequent
 levels get them where there are more. Orders and numbers run from dark blue to light yellow, cycles through orange and
-back: their lightness differs, too. Every colour is seen on white and on dark paper.
+back: their lightness differs, too. On light ground all are darker than that, and on dark ground lighter, so that each
+has a contrast of 3:1 at least, as WCAG 2.2 asks of graphics in criterion 1.4.11.
 
 References
 ----------
@@ -18,9 +19,9 @@ import numpy.typing as npt
 from setsup.arrays import Reals, Rows
 from setsup.factors import FactorTable
 from setsup.factors.factor import Factor, Kind
-from setsup.reports.palette import oklab_to_srgb
+from setsup.reports.palette import oklab_to_srgb, rgb, srgb_to_oklab
 
-__all__ = ["NAMES", "Colours", "colours_of", "cycle", "ramp"]
+__all__ = ["GROUNDS", "NAMES", "Colours", "colours_of", "cycle", "on_grounds", "ramp"]
 
 NAMES = (
     *("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"),
@@ -28,9 +29,17 @@ NAMES = (
 )
 """Colours of levels that have no order."""
 
-_REST = "#d3d8dd"  # other levels, and what is unknown
+GROUNDS = ("#ffffff", "#1c232b")
+"""Light and dark ground of the page."""
+
+_DARKER = 0.78  # share of OKLab's coordinates on light ground: towards black, where every colour stays one of sRGB
+_LIGHTER = 0.11  # of OKLab's lightness, on dark ground
+_REST = "#7b8794"  # other levels, and what is unknown: as it is on both grounds
 _SMOOTH = 200  # colours of a scale
 _LISTED = 24  # levels of an order that the legend lists; more are a scale
+
+
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +50,8 @@ class Colours:
     ----------
     codes : (n,) uint8
         Of each row, its colour.
-    colours : tuple of str
-        ``#rrggbb``, at most 256.
+    colours : tuple of (str, str)
+        ``#rrggbb`` on light and on dark ground, at most 256.
     legend : tuple of (str, int, int)
         Name, colour and number of rows, of each level or what else has a colour of its own.
     scale : (float, float), optional
@@ -51,7 +60,7 @@ class Colours:
     """
 
     codes: npt.NDArray[np.uint8]
-    colours: tuple[str, ...]
+    colours: tuple[Pair, ...]
     legend: tuple[tuple[str, int, int], ...]
     scale: tuple[float, float] | None = None
 
@@ -90,7 +99,7 @@ def _names(codes: Rows, factor: Factor) -> Colours:
         legend.append((f"{rest:,} others", len(named), int(counts.sum() - counts[named].sum())))
     if unknown := len(codes) - int(counts.sum()):
         legend.append(("unknown", len(named) + 1, unknown))
-    return Colours(shown[codes].astype(np.uint8), (*NAMES[: len(named)], _REST, _REST), tuple(legend))
+    return Colours(shown[codes].astype(np.uint8), (*_NAMED[: len(named)], _UNSEEN, _UNSEEN), tuple(legend))
 
 
 def _order(codes: Rows, factor: Factor) -> Colours:
@@ -101,25 +110,25 @@ def _order(codes: Rows, factor: Factor) -> Colours:
         return _numbers(places, float(len(levels)) if cyclic else None, (0.0, len(levels) - 1.0))
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
     steps = np.arange(len(levels))
-    colours = _hex(cycle(steps / len(levels)) if cyclic else ramp(steps / max(1, len(levels) - 1)))
+    colours = on_grounds(cycle(steps / len(levels)) if cyclic else ramp(steps / max(1, len(levels) - 1)))
     legend = [(str(level), place, int(counts[place])) for place, level in enumerate(levels)]
     if unknown := len(codes) - int(counts.sum()):
         legend.append(("unknown", len(levels), unknown))
-    return Colours(np.where(codes < 0, len(levels), codes).astype(np.uint8), (*colours, _REST), tuple(legend))
+    return Colours(np.where(codes < 0, len(levels), codes).astype(np.uint8), (*colours, _UNSEEN), tuple(legend))
 
 
 def _numbers(numbers: Reals, period: float | None, ends: tuple[float, float] | None = None) -> Colours:
     known = np.isfinite(numbers)
     if period is not None:
         low, high, share = 0.0, period, np.where(known, numbers / period % 1, 0)
-        colours = _hex(cycle(np.arange(_SMOOTH) / _SMOOTH))
+        colours = on_grounds(cycle(np.arange(_SMOOTH) / _SMOOTH))
     else:
         low, high = ends or ((float(numbers[known].min()), float(numbers[known].max())) if known.any() else (0.0, 0.0))
         share = (np.where(known, numbers, low) - low) / (high - low or 1)
-        colours = _hex(ramp(np.arange(_SMOOTH) / (_SMOOTH - 1)))
+        colours = on_grounds(ramp(np.arange(_SMOOTH) / (_SMOOTH - 1)))
     codes = np.where(known, np.minimum(share * _SMOOTH, _SMOOTH - 1), _SMOOTH).astype(np.uint8)
     unknown = len(numbers) - int(known.sum())
-    return Colours(codes, (*colours, _REST), (("unknown", _SMOOTH, unknown),) if unknown else (), (low, high))
+    return Colours(codes, (*colours, _UNSEEN), (("unknown", _SMOOTH, unknown),) if unknown else (), (low, high))
 
 
 def ramp(shares: npt.ArrayLike) -> Reals:
@@ -145,5 +154,15 @@ def _polar(lightness: Reals, chroma: Reals, degrees: Reals) -> Reals:
     return np.stack([lightness, chroma * np.cos(angle), chroma * np.sin(angle)], axis=-1)
 
 
+def on_grounds(colours: npt.ArrayLike) -> tuple[Pair, ...]:
+    """Colours (n, 3) sRGB as they are drawn on each of the grounds, light enough or dark enough to be seen."""
+    lab = srgb_to_oklab(np.asarray(colours, dtype=np.float64))
+    light, dark = _DARKER * lab, lab + np.array([_LIGHTER, 0, 0])
+    return tuple(zip(_hex(oklab_to_srgb(light)), _hex(oklab_to_srgb(dark)), strict=True))
+
+
 def _hex(colours: Reals) -> list[str]:
     return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in np.rint(colours * 255).astype(np.uint8).tolist()]
+
+
+_NAMED, _UNSEEN = on_grounds([rgb(name) for name in NAMES]), (_REST, _REST)

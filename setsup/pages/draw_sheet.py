@@ -20,6 +20,7 @@ from setsup.samplers import (
     TripletSampler,
     Zip,
 )
+from setsup.samplers.arguments import weight_names, weight_words
 
 __all__ = ["describe_draw"]
 
@@ -33,13 +34,16 @@ def describe_draw(table: FactorTable, draw: Draw, sampler: Sampler | None = None
     which factors the members of an orbit differ (``members``), the sampler of each set of a :class:`Zip` (``of``), and
     which rows are of the pool of a :class:`Mixture` (``pool``).
     """
-    sets = [_described(table, draw, place) for place in range(len(draw.indices))]
+    # what rows are drawn by weight of varies by that, and is left out
+    without = [] if sampler is None else weight_names(sampler.arguments)
+    factors = [one for one in table.factors if one.role == "variation" and one.name not in without]
+    sets = [_described(table, draw, place, factors) for place in range(len(draw.indices))]
     if sampler is not None:
-        _lay_out(table, draw, sampler, sets)
-    return {"sets": sets}
+        _lay_out(table, draw, sampler, sets, factors)
+    return {"sets": sets, "weights": "" if sampler is None else weight_words(sampler.arguments.get("weights"))}
 
 
-def _described(table: FactorTable, draw: Draw, place: int) -> dict[str, Any]:
+def _described(table: FactorTable, draw: Draw, place: int, factors: Sequence[Factor]) -> dict[str, Any]:
     rows = draw.indices[place]
     mask = np.ones(len(rows), dtype=bool) if draw.mask is None else draw.mask[place]
     counted = rows[mask]
@@ -48,7 +52,7 @@ def _described(table: FactorTable, draw: Draw, place: int) -> dict[str, Any]:
         code = draw.inactive[factor.name][place] if factor.name in draw.inactive else None
         if code is not None and (code == code and code != -1):
             fixed[factor.name] = _value(factor, code)
-        elif factor.role == "variation" and len(counted):
+        elif factor in factors and len(counted):
             codes = table.codes(factor.name, counted)
             varying[factor.name] = len(np.unique(codes[_known(factor, codes)]))
     one: dict[str, Any] = {"rows": rows, "fixed": fixed, "varying": varying}
@@ -61,16 +65,18 @@ def _described(table: FactorTable, draw: Draw, place: int) -> dict[str, Any]:
     return one
 
 
-def _lay_out(table: FactorTable, draw: Draw, sampler: Sampler, sets: Sequence[dict[str, Any]]) -> None:
+def _lay_out(
+    table: FactorTable, draw: Draw, sampler: Sampler, sets: Sequence[dict[str, Any]], factors: Sequence[Factor]
+) -> None:
     """Add to sets what their sampler says of their positions."""
     if isinstance(sampler, Zip):
         for number, (inner, place) in enumerate(zip(sampler.samplers, sampler.sets, strict=True)):
             for one in sets[place]:
                 one["of"] = f"{type(inner).__name__}, number {number} of the zip"
-            _lay_out(table, draw, inner, sets[place])
+            _lay_out(table, draw, inner, sets[place], factors)
         return
     if isinstance(sampler, Mixture):
-        _lay_out(table, draw, sampler.base, sets)
+        _lay_out(table, draw, sampler.base, sets, factors)
         for number in sampler.arguments["sets"]:
             if number < len(sets):
                 sets[number]["pool"] = np.isin(sets[number]["rows"], sampler.pool)
@@ -79,7 +85,7 @@ def _lay_out(table: FactorTable, draw: Draw, sampler: Sampler, sets: Sequence[di
     for one in sets:
         if roles:
             one["roles"] = roles
-            one["compared"] = _compared(table, one["rows"][: len(roles)])
+            one["compared"] = _compared(table, one["rows"][: len(roles)], factors)
         elif isinstance(sampler, OrbitSampler):
             one["members"] = _members(table, one["rows"], one["varying"])
 
@@ -98,12 +104,10 @@ def _roles(sampler: Sampler) -> list[str]:
     return []
 
 
-def _compared(table: FactorTable, rows: Rows) -> list[dict[str, Any]]:
+def _compared(table: FactorTable, rows: Rows, factors: Sequence[Factor]) -> list[dict[str, Any]]:
     """What each row but the first shares with it, and the two values of each factor in which it differs."""
     found: list[dict[str, Any]] = [{"shared": [], "differs": {}} for _ in rows[1:]]
-    for factor in table.factors:
-        if factor.role != "variation":
-            continue
+    for factor in factors:
         codes = table.codes(factor.name, rows)
         known = _known(factor, codes)
         for number, one in enumerate(found, 1):

@@ -125,7 +125,9 @@ class EmbeddingSource:
         found = colours_of(self.factors, name, self.order)
         legend = [{"name": label, "colour": colour, "count": count} for label, colour, count in found.legend]
         codes = packed(found.codes, np.uint8)
-        return json_answer({"codes": codes, "colours": found.colours, "legend": legend, "scale": found.scale})
+        light, dark = zip(*found.colours, strict=True)
+        told = {"codes": codes, "colours": light, "dark": dark, "legend": legend, "scale": found.scale}
+        return json_answer(told)
 
     def _rows(self, query: Query) -> Answer:
         places = self.order[self._asked(query)]

@@ -20,7 +20,7 @@ __all__ = ["COLUMNS", "encoded", "image_modality", "sprite", "whole"]
 COLUMNS = 8
 """Thumbnails side by side in one image."""
 
-_PAPER = (233, 236, 239)
+_PAPER = (233, 236, 239)  # around images where a format has no transparency
 _CROSS = (154, 52, 18)
 _LARGEST = 4096  # pixels of a side that is shown in full
 _LEAST = 5  # pixels: arrays with fewer are no images
@@ -67,19 +67,27 @@ def _damage(dataset: Dataset, row: int, modality: str) -> str:
     return ""
 
 
+def _cross(side: int) -> Image.Image:
+    """What is shown for an image that is not there."""
+    found = Image.new("RGB", (side, side), _PAPER)
+    for ends in ((0, 0, side, side), (0, side, side, 0)):
+        ImageDraw.Draw(found).line(ends, _CROSS, 2)
+    return found
+
+
 def tiled(images: Sequence[Array | None], tile: int) -> Answer:
-    """Images in one, each in a square of so many pixels; a cross for one that is not there."""
+    """Images in one, each in a square of so many pixels; a cross for one that is not there.
+
+    The ground of the page is seen around those that are not square.
+    """
     lines = -(-len(images) // COLUMNS)
-    sheet = Image.new("RGB", (COLUMNS * tile, lines * tile), _PAPER)
-    for place, pixels in enumerate(images):
-        if pixels is None:
-            small = Image.new("RGB", (tile // 2, tile // 2), _PAPER)
-            for ends in ((0, 0, *small.size), (0, small.height, small.width, 0)):
-                ImageDraw.Draw(small).line(ends, _CROSS, 2)
-        else:
-            small = thumbnail(pixels, tile)
+    thumbs = [_cross(tile // 2) if pixels is None else thumbnail(pixels, tile) for pixels in images]
+    for small in thumbs:
         if max(small.size) > tile:
             small.thumbnail((tile, tile), Image.Resampling.LANCZOS)
+    clear = _webp() and any(small.size != (tile, tile) for small in thumbs)
+    sheet = Image.new("RGBA" if clear else "RGB", (COLUMNS * tile, lines * tile), (0, 0, 0, 0) if clear else _PAPER)
+    for place, small in enumerate(thumbs):
         left = place % COLUMNS * tile + (tile - small.width) // 2
         sheet.paste(small, (left, place // COLUMNS * tile + (tile - small.height) // 2))
     return encoded(sheet, exact=False)

@@ -41,7 +41,7 @@ def as_tables(filled: FilledReport) -> dict[str, Any]:
     return {
         "name": report.name,
         "shows": report.shows,
-        "about": about,
+        "about": about[:1].upper() + about[1:],
         "heads": heads_of(filled),
         "rows": rows,
         "verdicts": [{"holds": one.holds, "lines": one.lines} for one in filled.verdicts],

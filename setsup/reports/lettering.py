@@ -30,11 +30,12 @@ Lines = list[tuple[str, Style]]
 
 # the font that comes with Pillow has ASCII and a few signs more
 _SIGNS = str.maketrans(
-    {"×": "x", "–": "-", "—": "-", "≤": "<=", "≥": ">=", "→": "->", "µ": "u"} | {"‘": "'", "’": "'", "“": '"', "”": '"'}
+    {"×": "x", "–": "-", "—": "-", "≤": "<=", "≥": ">=", "µ": "u"} | {"‘": "'", "’": "'", "“": '"', "”": '"'}
 )
 _LETTERS = {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "œ": "oe", "đ": "d", "ı": "i", "ß": "ss"}
-_KNOWN = frozenset("…·°±−")
-_MINUS = "−"  # drawn as the bar of the plus sign, so that it looks the same everywhere
+_KNOWN = frozenset("…·°±−→")
+_MINUS, _ARROW = "−→"  # drawn by the bar of the plus sign, so that they look the same everywhere
+_DRAWN = {_MINUS: "+", _ARROW: "+ "}  # each as wide as these letters
 
 _NEGATIVE = re.compile(r"(?<![^\s(\[{=<>≤≥≈±,;:/×])-(?=\.?\d)|(?<=\d[eE])-(?=\d)")
 _DEGREES = re.compile(r"(?<=\d)[ \u00a0](?:deg|degrees)\b|(?<=\()(?:deg|degrees)(?=\))")
@@ -111,18 +112,18 @@ def _open(name: str, size: int) -> ImageFont.FreeTypeFont | None:
 
 
 def _runs(text: str, size: int) -> Iterator[tuple[str, ImageFont.FreeTypeFont]]:
-    """Parts of a spelled text, each with its font; a minus sign is a part of its own."""
+    """Parts of a spelled text, each with its font; a sign that is drawn is a part of its own."""
     for name, letters in itertools.groupby(text, _face_name):
         face = (_open(name, size) if name else None) or font(size)
-        if name == _MINUS:
-            yield from ((_MINUS, face) for _ in letters)
+        if name in _DRAWN:
+            yield from ((letter, face) for letter in letters)
         else:
             yield "".join(letters), face
 
 
 def _face_name(letter: str) -> str | None:
-    if letter == _MINUS:
-        return _MINUS
+    if letter in _DRAWN:
+        return letter
     return None if _own(letter) else _system_font(letter)
 
 
@@ -137,14 +138,31 @@ def _minus(size: int) -> tuple[Image.Image, int, int]:
     return ImageChops.darker(mask, beside), left, top
 
 
+@lru_cache(maxsize=8)
+def _arrow(size: int) -> tuple[Image.Image, int, int]:
+    """The same bar, longer, with a head at its end."""
+    bar, left, top = _minus(size)
+    column = bar.crop((bar.width // 2, 0, bar.width // 2 + 1, bar.height))
+    dark = [value / 255 for value in column.tobytes()]  # the edges of a bar are soft
+    width, finer = round(font(size).getlength(_DRAWN[_ARROW])) - 2 * left, 8
+    thick = round(sum(dark) * finer)
+    middle = finer * sum((row + 0.5) * part for row, part in enumerate(dark)) / sum(dark)
+    reach = bar.height * finer * 0.3
+    mask = Image.new("L", (width * finer, bar.height * finer))
+    draw, tip = ImageDraw.Draw(mask), width * finer - thick
+    draw.line([(0, middle), (tip, middle)], fill=255, width=thick)
+    draw.line([(tip - reach, middle - reach), (tip, middle), (tip - reach, middle + reach)], 255, thick, joint="curve")
+    return mask.resize((width, bar.height), Image.Resampling.BOX), left, top
+
+
 def draw_text(draw: ImageDraw.ImageDraw, left: int, top: int, text: str, style: Style) -> None:
     """Write a spelled line of text; all its fonts stand on the line of Pillow's own."""
     size, colour = style
     x, line = float(left), top + font(size).getmetrics()[0]
     for part, face in _runs(text, size):
-        if part == _MINUS:
-            bar, right, up = _minus(size)
-            draw.bitmap((round(x) + right, line + up), bar, fill=colour)
+        if part in _DRAWN:
+            sign, right, up = _minus(size) if part == _MINUS else _arrow(size)
+            draw.bitmap((round(x) + right, line + up), sign, fill=colour)
         else:
             draw.text((x, line), part, fill=colour, font=face, anchor="ls")
         x += _length(part, face)
@@ -156,7 +174,7 @@ def text_width(text: str, size: int) -> int:
 
 
 def _length(part: str, face: ImageFont.FreeTypeFont) -> float:
-    return face.getlength("+" if part == _MINUS else part)
+    return face.getlength(_DRAWN.get(part, part))
 
 
 def wrap_text(text: str, width: int, styles: tuple[Style, Style], most: int = 4) -> Lines:
@@ -180,6 +198,8 @@ def _broken(text: str, width: int, size: int, most: int) -> list[str]:
         longer = f"{lines[-1]} {word}".lstrip()
         if text_width(longer, size) <= width:
             lines[-1] = longer
+        elif " " in word and text_width(word, size) > width:  # held together, but wider than a line
+            words[:0] = word.split(" ")
         elif len(lines) == most or not lines[-1]:
             # the last line, or one word that is wider than a line
             lines[-1] = _cut(longer, width, size)
@@ -188,7 +208,7 @@ def _broken(text: str, width: int, size: int, most: int) -> list[str]:
         else:
             lines.append("")
             words.insert(0, word)
-    return [line for line in lines if line]
+    return [line.removesuffix(" ·") for line in lines if line]  # what parts two things begins or ends no line
 
 
 def _cut(text: str, width: int, size: int) -> str:

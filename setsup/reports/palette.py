@@ -5,7 +5,16 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals
 
-__all__ = ["DISTINCT", "OTHERS", "UNKNOWN", "cyclic_colours", "oklab_to_srgb", "rgb", "sequential_colours"]
+__all__ = [
+    "DISTINCT",
+    "OTHERS",
+    "UNKNOWN",
+    "cyclic_colours",
+    "oklab_to_srgb",
+    "rgb",
+    "sequential_colours",
+    "srgb_to_oklab",
+]
 
 
 DISTINCT = (
@@ -44,6 +53,12 @@ def oklab_to_srgb(lab: Reals) -> Reals:
     """Colours (n, 3) float64, sRGB from 0 to 1, of OKLab (n, 3); clipped where there is none."""
     linear = np.clip((lab @ _CONES.T) ** 3 @ _LINEAR.T, 0, 1)
     return np.asarray(np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055))
+
+
+def srgb_to_oklab(colours: Reals) -> Reals:
+    """OKLab (n, 3) float64 of colours (n, 3), sRGB from 0 to 1."""
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    return np.asarray(np.cbrt(linear @ np.linalg.inv(_LINEAR.T)) @ np.linalg.inv(_CONES.T))
 
 
 def sequential_colours(count: int) -> Reals:

@@ -105,7 +105,7 @@ class PairWords:
         return ", ".join(words) or "nothing"
 
 
-def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[SetWords]:
+def describe(table: FactorTable, draw: Draw, most: int | None = None, without: Sequence[str] = ()) -> list[SetWords]:
     """Say for each set of a draw what is fixed and what varies; keys, such as paths, and splits are left out.
 
     Parameters
@@ -116,6 +116,8 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[Se
         One step.
     most : int, optional
         Sets described, from the first on.
+    without : sequence of str
+        Factors that are not listed among what varies, such as the one by whose weight rows are drawn.
 
     Returns
     -------
@@ -142,13 +144,15 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[Se
             code = draw.inactive[factor.name][number] if factor.name in draw.inactive else None
             if code is not None and (not np.isnan(code) if factor.levels is None else code >= 0):
                 fixed[factor.name] = float(code) if factor.levels is None else factor.levels[int(code)]
-            elif factor.role not in ("key", "split"):
+            elif factor.role not in ("key", "split") and factor.name not in without:
                 varies[factor.name] = _variation(table, factor, members)
         found.append(SetWords(fixed, varies, len(members)))
     return found
 
 
-def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str], most: int | None = None) -> list[SetWords]:
+def describe_triplets(
+    table: FactorTable, draw: Draw, orbit: Sequence[str], most: int | None = None, without: Sequence[str] = ()
+) -> list[SetWords]:
     """Say for each triplet what anchor and positive share, and in what they differ.
 
     Parameters
@@ -161,6 +165,8 @@ def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str], most
         Factors that anchor and positive share.
     most : int, optional
         Triplets described, from the first on.
+    without : sequence of str
+        Factors that are not listed among what varies.
 
     Returns
     -------
@@ -169,10 +175,12 @@ def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str], most
     """
     check_arguments(describe_triplets, locals(), DataError)
     shared = {name: table.codes(name, draw.indices[:, 0]) for name in orbit}
-    return describe(table, Draw(draw.indices[:, :2], shared), most)
+    return describe(table, Draw(draw.indices[:, :2], shared), most, without)
 
 
-def describe_pairs(table: FactorTable, draw: Draw, most: int | None = None) -> list[PairWords]:
+def describe_pairs(
+    table: FactorTable, draw: Draw, most: int | None = None, without: Sequence[str] = ()
+) -> list[PairWords]:
     """Say for each pair in which factors it differs, and from which value to which.
 
     Parameters
@@ -180,9 +188,12 @@ def describe_pairs(table: FactorTable, draw: Draw, most: int | None = None) -> l
     table : FactorTable
         The table of the sampler.
     draw : Draw
-        One step of (pairs, 2) rows with labels, as FactorPairSampler draws them.
+        One step of (pairs, 2) rows. Of pairs with labels, as FactorPairSampler draws them, the factors of the labels
+        are described; of others all factors but keys and splits.
     most : int, optional
         Pairs described, from the first on.
+    without : sequence of str
+        Factors that are not described where pairs have no labels.
 
     Returns
     -------
@@ -198,22 +209,40 @@ def describe_pairs(table: FactorTable, draw: Draw, most: int | None = None) -> l
 
     """
     check_arguments(describe_pairs, locals(), DataError)
+    names = [one.name for one in table.factors if one.role not in ("key", "split") and one.name not in without]
     found = []
     for number, rows in enumerate(draw.indices[:most]):
         one, other = (table.row(int(row)) for row in rows)
-        changed = {}
-        for name, labels in draw.pair_labels.items():
-            if name not in draw.inactive:
-                changed[name] = Change(one[name], other[name], "≥" if labels[number] else "<")
-            elif labels[number]:
-                changed[name] = Change(one[name], other[name], "→")
-        fixed: dict[str, Level] = {
-            name: value
-            for name, value in one.items()
-            if value is not None and name in draw.inactive and draw.inactive[name][number] >= 0
-        }
-        found.append(PairWords(fixed, changed))
+        found.append(_labelled(draw, number, one, other) if draw.pair_labels else _compared(names, one, other))
     return found
+
+
+def _labelled(draw: Draw, number: int, one: Mapping[str, Level | None], other: Mapping[str, Level | None]) -> PairWords:
+    changed = {}
+    for name, labels in draw.pair_labels.items():
+        if name not in draw.inactive:
+            changed[name] = Change(one[name], other[name], "≥" if labels[number] else "<")
+        elif labels[number]:
+            changed[name] = Change(one[name], other[name], "→")
+    fixed: dict[str, Level] = {
+        name: value
+        for name, value in one.items()
+        if value is not None and name in draw.inactive and draw.inactive[name][number] >= 0
+    }
+    return PairWords(fixed, changed)
+
+
+def _compared(names: Sequence[str], one: Mapping[str, Level | None], other: Mapping[str, Level | None]) -> PairWords:
+    """What two rows have in common; what is unknown in one of them is not."""
+    fixed: dict[str, Level] = {}
+    changed = {}
+    for name in names:
+        value = one[name]
+        if value is not None and value == other[name]:
+            fixed[name] = value
+        else:
+            changed[name] = Change(value, other[name], "→")
+    return PairWords(fixed, changed)
 
 
 def value_words(factor: Factor, value: Level | None) -> str:

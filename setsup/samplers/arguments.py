@@ -31,6 +31,8 @@ __all__ = [
     "per_set",
     "row_mask",
     "row_weights",
+    "weight_names",
+    "weight_words",
     "where_words",
 ]
 
@@ -199,6 +201,27 @@ def both(one: Bools | None, other: Bools | None) -> Bools | None:
     if one is None or other is None:
         return other if one is None else one
     return one & other
+
+
+def weight_names(arguments: Any) -> list[str]:
+    """Factors that weights are of, also those of samplers within this one; `arguments` are plain data."""
+    if isinstance(arguments, list | tuple):
+        return list(dict.fromkeys(name for one in arguments for name in weight_names(one)))
+    if not isinstance(arguments, Mapping):
+        return []
+    given = arguments.get("weights")
+    own = [one for one in (given if is_per_set(given) else [given]) if isinstance(one, str)]
+    return list(dict.fromkeys([*own, *weight_names([one for name, one in arguments.items() if name != "weights"])]))
+
+
+def weight_words(weights: Any) -> str:
+    """What weights are, in words, for one sampler: ``importance``; empty where there are none."""
+    if weights is None:
+        return ""
+    if not is_per_set(weights):
+        return weights if isinstance(weights, str) else "a number for each row"
+    words = [weight_words(one) or "none" for one in weights]
+    return words[0] if len(set(words)) == 1 else ", ".join(f"{one} (set {number})" for number, one in enumerate(words))
 
 
 def drawable_rows(

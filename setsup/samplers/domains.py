@@ -42,7 +42,7 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.reach import Reach
-from setsup.samplers.report import Report
+from setsup.samplers.report import Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 
@@ -237,7 +237,7 @@ class DomainSampler(Sampler):
         notes = self._notes()
         if self._sizes.changes:
             notes.append("figures are for the largest size, for which domains must have rows at every step")
-        return Report(self._title(), [entry], notes)
+        return by_weight(Report(self._title(), [entry], notes), self.arguments)
 
     def _title(self) -> str:
         return f"DomainSampler: {self.sets} of {self._count} domains with {self._sizes.words()} rows each"

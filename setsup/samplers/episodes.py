@@ -43,7 +43,7 @@ from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.reach import Reach, Reason, SetReach
-from setsup.samplers.report import Report, span
+from setsup.samplers.report import Report, by_weight, span
 from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["EpisodeSampler"]
@@ -252,8 +252,8 @@ class EpisodeSampler(Sampler):
         sampler, size = self._classes, self.shots + self.queries
         if self._pairs is None:
             entry = group_entry(self.table, sampler, size, self.ways, "different", shares=self._tree.shares())
-            return Report(self._title(), [entry], self._notes())
-        return Report(self._title(), [counts_entry(sampler)], self._notes())
+            return by_weight(Report(self._title(), [entry], self._notes()), self.arguments)
+        return by_weight(Report(self._title(), [counts_entry(sampler)], self._notes()), self.arguments)
 
     def _notes(self) -> list[str]:
         """Which domains and classes an episode is of."""

@@ -37,7 +37,7 @@ from setsup.samplers.groups.chances import inclusion
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
-from setsup.samplers.report import Entry, Report
+from setsup.samplers.report import Entry, Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step, length_of
 from setsup.samplers.steps import LAST
 
@@ -211,9 +211,11 @@ class EpochSampler(Sampler):
         if self._repeats > 1:
             notes.append(f"a batch has {self._repeats:,} copies of each of {self._distinct:,} rows")
         if self._members is not None:
-            notes.append("rows are drawn by weight in each batch, and not once per epoch")
+            notes.append(
+                "each batch is a draw of its own, so that an epoch may have a row several times, or not at all"
+            )
         elif left > 0:
             notes.append(
                 f"{left:,} rows are left out of each epoch" + (", different ones each time" if self._shuffle else "")
             )
-        return Report(f"EpochSampler: batches of {self.size}", [entry], notes)
+        return by_weight(Report(f"EpochSampler: batches of {self.size}", [entry], notes), self.arguments)

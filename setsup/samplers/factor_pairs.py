@@ -35,6 +35,7 @@ from setsup.samplers.arguments import (
     copy_arguments,
     drawable_rows,
     inactive_factors,
+    weight_names,
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one
@@ -45,7 +46,7 @@ from setsup.samplers.partners.product import ProductPartners
 from setsup.samplers.partners.ranked import RankedRows
 from setsup.samplers.partners.subsets import Subsets, read_sizes
 from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
-from setsup.samplers.report import PairEntry, Report
+from setsup.samplers.report import PairEntry, Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["FactorPairSampler"]
@@ -309,7 +310,7 @@ class FactorPairSampler(Sampler):
             title = (
                 f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, ranked by {', '.join(self._ranked.names)}"
             )
-            return Report(title, [], [*_never(lost), *self._ranked.ties()])
+            return by_weight(Report(title, [], [*_never(lost), *self._ranked.ties()]), self.arguments)
         lost |= {"without a partner": self._partners.lonely}
         subsets = self._subsets
         sizes = subsets.chosen.sum(axis=1)
@@ -328,11 +329,14 @@ class FactorPairSampler(Sampler):
             entries.append(PairEntry(size, subsets.chance(size) if able else 0.0, found, groups.rows, total))
         what = "differ in all of" if self._differ else "may differ in"
         title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, which {what} a subset of the factors"
-        return Report(title, [], [*_never(lost), *subsets.by_step(), *self._left_open()], entries)
+        return by_weight(
+            Report(title, [], [*_never(lost), *subsets.by_step(), *self._left_open()], entries), self.arguments
+        )
 
     def _left_open(self) -> list[str]:
         """Continuous factors, which are not compared."""
-        names = [f.name for f in self.table.factors if f.continuous and f.role == "variation"]
+        kept = [f for f in self.table.factors if f.continuous and f.role == "variation"]
+        names = [f.name for f in kept if f.name not in weight_names(self.arguments)]
         return [f"{', '.join(names)} not compared: continuous factors need bins, as of table.binned"] if names else []
 
 

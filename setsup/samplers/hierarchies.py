@@ -37,7 +37,7 @@ from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.reach import Reach, Reason
-from setsup.samplers.report import Report, span
+from setsup.samplers.report import Report, by_weight, span
 from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["HierarchicalSampler"]
@@ -186,7 +186,7 @@ class HierarchicalSampler(Sampler):
         for depth, (names, count) in enumerate(self._levels):
             found = span(*self._tree.width(depth))
             notes.append(f"{', '.join(names)}: {count} of {found}{' in each' if depth else ''}")
-        return Report(self._title(), [entry], notes)
+        return by_weight(Report(self._title(), [entry], notes), self.arguments)
 
 
 def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -> list[tuple[list[str], int]]:

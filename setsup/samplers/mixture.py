@@ -23,7 +23,7 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
-from setsup.samplers.arguments import Weights, Where, copy_arguments, row_mask, row_weights, where_words
+from setsup.samplers.arguments import Weights, Where, copy_arguments, row_mask, row_weights, weight_words, where_words
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one, inclusion
 from setsup.samplers.groups.members import WeightedMembers
@@ -228,7 +228,9 @@ class Mixture(Sampler):
         p = self._schedule
         share = f"0 to {p.end:g} in steps of {p.every}" if isinstance(p, Stepwise) else p.words()
         sets = ", ".join(str(number) for number in self._sets)
-        return f"rows of set {sets} come from a pool of {len(self.pool):,} rows with probability {share}"
+        weights = weight_words(self.arguments["weights"])
+        pool = f"a pool of {len(self.pool):,} rows" + (f", drawn by weight ({weights})," if weights else "")
+        return f"rows of set {sets} come from {pool} with probability {share}"
 
     def _mix(self, entry: Entry) -> Entry:
         """Entry of sets whose rows are also those of the pool, which the base leaves out."""

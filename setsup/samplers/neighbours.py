@@ -44,7 +44,7 @@ from setsup.samplers.groups.within import GROUP, pick_by_weight, word
 from setsup.samplers.partners.companions import AllRows, Nearest, chance_of_rows
 from setsup.samplers.partners.neighbour_tables import read_tables
 from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
-from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, span
+from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, by_weight, span
 from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["NeighbourSampler"]
@@ -282,7 +282,9 @@ class NeighbourSampler(Sampler):
             until = f"steps {step:,} to {min(ends) - 1:,}" if ends else f"steps from {step:,} on"
             which = f", entry {number + 1}" if len(self._steps) > 1 else ""
             notes.append(f"{until}{which}: the neighbour table with the digest {digest}")
-        return Report(title, [self._entry(number) for number in range(len(self._steps))], notes)
+        return by_weight(
+            Report(title, [self._entry(number) for number in range(len(self._steps))], notes), self.arguments
+        )
 
     def _entry(self, number: int) -> AnchorEntry:
         companions, anchors = self._companions[number], self._anchors[number]

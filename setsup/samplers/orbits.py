@@ -46,7 +46,7 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.reach import NOT_COUNTED, Reach, Reason
-from setsup.samplers.report import Report
+from setsup.samplers.report import Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 
@@ -250,7 +250,7 @@ class OrbitSampler(Sampler):
         if self._sizes is not None and self._sizes.changes:
             notes.append("figures are for the largest size, for which orbits must have members at every step")
         more = [self._orbits.members.entry()] if isinstance(self._orbits.members, AnchoredMembers) else []
-        return Report(self._title(), [entry, *more], notes)
+        return by_weight(Report(self._title(), [entry, *more], notes), self.arguments)
 
 
 def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from setsup.html import lines, never_raises
+from setsup.samplers.arguments import weight_names, weight_words
 
-__all__ = ["AnchorEntry", "Entry", "PairEntry", "Partners", "Report", "anchors_lost", "span"]
+__all__ = ["AnchorEntry", "Entry", "PairEntry", "Partners", "Report", "anchors_lost", "by_weight", "span"]
 
 
 def span(least: int, most: int) -> str:
@@ -264,3 +265,17 @@ class Report:
         for entry in (*found["entries"], *found.get("pairs", ())):
             entry.update({key: None for key, value in entry.items() if isinstance(value, float) and math.isnan(value)})
         return found
+
+
+def by_weight(report: Report, arguments: Mapping[str, Any]) -> Report:
+    """The report of a sampler with what its weights are; what they are of is not listed among what varies."""
+    if not (words := weight_words(arguments.get("weights"))):
+        return report
+    names = weight_names(arguments)
+    entries = [
+        replace(one, distinct={name: found for name, found in one.distinct.items() if name not in names})
+        if isinstance(one, Entry)
+        else one
+        for one in report.entries
+    ]
+    return replace(report, entries=entries, notes=[f"rows are drawn by weight: {words}", *report.notes])

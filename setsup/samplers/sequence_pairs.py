@@ -36,7 +36,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, pick_by_weight, word
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
-from setsup.samplers.report import Entry, Report, span
+from setsup.samplers.report import Entry, Report, by_weight, span
 from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["SequencePairSampler"]
@@ -235,7 +235,7 @@ class SequencePairSampler(Sampler):
         unit = f" {self.table[self._time].unit}" if self.table[self._time].unit else ""
         anchors = f"{len(self._anchors):,} rows have later ones within {self._window:g}{unit} of {self._time}"
         notes = [f"{anchors}, at {span(int(later[later > 0].min()), int(later.max()))} times"]
-        return Report(f"SequencePairSampler: {self.pairs} pairs", [entry], notes)
+        return by_weight(Report(f"SequencePairSampler: {self.pairs} pairs", [entry], notes), self.arguments)
 
 
 def _pick(bits: Words, ends: Reals | None, start: Rows, sizes: Rows) -> Rows:

@@ -39,6 +39,7 @@ from setsup.samplers.arguments import (
     per_set,
     row_mask,
     row_weights,
+    weight_names,
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import reached_groups
@@ -49,7 +50,7 @@ from setsup.samplers.groups.plan_reach import plan_reach
 from setsup.samplers.groups.single import SingleStep
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.reach import Reach
-from setsup.samplers.report import Entry, Report
+from setsup.samplers.report import Entry, Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
 
@@ -266,7 +267,7 @@ class SetSampler(Sampler):
                     numbers = [number for number in places if self._sizes[number].most == size]
                     entry = replace(entry, sets=numbers)
                 entries.append(entry)
-        return Report(self._title(), entries, self._notes())
+        return by_weight(Report(self._title(), entries, self._notes()), self.arguments)
 
     def _title(self) -> str:
         sizes = " and ".join(dict.fromkeys(one.words() for one in self._sizes))
@@ -322,10 +323,11 @@ class SetSampler(Sampler):
         active = self.arguments["active"]
         if active is None:
             return notes
+        known = (*active, *self._tolerance, *weight_names(self.arguments))
         varying = [
             factor.name
             for factor in self.table.factors
-            if factor.continuous and factor.role == "variation" and factor.name not in (*active, *self._tolerance)
+            if factor.continuous and factor.role == "variation" and factor.name not in known
         ]
         return [*notes, f"{', '.join(varying)} not fixed: a continuous factor needs a tolerance"] if varying else notes
 

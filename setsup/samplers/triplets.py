@@ -43,7 +43,7 @@ from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
-from setsup.samplers.report import AnchorEntry, Entry, Report
+from setsup.samplers.report import AnchorEntry, Entry, Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["TripletSampler"]
@@ -184,7 +184,9 @@ class TripletSampler(Sampler):
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         entry, notes = self._triplets.entry()
-        return Report(f"TripletSampler: {self.triplets} of anchor, positive, negative", [entry], notes)
+        return by_weight(
+            Report(f"TripletSampler: {self.triplets} of anchor, positive, negative", [entry], notes), self.arguments
+        )
 
 
 class _OfOrbits:

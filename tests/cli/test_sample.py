@@ -715,6 +715,7 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
     pairs = setsup("sample", "--neighbours", "first.npy", "--ranks", "1-2", "--sets", 3)
     assert pairs.code == 0
     assert "pairs of anchor and neighbour" in pairs.out
+    assert "first and second" in pairs.out  # what differs, not that nothing is fixed
     np.save(tmp_path / "first.npy", neighbours[:, ::-1])
     refused(setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "b"), "first.npy with the digest")
 

@@ -105,7 +105,10 @@ def test_photographs_of_several_sizes_have_thumbnails(tmp_path):
     (tmp_path / "photos.csv").write_text("path,name\na.png,a\nb.png,b\n")
     page = page_of({"photos": setsup.open(tmp_path / "photos.csv")})
     sheet = picture(ask(page, s="d0", q="thumbs", rows="0,1,0", modality="image", tile=64))
-    assert sheet[32, 32 : 3 * 64 : 64].argmax(-1).tolist() == [0, 2, 0]
+    assert sheet[32, 32 : 3 * 64 : 64, :3].argmax(-1).tolist() == [0, 2, 0]
+    clear = sheet[:, : 2 * 64, 3].reshape(64, 2, 64) == 0  # the page is seen beside and above what is no square
+    assert clear[:, 0].sum() == 64 * 64 - 40 * 20
+    assert clear[:, 1].sum() == 64 * (64 - 48)
 
 
 def test_arrays_that_are_no_images_are_shown_or_said():

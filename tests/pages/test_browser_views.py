@@ -87,6 +87,10 @@ def test_every_partner_is_the_one_that_is_traced(opened: Any, transport: str) ->
     x, y, status = page.evaluate(MAP, [f"{one},{two}"])
     np.testing.assert_array_equal(np.array([x, y], dtype=np.float64).T.astype(np.float32), pairs.points2.astype("f4"))
     assert status == pairs.status.tolist()
+    # it begins where there is something to be seen: at the visible pixel nearest to the middle
+    visible = [place for place in range(WIDTH * HEIGHT) if pairs.status[place] == Status.VISIBLE]
+    first = min(visible, key=lambda place: (place % WIDTH - WIDTH // 2) ** 2 + (place // WIDTH - HEIGHT // 2) ** 2)
+    told(page, f"Pixel ({first % WIDTH}, {first // WIDTH}) of view 1: visible")
     hovered = page.evaluate(HOVERED, [WIDTH, HEIGHT])
     seen = set()
     for place, (words, marks) in enumerate(hovered):

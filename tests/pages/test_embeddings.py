@@ -1,6 +1,7 @@
 """Embeddings on a page: points, colours, rows, images and neighbours, against numpy and by hand."""
 
 import base64
+import itertools
 import json
 from dataclasses import replace
 
@@ -13,8 +14,10 @@ from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.pages import export, open_embeddings, page_of
 from setsup.pages.answers import digest, key_of
-from setsup.pages.colours import NAMES, colours_of, cycle, ramp
+from setsup.pages.colours import GROUNDS, NAMES, colours_of, cycle, on_grounds, ramp
 from setsup.pages.projecting import drawing_order, neighbours, project
+from setsup.pages.shell import static
+from setsup.reports.palette import rgb
 from tests.pages.sources import HOSTILE, awkward
 from tests.pages.test_export import read
 
@@ -120,7 +123,8 @@ def test_colours_tell_levels_and_what_is_unknown(source):
         "plain",
     ]  # row 7 is not finite
     np.testing.assert_array_equal(numbers(found["codes"]), rows % 5)
-    assert found["colours"][:5] == list(NAMES[:5])
+    named = on_grounds([rgb(name) for name in NAMES[:5]])
+    assert [found["colours"][:5], found["dark"][:5]] == [list(some) for some in zip(*named, strict=True)]
     yaw = ask(source, q="colours", factor="yaw")
     assert yaw["scale"] == [0, 360]
     assert yaw["legend"] == [{"name": "unknown", "colour": 200, "count": 1}]  # row 3
@@ -156,15 +160,39 @@ def test_colours_are_told_apart_with_few_cones():
             [-0.01182, 0.04294, 0.968881],
         ],
     }
-    named = np.array([[int(name[at : at + 2], 16) / 255 for at in (1, 3, 5)] for name in NAMES])
-    for matrix in ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], *simulated.values()):
-        seen = [
-            _lab(colours, np.array(matrix)) for colours in (named, ramp(np.linspace(0, 1, 6)), cycle(np.arange(8) / 8))
-        ]
-        for colours, least in zip(seen, (0.05, 0.07, 0.07), strict=True):
+    scales = [np.array([rgb(name) for name in NAMES]), ramp(np.linspace(0, 1, 6)), cycle(np.arange(8) / 8)]
+    for matrix, place in itertools.product(([[1, 0, 0], [0, 1, 0], [0, 0, 1]], *simulated.values()), range(2)):
+        drawn = [np.array([rgb(pair[place]) for pair in on_grounds(colours)]) for colours in scales]
+        seen = [_lab(colours, np.array(matrix)) for colours in drawn]
+        for colours, least in zip(seen, ((0.045, 0.065, 0.07), (0.05, 0.07, 0.07))[place], strict=True):
             apart = np.linalg.norm(colours[:, None] - colours, axis=-1)
             assert apart[np.triu_indices(len(colours), 1)].min() > least
         assert (np.diff(seen[1][:, 0]) > 0.02).all()  # the scale is ever lighter
+
+
+def test_colours_stand_out_of_light_and_of_dark_ground():
+    """A contrast of 3:1, as WCAG 2.2 defines it (criterion 1.4.11), for all colours of points."""
+    levels = FactorTable(
+        [Factor("name", Kind.NOMINAL, tuple("abcdefghijkl")), Factor("turn", Kind.CYCLIC, tuple(range(7)))],
+        {"name": np.append(np.arange(12), -1), "turn": np.arange(13) % 7},
+    )
+    numbers = FactorTable(
+        [Factor("yaw", Kind.CONTINUOUS, None, "deg", 360.0), Factor("size", Kind.CONTINUOUS, None)],
+        {name: np.append(np.linspace(0, 359, 12), np.nan).astype(np.float32) for name in ("yaw", "size")},
+    )
+    style = static("style.css").decode()
+    assert [f"--card: {ground}" in style for ground in ("#fff", GROUNDS[1])] == [True, True]
+    for table, name in ((levels, "name"), (levels, "turn"), (numbers, "yaw"), (numbers, "size")):
+        found = colours_of(table, name, np.arange(13))
+        for place, ground in enumerate(GROUNDS):
+            light = np.array([_luminance(rgb(pair[place])) for pair in found.colours]) + 0.05
+            paper = _luminance(rgb(ground)) + 0.05
+            assert np.maximum(light / paper, paper / light).min() >= 3
+
+
+def _luminance(colour):
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def _lab(colours, matrix):

@@ -82,6 +82,19 @@ def test_mixtures_and_zips_say_where_sets_and_rows_come_from() -> None:
     assert all("roles" not in one for one in sets)
 
 
+def test_draws_by_weight_say_so_and_do_not_vary_by_it() -> None:
+    weighted = draw(setsup.SetSampler(TABLE, ["shape"], size=6, weights="object_hue"))
+    assert weighted["weights"] == "object_hue"
+    assert [list(one["varying"]) for one in weighted["sets"]] == [
+        [name for name in TABLE.names if name not in ("shape", "object_hue")]
+    ] * 2
+    near = draw(NeighbourSampler(TABLE, NEAR, sets=3, weights="object_hue"))
+    assert near["weights"] == "object_hue"
+    told = [[*one["compared"][0]["shared"], *one["compared"][0]["differs"]] for one in near["sets"]]
+    assert not any("object_hue" in names for names in told)
+    assert draw(setsup.SetSampler(TABLE, ["shape"], size=6))["weights"] == ""
+
+
 def test_samplers_of_samplers_can_be_chosen() -> None:
     """What the form makes has no fingerprint in the samplers within."""
     assert {"NeighbourSampler", "Mixture", "Zip"} <= {kind.__name__ for kind in KINDS}

@@ -35,6 +35,7 @@ def dejavu() -> None:
         ("wall_hue = 0.3 turn", "wall_hue = 0.3 turn"),
         ("Anna Łęcka", "Anna Lecka"),
         ("2 × 32 ± 5°, …", "2 x 32 ± 5°, …"),
+        ("cube → ball", "cube → ball"),
         ("−25 – 30", "−25 - 30"),
         ("tab\tand\x00zero", "tab and zero"),
         ("犬", "?"),
@@ -112,6 +113,26 @@ def test_a_minus_sign_is_the_bar_of_the_plus_sign(size: int) -> None:
     assert text_width("−1", size) == text_width("+1", size)
 
 
+@pytest.mark.parametrize("size", [13, 15, 22, 26, 44])
+@pytest.mark.usefixtures("alone")
+def test_an_arrow_is_that_bar_with_a_head_at_its_end(size: int) -> None:
+    drawn = []
+    for text in ("−", "→"):
+        drawn.append(Image.new("L", (99, 60)))
+        draw_text(ImageDraw.Draw(drawn[-1]), 9, 4, text, (size, "white"))
+    (_, top, _, bottom), (left, above, right, below) = (sheet.getbbox() or (0, 0, 0, 0) for sheet in drawn)
+    middle = (above + below) / 2
+    assert abs(middle - (top + bottom) / 2) <= 1
+    assert right - left <= text_width("→", size)
+    arrow = np.asarray(drawn[1])[above:below, left:right].astype(float)
+    heights = (arrow > 60).sum(axis=0)
+    assert heights[: len(heights) // 3].max() <= bottom - top + 1, "a bar at first"
+    assert heights.max() > 2 * (bottom - top), "and a head"
+    assert heights.argmax() > len(heights) / 2
+    weights = arrow.sum(axis=1)
+    assert weights @ np.arange(len(weights)) / weights.sum() == pytest.approx((len(weights) - 1) / 2, abs=0.4)
+
+
 @given(st.text(max_size=200), st.integers(80, 600))
 def test_no_line_is_wider_than_it_may_be(text: str, width: int) -> None:
     lines = wrap_text(text, width, STYLES)
@@ -128,6 +149,19 @@ def test_words_stay_whole_and_in_order() -> None:
 def test_a_no_break_space_holds_words_together() -> None:
     lines = [line for line, _ in wrap_text("scale 7\u00a0of\u00a08, orientation\u00a011\u00a0of\u00a015", 170, STYLES)]
     assert lines == ["scale 7 of 8,", "orientation 11 of 15"]
+
+
+def test_words_held_together_are_parted_where_a_line_has_no_room_for_them() -> None:
+    lines = [line for line, _ in wrap_text("equal: subject\u00a0=\u00a0Daniel\u00a0of\u00a0Hohenstein", 150, STYLES)]
+    assert lines[0] == "equal: subject = Daniel"
+    assert " ".join(lines) == "equal: subject = Daniel of Hohenstein"
+
+
+def test_no_line_ends_with_what_parts_two_things() -> None:
+    assert [line for line, _ in wrap_text("pair 3 · subject\u00a0Anna\u00a0→\u00a0Ben", 130, STYLES)] == [
+        "pair 3",
+        "subject Anna → Ben",
+    ]
 
 
 def test_paragraphs_have_their_styles() -> None:

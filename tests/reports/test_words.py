@@ -90,6 +90,19 @@ def test_pairs_are_described_by_what_changes() -> None:
     assert len(describe_pairs(TABLE, ranked, 1)) == 1
 
 
+def test_pairs_without_labels_are_compared_in_all_factors() -> None:
+    same, unknown = describe_pairs(TABLE, Draw(np.array([[1, 2], [0, 4]])))
+    assert (same.fixed, same.changed_words(TABLE)) == ({"hue": 0.25, "shape": "ball"}, "angle 20 → unknown")
+    assert unknown.fixed == {"shape": "cube"}
+    assert unknown.changed_words(TABLE) == "hue 0.25 → unknown, angle 10 → 50 deg"
+    assert describe_pairs(TABLE, Draw(np.array([[1, 2]])), without=["angle"])[0].changed_words(TABLE) == "nothing"
+
+
+def test_what_rows_are_weighted_by_may_be_left_out() -> None:
+    found = describe(TABLE, Draw(np.array([[0, 1]])), without=["hue"])[0]
+    assert list(found.varies) == ["shape", "angle"]
+
+
 @pytest.mark.parametrize(
     ("value", "words"), [(0.30000000000000004, "0.3 turn"), (2, "2 turn"), ("red", "red turn"), (None, "unknown")]
 )

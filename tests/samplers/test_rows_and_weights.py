@@ -171,7 +171,31 @@ def test_weights_may_be_a_factor(name):
     by_array = SAMPLERS[name](weights=WEIGHTS)
     data = by_array.to_dict()
     data = {**data, "fingerprint": table.fingerprint, "arguments": {**data["arguments"], "weights": "weight"}}
-    assert np.array_equal(from_dict(data, table).block(0, 50).indices, by_array.block(0, 50).indices)
+    by_factor = from_dict(data, table)
+    assert np.array_equal(by_factor.block(0, 50).indices, by_array.block(0, 50).indices)
+    assert "rows are drawn by weight: weight" in by_factor.report().notes
+    assert "rows are drawn by weight: a number for each row" in by_array.report().notes
+    assert not any("weight" in note for note in SAMPLERS[name]().report().notes)
+
+
+def test_reports_name_the_weights_of_each_set_and_of_samplers_within():
+    table = table_of(TABLE.column("a").tolist(), weight=WEIGHTS, other=WEIGHTS)
+    sets = SetSampler(table, active=["a"], size=2, sets=2, weights=["weight", None], small="drop")
+    assert sets.report().notes == [
+        "rows are drawn by weight: weight (set 0), none (set 1)",
+        "other not fixed: a continuous factor needs a tolerance",  # but not weight, which is no matter of the set
+    ]
+    base = SetSampler(table, [], size=2, weights="weight", where="a > 0")
+    mixed = Mixture(base, [0, 1, 4], sets=[0], p=0.5, weights="other")
+    assert mixed.report().notes == [
+        "rows are drawn by weight: weight",
+        "rows of set 0 come from a pool of 3 rows, drawn by weight (other), with probability 0.5",
+    ]
+    both = Zip(SetSampler(table, ["a"], size=2, weights="weight"), EpochSampler(table, size=4, weights="other"))
+    assert [note for note in both.report().notes if "drawn by weight:" in note] == [
+        "sets 0 to 1: rows are drawn by weight: weight",
+        "set 2: rows are drawn by weight: other",
+    ]
 
 
 @pytest.mark.parametrize("domains", ["balanced", "independent"])
@@ -262,7 +286,10 @@ def test_weighted_batches_follow_successive_sampling():
     assert (sampler.steps_per_epoch, len(sampler)) == (2, 4)
     endless = EpochSampler(table_of([0] * 5), size=2, weights=weights).block(0, 6000).indices[:, 0]
     assert fits(Counter(map(tuple, endless.tolist())), ordered_chances(weights, 2))
-    assert "rows are drawn by weight in each batch, and not once per epoch" in sampler.report().notes
+    assert (
+        "each batch is a draw of its own, so that an epoch may have a row several times, or not at all"
+        in sampler.report().notes
+    )
 
 
 def test_the_last_weighted_batch_of_an_epoch_is_padded():

@@ -410,19 +410,19 @@ def _replay(options: Options, path: Path) -> _Drawn:
 def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
     """What is fixed and what varies in each set of the first steps."""
     from setsup.reports import describe, describe_pairs, describe_triplets, orbit_names
-    from setsup.samplers import FactorPairSampler
+    from setsup.samplers.arguments import weight_names
 
-    table = drawn.dataset.factors
+    table, without = drawn.dataset.factors, weight_names(drawn.sampler.arguments)
     found: list[Sequence[SetWords | PairWords]] = []
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
         words: Sequence[SetWords | PairWords]
         if _are_triplets(drawn):
-            words = describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN)
-        elif isinstance(drawn.sampler, FactorPairSampler):
-            words = describe_pairs(table, draw, _SETS_SHOWN)
+            words = describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN, without)
+        elif _are_pairs(drawn):
+            words = describe_pairs(table, draw, _SETS_SHOWN, without)
         else:
-            words = describe(table, draw, _SETS_SHOWN)
+            words = describe(table, draw, _SETS_SHOWN, without)
         found.append(words)
     return found
 
@@ -435,9 +435,15 @@ def _are_triplets(drawn: _Drawn) -> bool:
     return isinstance(drawn.sampler, TripletSampler) or (isinstance(drawn.sampler, NeighbourSampler) and width == 3)
 
 
+def _are_pairs(drawn: _Drawn) -> bool:
+    """Whether the sets are two rows that are compared."""
+    from setsup.samplers import FactorPairSampler, NeighbourSampler
+
+    return isinstance(drawn.sampler, FactorPairSampler | NeighbourSampler) and not _are_triplets(drawn)
+
+
 def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     from setsup.reports import PairWords
-    from setsup.samplers import FactorPairSampler
 
     table, arguments = drawn.dataset.factors, drawn.sampler.arguments
     steps, sets = drawn.draws.indices.shape[:2]
@@ -454,7 +460,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
                 continue
             fixed, varies = words.fixed_words(table, arguments.get("tolerance")), words.varying_words(table)
             rows.append([str(step), str(number), f"{words.members:,}", fixed, varies])
-    if isinstance(drawn.sampler, FactorPairSampler):
+    if _are_pairs(drawn):
         heads = ["step", "pair", "first and second", "both have"]
         show_table(heads, rows, right=heads[:2])
     elif _are_triplets(drawn):

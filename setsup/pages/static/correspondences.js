@@ -35,6 +35,21 @@ function nearest(map, [x, y]) {
   return [row * map.shape[1] + column, [column * map.stride, row * map.stride]];
 }
 
+// the pixel that is shown first: of those that view 2 shows, the one nearest to the middle; else the middle
+function firstPixel(map, [height, width]) {
+  if (map.first) return map.first;
+  const middle = [width >> 1, height >> 1];
+  let least = Infinity;
+  map.first = middle;
+  for (let line = 0; line < map.status.length; line++) {
+    if (map.status[line]) continue;
+    const at = [line % map.shape[1] * map.stride, Math.floor(line / map.shape[1]) * map.stride];
+    const away = (at[0] - middle[0]) ** 2 + (at[1] - middle[1]) ** 2;
+    if (away < least) { least = away; map.first = at; }
+  }
+  return map.first;
+}
+
 function CorrespondenceView({source, data, start}) {
   const [asked, setAsked] = useState(start ? start.asked : {step: "0"});
   const [at, setAt] = useState(start ? start.at : null);
@@ -49,8 +64,7 @@ function CorrespondenceView({source, data, start}) {
   const {found: shown, map} = before.current || {found: null, map: null};
   const grid = useAnswer(shown && run ? {s: source.id, q: "learned", run, rows: shown.rows.join(",")} : null);
   const step = asked.step ?? null;
-  const [height, width] = shown ? shown.sizes[0] : [1, 1];
-  const [line, pixel] = map ? nearest(map, at || [width >> 1, height >> 1]) : [0, null];
+  const [line, pixel] = map ? nearest(map, at || firstPixel(map, shown.sizes[0])) : [0, null];
   useEffect(() => { // once the pointer rests, since browsers limit how often an address changes
     const words = {view: "pairs", d: data.id, ...(step === null ? {rows: asked.rows} : {pair: step}), ...(at ? {x: at[0], y: at[1]} : {})};
     const timer = setTimeout(() => history.replaceState(null, "", "#" + new URLSearchParams(words)), 250);

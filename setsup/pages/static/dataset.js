@@ -133,7 +133,7 @@ function Joint({source, where}) {
   // what an exported page holds are factors of few levels
   const few = names.filter(name => source.about.factors.find(one => one.name === name).size <= EXPORTED);
   const [pair, setPair] = useState((!setsup.isLive && few.length > 1 ? few : names).slice(0, 2));
-  const canvas = useRef(null);
+  const canvas = useRef(null), dark = useDark();
   const {answer, error} = useAnswer(names.length > 1 && pair[0] !== pair[1] ? {s: source.id, q: "joint", x: pair[0], y: pair[1], where} : null);
   const [x, y] = pair.map(name => source.about.factors.find(one => one.name === name));
   useEffect(() => {
@@ -143,18 +143,18 @@ function Joint({source, where}) {
     const context = canvas.current.getContext("2d");
     canvas.current.width = columns * side; canvas.current.height = rows.length * side;
     rows.forEach((line, down) => line.forEach((number, across) => {
-      context.fillStyle = shade(number / top);
+      context.fillStyle = shade(number / top, dark);
       context.fillRect(across * side, down * side, side - gap, side - gap);
     }));
-  }, [answer]);
+  }, [answer, dark]);
   if (names.length < 2) return null;
   const choose = place => html`<${Choice} label=${place ? "Columns" : "Lines"} value=${pair[place]} options=${names} onChange=${name => setPair(pair.map((old, at) => (at === place ? name : old)))} />`;
   const cells = answer ? answer.counts.length * answer.counts[0].length : 0;
   return html`<section aria-labelledby="joint-heading"><h2 id="joint-heading">Two factors</h2>
     <p class="choice">${choose(0)}${choose(1)}</p><${Problem} error=${error} />
     ${answer && html`<canvas ref=${canvas} class="heat" role="img" aria-label=${`Rows by ${pair[0]} (lines) and ${pair[1]} (columns), as in the table below`}></canvas>
-      <p class="note">Lines, from top to bottom: ${ends(x)}. Columns, from left to right: ${ends(y)}. <span class="key" style=${{background: shade(0)}}></span> no row
-        to <span class="key" style=${{background: shade(1)}}></span> ${plural(most(answer.counts), "row")}.</p>
+      <p class="note">Lines, from top to bottom: ${ends(x)}. Columns, from left to right: ${ends(y)}. <span class="key" style=${{background: shade(0, dark)}}></span> no row
+        to <span class="key" style=${{background: shade(1, dark)}}></span> ${plural(most(answer.counts), "row")}.</p>
       ${cells <= 2500 ? html`<details open=${cells <= 200}><summary>as a table</summary><${Scroll} label=${`Rows by ${x.name} and ${y.name}, as a table`}><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
       <tbody>${answer.counts.map((line, at) => html`<tr key=${at}><th scope="row">${x.levels[at]}</th>${line.map((number, place) => html`<td key=${place}>${count(number)}</td>`)}</tr>`)}</tbody></table><//></details>`
     : html`<p>${count(cells)} combinations: too many for a table here; <code>table.joint_counts</code> gives them.</p>`}`}
@@ -165,10 +165,10 @@ const most = rows => Math.max(1, ...rows.map(row => Math.max(...row)));
 
 const ends = factor => `${factor.name}, ${factor.levels[0]} to ${factor.levels[factor.levels.length - 1]}`;
 
-// the colour of a share of the largest count; no row is much lighter than one
-function shade(part) {
-  const share = part ? 0.12 + 0.88 * part : 0;
-  return `rgb(${Math.round(247 - 214 * share)}, ${Math.round(250 - 147 * share)}, ${Math.round(252 - 80 * share)})`;
+// the colour of a share of the largest count, from that of the ground; no row is much nearer to it than one
+function shade(part, dark) {
+  const share = part ? 0.12 + 0.88 * part : 0, [none, most] = dark ? [[32, 41, 51], [108, 178, 232]] : [[247, 250, 252], [33, 103, 172]];
+  return `rgb(${none.map((from, at) => Math.round(from + (most[at] - from) * share)).join(", ")})`;
 }
 
 function Rows({source, where, onPick}) {

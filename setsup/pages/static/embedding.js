@@ -11,7 +11,8 @@ function Embedding({source}) {
   const {about} = source, [factor, setFactor] = useState(about.first), [only, setOnly] = useState([]);
   const [picked, setPicked] = useState(null), [hovered, setHovered] = useState(null);
   const {answer, error, busy} = useAnswer({s: source.id, q: "points"});
-  const colours = useAnswer(factor === null ? null : {s: source.id, q: "colours", factor}, true);
+  const colours = useAnswer(factor === null ? null : {s: source.id, q: "colours", factor}, true), dark = useDark();
+  const palette = colours.answer && (dark ? colours.answer.dark : colours.answer.colours);
   const points = useRef({});
   if (answer && points.current.of !== answer) points.current = {of: answer, places: numbersOf(answer.points), rows: numbersOf(answer.rows)};
   const near = useAnswer(picked === null ? null : {s: source.id, q: "near", start: startOf(source, picked)});
@@ -24,15 +25,15 @@ function Embedding({source}) {
   return html`<p class="note prose">${about.name}${about.data ? `, of ${about.data}` : ""}: ${answer.count < answer.of - answer.left_out ? `${count(answer.count)} of ${plural(answer.of, "row")}, chosen at random` : plural(answer.count, "row")}, ${plural(about.dimensions, "dimension")}. Shown are ${answer.method}.${answer.left_out ? ` ${plural(answer.left_out, "row")} whose embedding is not finite ${answer.left_out === 1 ? "is" : "are"} left out.` : ""}${about.data ? "" : " To see images, name the dataset, too: setsup explore DATASET FOLDER."}</p>
     ${about.factors.length > 0 && html`<p class="choice"><${Choice} label="Colour" value=${factor} options=${about.factors.map(one => [one.name, one.name + (one.unit ? ` (${one.unit})` : "")])} onChange=${setFactor} /></p>`}
     <${Problem} error=${colours.error} />
-    <div class="embedding"><${Plot} source=${source} places=${points.current.places} rows=${rows} colours=${colours.answer} only=${only}
+    <div class="embedding"><${Plot} source=${source} places=${points.current.places} rows=${rows} colours=${colours.answer} palette=${palette} only=${only}
         picked=${picked} near=${nearest} hovered=${hovered} onHover=${setHovered} onPick=${setPicked} factor=${factor} />
-      ${colours.answer && html`<${ColourLegend} factor=${about.factors.find(one => one.name === factor)} found=${colours.answer} only=${only} onTurn=${turn} onAll=${() => setOnly([])} />`}</div>
+      ${colours.answer && html`<${ColourLegend} factor=${about.factors.find(one => one.name === factor)} found=${colours.answer} palette=${palette} only=${only} onTurn=${turn} onAll=${() => setOnly([])} />`}</div>
     <${Picked} source=${source} rows=${rows} picked=${picked} near=${nearest} error=${near.error} busy=${near.busy} factor=${factor} onPick=${setPicked} among=${answer.count} />`;
 }
 
 const startOf = (source, point) => point - point % source.about.chunk;
 
-function Plot({source, places, rows, colours, only, picked, near, hovered, onHover, onPick, factor}) {
+function Plot({source, places, rows, colours, palette, only, picked, near, hovered, onHover, onPick, factor}) {
   const canvas = useRef(null), marks = useRef(null), plot = useRef(null), shown = useRef({}), held = useRef({pointers: new Map(), moved: 0, timer: 0});
   const [drawn, setDrawn] = useState(""), [focused, setFocused] = useState(false), [at, setAt] = useState(null);
   shown.current = {picked, near, hovered, focused};
@@ -44,9 +45,9 @@ function Plot({source, places, rows, colours, only, picked, near, hovered, onHov
   }, [places]);
   useEffect(() => {
     if (!plot.current || !colours) return;
-    const palette = colours.colours.flatMap((one, code) => [1, 3, 5].map(from => parseInt(one.slice(from, from + 2), 16)).concat(!only.length || only.includes(code) ? 255 : 0));
-    plot.current.recolour(numbersOf(colours.codes), palette);
-  }, [places, colours, only]);
+    const shades = palette.flatMap((one, code) => [1, 3, 5].map(from => parseInt(one.slice(from, from + 2), 16)).concat(!only.length || only.includes(code) ? 255 : 0));
+    plot.current.recolour(numbersOf(colours.codes), shades);
+  }, [places, colours, palette, only]);
   useEffect(mark);
   useEffect(() => { // where a wheel is turned over the plot, the page stays
     const turn = event => { event.preventDefault(); const [x, y] = inside(event); plot.current.zoomBy(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), x, y); };
@@ -150,22 +151,22 @@ function PointImage({source, rows, point}) {
   return html`<img src=${answer} alt=${name} style=${style} />`;
 }
 
-function ColourLegend({factor, found, only, onTurn, onAll}) {
+function ColourLegend({factor, found, palette, only, onTurn, onAll}) {
   const unit = factor.unit ? ` ${factor.unit}` : "";
   return html`<div class="legend" role="group" aria-label=${`Colours of ${factor.name}`}><h3>${factor.name}${factor.unit ? ` (${factor.unit})` : ""}</h3>
-    ${found.scale && html`<${Scale} found=${found} unit=${unit} />`}
+    ${found.scale && html`<${Scale} found=${found} palette=${palette} unit=${unit} />`}
     ${found.legend.length > 0 && html`<ul>${found.legend.map(one => html`<li key=${one.colour}><button type="button" aria-pressed=${only.includes(one.colour)} onClick=${() => onTurn(one.colour)}>
-      <span class="key" style=${{background: found.colours[one.colour]}}></span> <span class="level">${one.name}</span> <small>${count(one.count)}</small></button></li>`)}</ul>
+      <span class="key" style=${{background: palette[one.colour]}}></span> <span class="level">${one.name}</span> <small>${count(one.count)}</small></button></li>`)}</ul>
       <p class="note">${only.length ? html`<button type="button" class="link" onClick=${onAll}>Show all levels</button>` : "Click a level to see it alone."}</p>`}</div>`;
 }
 
-function Scale({found, unit}) {
-  const bar = useRef(null), colours = found.legend.length ? found.colours.slice(0, -1) : found.colours;
+function Scale({found, palette, unit}) {
+  const bar = useRef(null), colours = palette.slice(0, -1); // without that of what is unknown
   useEffect(() => {
     bar.current.width = colours.length; bar.current.height = 1;
     const context = bar.current.getContext("2d");
     colours.forEach((colour, at) => { context.fillStyle = colour; context.fillRect(at, 0, 1, 1); });
-  }, [found]);
+  }, [palette]);
   const words = found.scale.map(one => Number(one.toPrecision(4)) + unit);
   return html`<canvas ref=${bar} class="ramp" role="img" aria-label=${`Scale of colours from ${words[0]} to ${words[1]}`}></canvas><div class="ends"><span>${words[0]}</span><span>${words[1]}</span></div>`;
 }

@@ -41,6 +41,17 @@ function numbersOf({type, data}) {
   return new {float32: Float32Array, uint32: Uint32Array, float64: Float64Array, uint8: Uint8Array}[type](bytes.buffer);
 }
 
+// whether the page is dark, also when that changes while it is open
+function useDark() {
+  const [query] = useState(() => matchMedia("(prefers-color-scheme: dark)")), [dark, setDark] = useState(query.matches);
+  useEffect(() => {
+    const turn = () => setDark(query.matches);
+    query.addEventListener("change", turn);
+    return () => query.removeEventListener("change", turn);
+  }, []);
+  return dark;
+}
+
 function Problem({error}) {
   if (!error) return null;
   return html`<p class="problem" role="alert">${error.message}${error.missing && setsup.command && html` ${" "}Ask it live: <code>${setsup.command}</code>`}</p>`;

@@ -42,7 +42,7 @@ function SamplerPanel({source, data, start, linked, name}) {
     if (linked) history.replaceState(null, "", "#" + new URLSearchParams({view: "sampler", d: data.id, sampler: text, step, ...split}));
   }, [linked, text, step, share]);
   const described = shown || (first ? first : {sampler: "SetSampler", arguments: {}});
-  const said = current ? `step ${count(current.step)}${split.rank ? " of all ranks" : ""}: ${plural(current.sets.length, "set")} of ${plural(current.sets[0].rows.length, "row")}` : "";
+  const said = current ? `step ${count(current.step)}${split.rank ? " of all ranks" : ""}: ${plural(current.sets.length, "set")} of ${plural(current.sets[0].rows.length, "row")}${current.weights ? `, drawn by weight: ${current.weights}` : ""}` : "";
   return html`<div class="panel">
     <${SamplerForm} source=${source} described=${described} text=${text} onChange=${setText} name=${name} />
     <section aria-label=${`${name}Draw`}><h2>${name}Draw</h2>
@@ -75,10 +75,10 @@ function SamplerForm({source, described, text, onChange, name}) {
   const paste = event => event.target.value.trim() && onChange(event.target.value.trim());
   return html`<section aria-label=${`${name}Sampler`}><h2>${name}Sampler</h2>
     <form onSubmit=${apply} class="options"><fieldset disabled=${!setsup.isLive}>
-      <${Choice} label="Kind" value=${chosen} options=${[...new Set([...Object.keys(kinds), described.sampler])]} onChange=${to => { setKind(to); setDraft(beginning(to, text, source.about.tables)); }} />
-      ${listed.map(option => option.choices.length ? html`<${Choice} key=${option.name} label=${option.name} value=${plain(fields[option.name] ?? option.default)} options=${option.choices} onChange=${to => change(option.name, JSON.stringify(to))} />`
-    : html`<label key=${option.name}>${option.name}${option.needed ? " (needed)" : ""}
-        ${WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>`
+      <${Choice} label="kind" value=${chosen} options=${[...new Set([...Object.keys(kinds), described.sampler])]} onChange=${to => { setKind(to); setDraft(beginning(to, text, source.about.tables)); }} />
+      ${listed.map(option => option.choices.length ? html`<${Choice} key=${option.name} label=${option.name + (option.needed ? " (needed)" : "")} value=${plain(fields[option.name] ?? option.default)} options=${option.choices} onChange=${to => change(option.name, JSON.stringify(to))} />`
+    : html`<label key=${option.name} class=${WHOLE.includes(option.name) ? "whole-line" : ""}>${option.name}${option.needed ? " (needed)" : ""}
+        ${WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>${option.name === "neighbours" && html`<small>${tableWords(source.about.tables)}</small>`}`
     : html`<input type="text" spellcheck="false" autocomplete="off" value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
       <button type="submit">Draw</button></fieldset></form>
     ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are left out and listed below. Python's default, error, refuses such a sampler.</p>`}
@@ -88,6 +88,8 @@ function SamplerForm({source, described, text, onChange, name}) {
 
 // options that are samplers, or tables
 const WHOLE = ["base", "samplers", "neighbours"];
+
+const tableWords = tables => (tables.length ? `or the name of a table that this page knows: ${tables.join(", ")}` : "or a table of a file, as setsup embed --neighbours writes it: start the page with --sampler FILE, of what to_dict of a NeighbourSampler of that file gives");
 
 // what a kind that is made of other samplers begins with: the one that is shown
 function beginning(kind, text, tables) {

@@ -17,7 +17,7 @@ from setsup.reports.sheet import contact_page
 from setsup.reports.thumbnails import thumbnail
 from setsup.reports.triplets import triplet_page
 from setsup.reports.words import PairWords, SetWords, describe, describe_pairs
-from setsup.samplers.arguments import where_words
+from setsup.samplers.arguments import weight_names, weight_words, where_words
 from setsup.samplers.draw import Draw
 from setsup.samplers.neighbours import NeighbourSampler
 from setsup.samplers.sampler import Sampler
@@ -170,7 +170,9 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
 
 
 def _words(shown: Shown, draw: Draw, most: int) -> Sequence[SetWords | PairWords]:
-    return describe_pairs(shown.table, draw, most) if draw.pair_labels else describe(shown.table, draw, most)
+    without = [] if shown.sampler is None else weight_names(shown.sampler.arguments)
+    words = describe_pairs if draw.pair_labels or isinstance(shown.sampler, NeighbourSampler) else describe
+    return words(shown.table, draw, most, without)
 
 
 def _members(found: SetWords | PairWords) -> int:
@@ -210,11 +212,12 @@ def _heading(shown: Shown, steps: int) -> str:
     counter = shown.counter
     which = f"{counter} 0" if steps == 1 else f"{counter}s 0 to {steps - 1}"
     which += f" of {total:,}" if steps < total else ""
-    seed, where = shown.argument("seed"), shown.argument("where")
+    seed, where, weights = shown.argument("seed"), shown.argument("where"), weight_words(shown.argument("weights"))
     parts = [
         f"seed {seed}" if seed is not None else "",
         which if not shown.single else "",
         f"where {where_words(where)}" if where is not None else "",
+        f"drawn by weight: {weights}" if weights else "",
         "framed: support" if shown.support else "",
         f"each with its anchor first, then {members}" if (members := shown.argument("members")) else "",
         *_near(shown),
