@@ -77,21 +77,21 @@ def _damage(dataset: Dataset, row: int, modality: str) -> str:
     return ""
 
 
-def _crossed(tile: int) -> Image.Image:
-    """What is shown for an image that cannot be read."""
-    small = Image.new("RGB", (tile // 2, tile // 2), _PAPER)
-    for ends in ((0, 0, *small.size), (0, small.height, small.width, 0)):
-        ImageDraw.Draw(small).line(ends, _CROSS, 2)
-    return small
+def _cross(side: int) -> Image.Image:
+    """What is shown for an image that is not there."""
+    found = Image.new("RGB", (side, side), _PAPER)
+    for ends in ((0, 0, side, side), (0, side, side, 0)):
+        ImageDraw.Draw(found).line(ends, _CROSS, 2)
+    return found
 
 
 def tiled(images: Sequence[Array | None], tile: int) -> Answer:
     """Images in one, each in a square of so many pixels; a cross for one that is not there.
 
-    The ground of the page is seen around those that are no squares.
+    The ground of the page is seen around those that are not square.
     """
     lines = -(-len(images) // COLUMNS)
-    thumbs = [_crossed(tile) if pixels is None else thumbnail(pixels, tile) for pixels in images]
+    thumbs = [_cross(tile // 2) if pixels is None else thumbnail(pixels, tile) for pixels in images]
     for small in thumbs:
         if max(small.size) > tile:
             small.thumbnail((tile, tile), Image.Resampling.LANCZOS)

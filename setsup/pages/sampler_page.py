@@ -143,7 +143,7 @@ class SamplerSource:
         sampler = self.sampler(query)
         last = (LAST if sampler.length is None else sampler.length) - 1
         step = query.integer("step", 0, last)
-        rank, world = query.integer("rank", 0, 4095, 0), query.integer("world", 1, 4096, 1)
+        rank, world = _share(query)
         share = sampler.shard(rank, world)
         if step * world + rank > last:
             raise SamplerError(f"draw {step} of rank {rank} of {world} is beyond the last step, {last}")
@@ -195,17 +195,19 @@ class SamplerSource:
         )
 
     def _when(self, query: Query) -> Answer:
-        sampler = self.sampler(query)
-        end = LAST if sampler.length is None else sampler.length
-        start = max(query.integer("step", 0, end), sampler.first_step)  # the end: it is not drawn any more
+        """Steps of a rank that draw a row, from one on: the next, mostly near; farther on in larger blocks."""
+        sampler, (rank, world) = self.sampler(query), _share(query)
+        share, end = sampler.shard(rank, world), -(-((sampler.length or LAST) - rank) // world)
+        first = -(-max(sampler.first_step - rank, 0) // world)
+        start = max(query.integer("step", 0, max(end, 0)), first)  # the end: it is not drawn any more
         stop = min(start + _SEARCHED, end)
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
         found: list[int] = []
         block = 64
-        while start < stop and not found:  # the next one, mostly near; farther on in larger blocks
-            found = sampler.when(row, start, min(start + block, stop)).tolist()
+        while start < stop and not found:
+            found = share.when(row, start, min(start + block, stop)).tolist()
             start, block = start + block, min(2 * block, 1 << 14)
-        return json_answer({"steps": [str(step) for step in found[:16]], "until": str(stop), "ends": stop == end})
+        return json_answer({"steps": [str(step) for step in found[:16]], "until": str(stop), "ends": stop >= end})
 
     def _coverage(self, query: Query) -> Answer:
         """Distinct rows after 1, 2, 4, … steps, and at the end of a finite sampler, counted in the draws themselves."""
@@ -227,6 +229,11 @@ class SamplerSource:
 def options_since(sampler: Sampler, step: int) -> int:
     """First step that is drawn with the options of a step: from it on to that one, what is reached is the same."""
     return max(since(sampler.arguments, step), sampler.first_step)
+
+
+def _share(query: Query) -> tuple[int, int]:
+    """The rank of a question, and of how many."""
+    return query.integer("rank", 0, 4095, 0), query.integer("world", 1, 4096, 1)
 
 
 def sampler_text(sampler: Sampler | Mapping[str, Any]) -> str:

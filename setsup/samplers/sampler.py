@@ -143,19 +143,7 @@ class Sampler(ABC):
         [3]
 
         """
-        row = check_integer(row, "the number of a row", RowError, 0, len(self.table) - 1)
-        check_block(start, stop, self.length)
-        rows = max(_draw(self, np.array([start], dtype=np.int64)).indices.size, 1)
-        block = min(max(_SEARCHED // rows, 1), int(stop) - int(start))
-        found = []
-        for first in range(int(start), int(stop), block):
-            steps = np.arange(first, min(first + block, int(stop)), dtype=np.int64)
-            draw = _draw(self, steps)
-            here = draw.indices == row
-            if draw.mask is not None:
-                here &= draw.mask
-            found.append(steps[here.any(axis=(1, 2))])
-        return np.concatenate(found)
+        return _when(self, check_integer(row, "the number of a row", RowError, 0, len(self.table) - 1), start, stop)
 
     def __repr__(self) -> str:
         """Show the arguments that were given."""
@@ -283,6 +271,21 @@ class Shard:
         mask[over] = False
         return replace(draw, mask=mask)
 
+    def when(self, row: int, start: int, stop: int) -> Steps:
+        """Draws in start … stop − 1 of this rank that hold a row, ascending, as :meth:`Sampler.when` finds them.
+
+        Examples
+        --------
+        >>> import setsup
+        >>> table = setsup.load("shapes3d-procedural").factors
+        >>> share = setsup.SetSampler(table, inactive=["shape"], size=8, seed=5).shard(1, 4)
+        >>> share.when(int(share[3].indices[0, 0]), 0, 10).tolist()
+        [3]
+
+        """
+        rows = len(self.sampler.table)
+        return _when(self, check_integer(row, "the number of a row", RowError, 0, rows - 1), start, stop)
+
     def __iter__(self) -> Iterator[Draw]:
         """All draws of this rank in order."""
         if self.world > 1 and (processes := accelerated_processes()) > 1:
@@ -291,6 +294,22 @@ class Shard:
                 "draws: give DataLoader the sampler itself, and leave the ranks to accelerator.prepare"
             )
         return _one_by_one(self, 0, LAST if self.length is None else self.length)
+
+
+def _when(source: Sampler | Shard, row: int, start: int, stop: int) -> Steps:
+    """Steps in start … stop − 1 whose draws hold a row, a block at a time."""
+    check_block(start, stop, source.length)
+    start, stop = int(start), int(stop)
+    rows = max(source.block(start, start + 1).indices.size, 1)
+    block = max(_SEARCHED // rows, 1)
+    found = []
+    for first in range(start, stop, block):
+        draw = source.block(first, min(first + block, stop))
+        here = draw.indices == row
+        if draw.mask is not None:
+            here &= draw.mask
+        found.append(first + np.flatnonzero(here.any(axis=(1, 2))))
+    return np.concatenate(found)
 
 
 def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw]:

@@ -356,6 +356,20 @@ def test_the_last_step_of_all_is_searched():
     assert ask(TWELVE_PAGE)["sources"]["s0"]["last"] == str(2**63 - 1)
 
 
+def test_when_is_told_in_steps_of_a_rank():
+    sampler = setsup.NeighbourSampler(TWELVE, {5: NEAR}, sets=2)
+    asked = {"s": "s0", "q": "when", "sampler": sampler_text(sampler), "row": 3}
+    for rank in range(4):
+        expected = [step for step in range(40) if 4 * step + rank >= 5 and 3 in sampler[4 * step + rank].indices]
+        for start in (0, 1, 7):
+            steps = ask(TWELVE_PAGE, **asked, step=start, rank=rank, world=4)["steps"]
+            assert [int(one) for one in steps if int(one) < 40] == [one for one in expected if one >= start][:16]
+    epoch = setsup.EpochSampler(TWELVE, size=4, epochs=1)  # rank 1 of 2 has one draw, and one that only pads
+    asked = {"s": "s0", "q": "when", "sampler": sampler_text(epoch), "row": int(epoch[2].indices[0, 0]), "world": 2}
+    assert ask(TWELVE_PAGE, **asked, step=0, rank=0)["steps"] == ["1"]
+    assert ask(TWELVE_PAGE, **asked, step=0, rank=1) == {"steps": [], "until": "1", "ends": True}
+
+
 def test_samplers_that_begin_later_are_counted_from_there():
     sampler = setsup.NeighbourSampler(TWELVE, {5: NEAR}, sets=2)
     coverage = ask(TWELVE_PAGE, s="s0", q="coverage", sampler=sampler_text(sampler))

@@ -41,6 +41,48 @@ NAMELESS = """() => {
 }"""
 
 
+EPOCHS = setsup.EpochSampler(
+    SHAPES.factors, size=64, epochs=1, where="scale == 0.75 and shape == 'cube' and wall_hue < 0.2"
+)
+
+# questions take a while, and those for draws are noted
+SLOW = """() => {
+  const get = setsup.get;
+  window.asked = [];
+  setsup.get = async question => {
+    if (question.q === 'draw') asked.push(question.step);
+    await new Promise(done => setTimeout(done, 100));
+    return get(question);
+  };
+}"""
+
+# what is asked while the rank of a run is chosen, and then another run
+RANKS = """async () => {
+  const asked = [], place = document.body.appendChild(document.createElement('div')), get = setsup.get;
+  setsup.get = async question => { asked.push(question); throw new Error('nothing'); };
+  const settled = () => new Promise(done => setTimeout(done, 50));
+  const about = {metrics: [], shown: [], steps: 9, trained: 9, parts: 1, images: false};
+  const run = (id, devices) => ({id, about: {...about, name: id, folder: id, devices}});
+  render(html`<${RunsView} runs=${[run('x', 2), run('y', 1)]} />`, place);
+  const change = async (name, value, type) => {
+    const label = [...place.querySelectorAll('label')].find(one => one.textContent.startsWith(name));
+    label.control.value = value;
+    label.control.dispatchEvent(new Event(type, {bubbles: true}));
+    await settled();
+  };
+  await settled();
+  await change('Step', '3', 'input');
+  const rank = place.querySelector('input[type=number]');
+  if (rank.disabled) rank.disabled = false;
+  await change('Rank', '1', 'change');
+  await change('Run', 'y', 'change');
+  render(null, place);
+  place.remove();
+  setsup.get = get;
+  return asked;
+}"""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
@@ -171,7 +213,16 @@ def test_the_dataset(opened: Any, transport: str) -> None:
             "row => document.querySelector('.thumbs .thumb').title.startsWith('row ' + row)", arg=f"{rows[0]:,}"
         )
         assert list(table_of(page, "scale").values()) == 8 * [1500]
+        # one bar of each factor: another replaces it, and clicked again it is left out
         box = page.get_by_role("textbox", name="Rows where")
+        page.get_by_role("button", name="floor_hue 0.1: 1,200 rows").click()
+        page.get_by_text("1,200 of 480,000 rows satisfy the filter").wait_for()
+        page.get_by_role("button", name="floor_hue 0.2: 0 rows").click()
+        page.wait_for_function("() => document.querySelector('.filter input').value.endsWith('0.2')")
+        assert box.input_value() == '`wall_hue` == 0.0 and `shape` == "cube" and `floor_hue` == 0.2'
+        assert page.locator(".bar[aria-pressed=true]").count() == 3
+        page.get_by_role("button", name="floor_hue 0.2: 1,200 rows").click()
+        page.get_by_text("12,000 of 480,000 rows satisfy the filter").wait_for()
         box.fill("wall_hue == ")
         page.get_by_role("button", name="Apply").click()
         page.get_by_role("alert").wait_for()
@@ -181,6 +232,13 @@ def test_the_dataset(opened: Any, transport: str) -> None:
         page.get_by_text("225,000 of 480,000 rows satisfy the filter").wait_for()
         expected = SHAPES.factors.counts("orientation", "scale > 0.9 and shape != 'cube'")
         assert list(table_of(page, "orientation").values()) == expected.tolist()
+        # a bar adds to what is typed, also where its condition stands there
+        box.fill('(floor_hue == 0.1) and `shape` == "cube"')
+        page.get_by_role("button", name="Apply").click()
+        page.get_by_text("12,000 of 480,000 rows satisfy the filter").wait_for()
+        page.get_by_role("button", name="shape cube: 12,000 rows").click()
+        page.get_by_role("button", name="wall_hue 0.0: 1,200 rows").click()
+        page.get_by_text("1,200 of 480,000 rows satisfy the filter").wait_for()
     page.get_by_role("button", name="Clear").click()
     page.get_by_text("480,000 of 480,000 rows").wait_for()
     page.get_by_role("button", name=re.compile("^row 3: ")).click()
@@ -199,8 +257,8 @@ def test_the_dataset(opened: Any, transport: str) -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_two_factors_are_a_heat_map(opened: Any, transport: str) -> None:
     page, table = opened("awkward", transport), PAGES["awkward"].factors
-    page.get_by_label("Lines", exact=True).select_option(HOSTILE[2])
-    page.get_by_label("Columns", exact=True).select_option(HOSTILE[1])
+    page.get_by_role("combobox", name="Lines").select_option(HOSTILE[2])
+    page.get_by_role("combobox", name="Columns").select_option(HOSTILE[1])
     counts = table.joint_counts([HOSTILE[2], HOSTILE[1]])
     rows = page.locator("section[aria-labelledby=joint-heading] tbody tr")
     page.wait_for_function(
@@ -332,6 +390,20 @@ def test_draws_of_a_sampler(opened: Any, transport: str) -> None:
     page.get_by_role("textbox", name="of", exact=True).fill("4")
     page.get_by_role("textbox", name="Rank").fill("3")
     assert shown(page, other[39])
+    page.locator(".set .thumb").first.click()
+    page.get_by_role("button", name="When is it drawn next?").click()
+    page.get_by_text("of rank 3.").wait_for()
+    following = other.shard(3, 4).when(int(other[39].indices[0, 0]), 10, 10 + 2**17)
+    assert page.get_by_role("button", name=re.compile("^step ")).first.inner_text() == f"step {following[0]:,}"
+    page.get_by_role("button", name=re.compile("^step ")).first.click()
+    assert shown(page, other[4 * int(following[0]) + 3])
+    page.wait_for_function("() => location.hash.endsWith('&rank=3&world=4')")
+    with page.context.expect_page() as event:  # the link is the experiment, on the same rank
+        page.evaluate("window.open(location.href)")
+    event.value.set_default_timeout(60_000)
+    assert shown(event.value, other[4 * int(following[0]) + 3])
+    event.value.close()
+    page.get_by_role("textbox", name="Step").fill("9")
     page.get_by_role("textbox", name="of", exact=True).fill("1")
     page.get_by_role("textbox", name="Rank").fill("0")
     assert shown(page, other[9])
@@ -347,6 +419,28 @@ def test_draws_of_a_sampler(opened: Any, transport: str) -> None:
         page.evaluate("window.open(location.href)")
     event.value.set_default_timeout(60_000)
     assert shown(event.value, other[int(following[0])])
+    # of steps that are passed, the newest is asked for
+    page.evaluate(SLOW)
+    for _ in range(40):
+        page.get_by_role("textbox", name="Step").press("ArrowRight")
+    assert shown(page, other[int(following[0]) + 40])
+    page.wait_for_function("step => asked.at(-1) === step", arg=str(following[0] + 40))
+    assert page.evaluate("asked.length") < 20
+    # a finite sampler ends at its last step
+    page.get_by_text("Paste or copy a sampler as data").click()
+    page.get_by_role("textbox", name="Step").fill("3")
+    assert shown(page, other[3])
+    page.get_by_label("as JSON").fill(sampler_text(EPOCHS))
+    page.get_by_label("as JSON").blur()
+    assert shown(page, EPOCHS[3])
+    page.get_by_role("textbox", name="Step").fill("200")
+    page.get_by_text(f"step {len(EPOCHS) - 1}: ").wait_for()
+    assert shown(page, EPOCHS[len(EPOCHS) - 1])
+    assert page.get_by_role("slider").get_attribute("max") == str(len(EPOCHS) - 1)
+    page.locator(".set .thumb").first.click()
+    page.get_by_role("button", name="When is it drawn next?").click()
+    page.get_by_text("Not again, up to the last step.").wait_for()
+    assert page.get_by_role("alert").count() == 0
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -448,6 +542,26 @@ def test_a_link_of_another_table_is_refused(opened: Any, addresses: dict[tuple[s
     told = "table with fingerprint" if transport == "live" else "exported without this answer"
     assert told in page.get_by_role("alert").inner_text()
     assert page.locator(".set").count() == 0
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_link_is_of_one_dataset(opened: Any, trained: Any, transport: str) -> None:
+    from urllib.parse import urlencode
+
+    sampler, other = first_sampler(PAGES["awkward"].factors), first_sampler(views().factors)
+    link = {"view": "sampler", "d": "d1", "sampler": sampler_text(sampler), "step": "2"}
+    page = opened("run", transport, more="#" + urlencode(link))
+    assert shown(page, sampler[2])
+    page.get_by_role("combobox", name="Dataset").select_option("d0")
+    assert shown(page, other[0])
+    assert page.get_by_role("alert").count() == 0
+    page.get_by_role("combobox", name="Dataset").select_option("d1")
+    assert shown(page, sampler[2])
+    page.evaluate("link => { location.hash = link; }", urlencode({**link, "step": "1"}))  # as when it is pasted
+    assert shown(page, sampler[1])
+    # nor does the rank of one run stay for another
+    asked = page.evaluate(RANKS)
+    assert [(one["s"], one.get("rank")) for one in asked if one["q"] == "batch"] == [("x", None), ("x", 1), ("y", None)]
 
 
 def test_no_other_site_and_no_other_host_gets_an_answer(browser: Any, addresses: dict[tuple[str, str], str]) -> None:

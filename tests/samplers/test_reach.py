@@ -416,3 +416,14 @@ def test_when_goes_by_blocks_and_ends_with_a_finite_sampler(monkeypatch):
         sampler.when(18, 0, 2)
     with pytest.raises(RowError, match="start < stop"):
         sampler.when(1, 2, 2)
+
+
+def test_when_of_the_ranks_is_that_of_all_draws():
+    sampler = EpochSampler(RAGGED, size=4, epochs=5, partial="pad")
+    for world in (2, 3, 7):
+        shares = [sampler.shard(rank, world) for rank in range(world)]
+        # each rank has as many draws, the last of which only pad
+        found = [share.when(7, 0, len(share)) * world + rank for rank, share in enumerate(shares)]
+        np.testing.assert_array_equal(np.sort(np.concatenate(found)), sampler.when(7, 0, len(sampler)))
+    with pytest.raises(RowError, match="the number of a row"):
+        shares[0].when(18, 0, 2)

@@ -63,29 +63,18 @@ function CorrespondenceView({source, data, start}) {
   if (found && partners.answer) before.current = {found, map: mapOf(partners.answer)};
   const {found: shown, map} = before.current || {found: null, map: null};
   const grid = useAnswer(shown && run ? {s: source.id, q: "learned", run, rows: shown.rows.join(",")} : null);
-  const last = BigInt(source.about.last), step = asked.step ?? null;
+  const step = asked.step ?? null;
   const [line, pixel] = map ? nearest(map, at || firstPixel(map, shown.sizes[0])) : [0, null];
   useEffect(() => { // once the pointer rests, since browsers limit how often an address changes
     const words = {view: "pairs", d: data.id, ...(step === null ? {rows: asked.rows} : {pair: step}), ...(at ? {x: at[0], y: at[1]} : {})};
     const timer = setTimeout(() => history.replaceState(null, "", "#" + new URLSearchParams(words)), 250);
     return () => clearTimeout(timer);
   }, [asked, at]);
-  const turnTo = to => setAsked({step: String(to < 0n ? 0n : to > last ? last : to)});
-  const turn = by => turnTo((step === null ? 0n : BigInt(step)) + by);
-  const keys = event => {
-    const by = {ArrowLeft: -1n, ArrowRight: 1n, PageUp: 100n, PageDown: -100n}[event.key];
-    if (by !== undefined) { event.preventDefault(); turn(by); }
-  };
   const swap = () => setAsked({rows: `${found.rows[1]},${found.rows[0]}`});
   const apply = event => { event.preventDefault(); const rows = typed.match(/\d+/g); if (rows && rows.length === 2) setAsked({rows: rows.join(",")}); };
   const listed = pairs => Object.entries(pairs).map(([name, value]) => `${name} ${Array.isArray(value) ? value.map(one => one || "unknown").join(" and ") : value || "unknown"}`).join(", ");
-  const top = Number(last > 1023n ? 1023n : last);
   return html`<div class="view"><section aria-label="Pair"><h2>Pair of views</h2>
-    <p class="choice"><button type="button" onClick=${() => turn(-1n)} aria-label="Previous pair">◀</button>
-      <label>Pair <input class="step" type="text" inputmode="numeric" value=${step ?? ""} placeholder="of rows" onKeyDown=${keys}
-        onInput=${event => /^\d{1,19}$/.test(event.target.value) && BigInt(event.target.value) <= last && setAsked({step: BigInt(event.target.value).toString()})} /></label>
-      <button type="button" onClick=${() => turn(1n)} aria-label="Next pair">▶</button>
-      <input type="range" min="0" max=${top} value=${step === null ? 0 : Math.min(Number(step), top)} aria-label=${`Pair, up to ${count(top)}`} onInput=${event => setAsked({step: event.target.value})} />
+    <p class="choice"><${Stepper} label="Pair" step=${step} last=${BigInt(source.about.last)} onStep=${to => setAsked({step: to})} />
       <button type="button" onClick=${swap} disabled=${!setsup.isLive || !found}>Swap the views</button></p>
     <form class="choice" onSubmit=${apply}><label>Rows <input type="text" class="step" value=${typed} placeholder="row, row" disabled=${!setsup.isLive} onInput=${event => setTyped(event.target.value)} /></label>
       <button type="submit" disabled=${!setsup.isLive}>Show these rows</button></form>
@@ -220,8 +209,7 @@ function Legend({map, marked, onMark}) {
 
 function Learned({source, grid: {answer, error, busy}, run, onRun}) {
   const share = number => `${(100 * number / Math.max(answer.visible, 1)).toFixed(1)} %`;
-  return html`<div class="learned-matches"><p class="choice"><label>Matches of <select value=${run} onChange=${event => onRun(event.target.value)}>
-      ${Object.entries(source.about.runs).map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}<option value="">no run</option></select></label></p>
+  return html`<div class="learned-matches"><p class="choice"><${Choice} label="Matches of" value=${run} options=${[...Object.entries(source.about.runs), ["", "no run"]]} onChange=${onRun} /></p>
     <${Problem} error=${error} />${run && busy && html`<p class="busy">matching pixels …</p>`}
     ${answer && html`<p>Of ${plural(answer.visible, "pixel")} of a grid that view 2 shows, ${share(answer.within[1])} are matched to within 1 pixel of the exact partner, ${share(answer.within[3])} to within 3, ${share(answer.within[5])} to within 5${answer.median === null ? "" : `; the median is ${answer.median.toFixed(2)} pixels`}.</p>`}</div>`;
 }

@@ -3,20 +3,27 @@
 
 function DatasetView({source}) {
   const [draft, setDraft] = useState("");
-  const [where, setWhere] = useState("");
+  const [{where, clicked}, setFilter] = useState({where: "", clicked: {}});
   const [row, setRow] = useState(null);
   const [pending, setPending] = useState({busy: false, error: null});
-  const asked = useRef(0);
-  // a filter holds once its rows are counted: what is no expression changes nothing
-  const filter = text => {
-    const number = asked.current += 1;
-    const mine = then => value => number === asked.current && then(value);
-    setDraft(text);
+  const held = useRef({typed: "", clicked: {}}), asked = useRef(held.current);
+  // what is typed and, of each factor, the bar that is clicked; it holds once its rows are counted: what is no expression changes nothing
+  const filter = (text, clicked = {}) => {
+    const typed = text.trim();
+    const bars = Object.values(clicked), where = [typed && bars.length ? `(${typed})` : typed, ...bars].filter(Boolean).join(" and "), now = {typed, clicked};
+    const mine = then => value => now === asked.current && then(value);
+    asked.current = now;
+    setDraft(where);
     setPending({busy: true, error: null});
-    setsup.get({s: source.id, q: estimated(source) ? "estimate" : "counts", where: text}).then(
-      mine(() => { setWhere(text); setPending({busy: false, error: null}); }),
-      mine(error => setPending({busy: false, error})),
+    setsup.get({s: source.id, q: estimated(source) ? "estimate" : "counts", where}).then(
+      mine(() => { held.current = now; setFilter({where, clicked}); setPending({busy: false, error: null}); }),
+      mine(error => { asked.current = held.current; setPending({busy: false, error}); }),
     );
+  };
+  // a bar that is clicked again is left out; an exported page has the filters of one bar
+  const pick = (name, expression) => {
+    const {typed, clicked: {[name]: before, ...others}} = setsup.isLive ? asked.current : {typed: "", clicked: asked.current.clicked};
+    filter(typed, {...(setsup.isLive ? others : {}), ...(before === expression ? {} : {[name]: expression})});
   };
   const total = useCounts(source, "");
   const found = useCounts(source, where);
@@ -27,7 +34,7 @@ function DatasetView({source}) {
   return html`<div class="view">
     <${Card} about=${source.about} />
     <section aria-labelledby="filter-heading"><h2 id="filter-heading">Filter</h2>
-      <form class="filter" onSubmit=${event => { event.preventDefault(); filter(draft); }}>
+      <form class="filter" onSubmit=${event => { event.preventDefault(); if (draft === where) filter(held.current.typed, clicked); else filter(draft); }}>
         <label class="grow">Rows where <input type="text" value=${draft} maxlength="2000" spellcheck="false" autocomplete="off" disabled=${!setsup.isLive}
           placeholder=${example(source.about.factors)} onInput=${event => setDraft(event.target.value)} /></label>
         <button type="submit" disabled=${!setsup.isLive}>Apply</button>
@@ -40,7 +47,7 @@ function DatasetView({source}) {
       <div class="histograms">${source.about.factors.map(factor => html`<${Histogram} key=${factor.name} factor=${factor}
         sample=${shown && shown.sample}
         all=${total.answer && total.answer.factors[factor.name]} some=${where && shown ? shown.factors[factor.name] : null}
-        onPick=${expression => filter(setsup.isLive && where && !where.includes(expression) ? `(${where}) and ${expression}` : expression)} />`)}</div>
+        clicked=${clicked[factor.name]} onPick=${expression => pick(factor.name, expression)} />`)}</div>
     </section>
     <${Joint} source=${source} where=${where} />
     <${Rows} source=${source} where=${where} onPick=${setRow} />
@@ -76,7 +83,7 @@ function Card({about}) {
 
 const BARS = 60;
 
-function Histogram({factor, sample, all, some, onPick}) {
+function Histogram({factor, sample, all, some, clicked, onPick}) {
   const unit = factor.unit ? ` (${factor.unit})` : "";
   const kind = factor.kind + (factor.within ? `, within ${factor.within}` : "") + (factor.role !== "variation" ? `, ${factor.role}` : "");
   if (!all) return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}</small></figcaption><p class="busy">counting …</p></figure>`;
@@ -92,7 +99,7 @@ function Histogram({factor, sample, all, some, onPick}) {
   return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}, ${factor.literals ? plural(factor.size, "level") : "numbers"}${unknown ? `, ${count(unknown)} unknown` : ""}</small></figcaption>
     <div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`}>${bars.map((item, at) => html`<button key=${at} type="button"
       class="bar" aria-label=${`${factor.name} ${item.label}: ${about}${plural(counts[places[at]], "row")}`} title=${`${item.label}: ${about}${count(counts[places[at]])}`}
-      disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
+      aria-pressed=${item.expression === clicked} disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
         <span class="whole" style=${{height: `${100 * (some && some.levels ? 0 : all.counts[places[at]]) / top}%`}}></span>
         <span class="part" style=${{height: `${100 * counts[places[at]] / top}%`}}></span></button>`)}</div>
     <div class="ends"><span>${bars.length ? bars[0].short : ""}</span><span>${bars.length > 1 ? bars[bars.length - 1].short : ""}</span></div>
@@ -140,11 +147,10 @@ function Joint({source, where}) {
     }));
   }, [answer, dark]);
   if (names.length < 2) return null;
-  const choose = place => html`<select value=${pair[place]} aria-label=${place ? "Columns" : "Lines"} onChange=${event => setPair(pair.map((old, at) => (at === place ? event.target.value : old)))}>
-    ${names.map(name => html`<option key=${name} value=${name}>${name}</option>`)}</select>`;
+  const choose = place => html`<${Choice} label=${place ? "Columns" : "Lines"} value=${pair[place]} options=${names} onChange=${name => setPair(pair.map((old, at) => (at === place ? name : old)))} />`;
   const cells = answer ? answer.counts.length * answer.counts[0].length : 0;
   return html`<section aria-labelledby="joint-heading"><h2 id="joint-heading">Two factors</h2>
-    <p class="choice">${choose(0)} by ${choose(1)}</p><${Problem} error=${error} />
+    <p class="choice">${choose(0)}${choose(1)}</p><${Problem} error=${error} />
     ${answer && html`<canvas ref=${canvas} class="heat" role="img" aria-label=${`Rows by ${pair[0]} (lines) and ${pair[1]} (columns), as in the table below`}></canvas>
       <p class="note">Lines, from top to bottom: ${ends(x)}. Columns, from left to right: ${ends(y)}. <span class="key" style=${{background: shade(0, dark)}}></span> no row
         to <span class="key" style=${{background: shade(1, dark)}}></span> ${plural(most(answer.counts), "row")}.</p>
@@ -176,7 +182,7 @@ function Rows({source, where, onPick}) {
     return `row ${count(row)}: ` + Object.entries(answer.values).map(([name, values]) => `${name} ${values[place] || "unknown"}`).join(", ");
   };
   return html`<section aria-labelledby="rows-heading"><h2 id="rows-heading">Rows</h2>
-    <p class="choice"><label>Order <select value=${order} onChange=${event => setOrder(event.target.value)}><option value="table">of the table</option><option value="random">random, the same each time</option></select></label>
+    <p class="choice"><${Choice} label="Order" value=${order} options=${[["table", "of the table"], ["random", "random, the same each time"]]} onChange=${setOrder} />
       <button type="button" disabled=${page === 0} onClick=${() => setPage(page - 1)}>Previous</button>
       <span aria-live="polite" class=${busy ? "busy" : ""}>page ${count(page + 1)} of ${count(pages)}</span>
       <button type="button" disabled=${page + 1 >= pages} onClick=${() => setPage(page + 1)}>Next</button></p>

@@ -3,7 +3,7 @@
 function EmbeddingsView({sources}) {
   const [chosen, setChosen] = useState(sources[0]);
   return html`<div class="view"><section aria-label="Embeddings"><h2>Embeddings</h2>
-    ${sources.length > 1 && html`<p class="choice"><label>Embeddings <select value=${chosen.id} onChange=${event => setChosen(sources.find(one => one.id === event.target.value))}>${sources.map(one => html`<option key=${one.id} value=${one.id}>${one.about.name}</option>`)}</select></label></p>`}
+    ${sources.length > 1 && html`<p class="choice"><${Choice} label="Embeddings" value=${chosen.id} options=${sources.map(one => [one.id, one.about.name])} onChange=${to => setChosen(sources.find(one => one.id === to))} /></p>`}
     <${Embedding} key=${chosen.id} source=${chosen} /></section></div>`;
 }
 
@@ -23,7 +23,7 @@ function Embedding({source}) {
   if (!answer) return html`<p class=${busy ? "busy" : ""}>projecting ${plural(about.rows, "row")} …</p>`;
   const rows = points.current.rows, turn = code => setOnly(only.includes(code) ? only.filter(one => one !== code) : [...only, code]);
   return html`<p class="note prose">${about.name}${about.data ? `, of ${about.data}` : ""}: ${answer.count < answer.of - answer.left_out ? `${count(answer.count)} of ${plural(answer.of, "row")}, chosen at random` : plural(answer.count, "row")}, ${plural(about.dimensions, "dimension")}. Shown are ${answer.method}.${answer.left_out ? ` ${plural(answer.left_out, "row")} whose embedding is not finite ${answer.left_out === 1 ? "is" : "are"} left out.` : ""}${about.data ? "" : " To see images, name the dataset, too: setsup explore DATASET FOLDER."}</p>
-    ${about.factors.length > 0 && html`<p class="choice"><label>Colour <select value=${factor} onChange=${event => setFactor(event.target.value)}>${about.factors.map(one => html`<option key=${one.name} value=${one.name}>${one.name}${one.unit ? ` (${one.unit})` : ""}</option>`)}</select></label></p>`}
+    ${about.factors.length > 0 && html`<p class="choice"><${Choice} label="Colour" value=${factor} options=${about.factors.map(one => [one.name, one.name + (one.unit ? ` (${one.unit})` : "")])} onChange=${setFactor} /></p>`}
     <${Problem} error=${colours.error} />
     <div class="embedding"><${Plot} source=${source} places=${points.current.places} rows=${rows} colours=${colours.answer} palette=${palette} only=${only}
         picked=${picked} near=${nearest} hovered=${hovered} onHover=${setHovered} onPick=${setPicked} factor=${factor} />

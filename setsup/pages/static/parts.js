@@ -5,20 +5,29 @@ const {html, render, useState, useEffect, useRef} = htmPreact;
 const count = number => (typeof number === "string" ? BigInt(number) : Number(number)).toLocaleString("en-US"); // steps are strings, of 64 bits
 const plural = (number, noun) => `${count(number)} ${noun}${Number(number) === 1 ? "" : "s"}`;
 
-// the answer to a question: {answer, error, busy}; null asks nothing. With keep, the one before stays while it is busy
+// the answer to a question: {answer, error, busy}; null asks nothing. With keep, the one before stays while it is busy.
+// One question at a time is asked: of those that come meanwhile, as when steps are passed, the last one is the next
 function useAnswer(question, keep = false) {
   const [state, setState] = useState({answer: null, error: null, busy: question !== null});
-  const key = JSON.stringify(question);
+  const key = JSON.stringify(question), flight = useRef({wanted: null, busy: false});
+  const ask = () => {
+    const now = flight.current, {wanted} = now, done = found => {
+      now.busy = false;
+      if (now.wanted === null) return;
+      const newest = now.wanted === wanted;
+      if (newest || (keep && !found.error)) setState({...found, busy: !newest, key: wanted.key});
+      if (!newest) ask();
+    };
+    now.busy = true;
+    setsup.get(wanted.question).then(answer => done({answer, error: null}), error => done({answer: null, error}));
+  };
   useEffect(() => {
-    let current = true;
-    if (question === null) { setState({answer: null, error: null, busy: false, key}); return undefined; }
+    flight.current.wanted = question && {question, key};
+    if (question === null) { setState({answer: null, error: null, busy: false, key}); return; }
     setState(before => ({answer: keep ? before.answer : null, error: null, busy: true, key}));
-    setsup.get(question).then(
-      answer => current && setState({answer, error: null, busy: false, key}),
-      error => current && setState({answer: null, error, busy: false, key}),
-    );
-    return () => { current = false; };
+    if (!flight.current.busy) ask();
   }, [key]);
+  useEffect(() => () => { flight.current.wanted = null; }, []);
   return keep || state.key === key ? state : {answer: null, error: null, busy: question !== null};
 }
 
@@ -82,6 +91,33 @@ function ThumbPiece({source, rows, mask, labels, onPick, wrap}) {
 // what may be larger than its place: a reader without a mouse scrolls it with the arrow keys
 function Scroll({label, tall = false, children}) {
   return html`<div class=${tall ? "scroll tall" : "scroll"} role="group" aria-label=${label} tabindex="0">${children}</div>`;
+}
+
+// one of some values, each a string or a pair of it and what it is called
+function Choice({label, value, options, onChange}) {
+  return html`<label>${label} <select value=${value} onChange=${event => onChange(event.target.value)}>${options.map(one => (Array.isArray(one) ? one : [one, one]))
+    .map(([id, words]) => html`<option key=${id} value=${id}>${words}</option>`)}</select></label>`;
+}
+
+// a step, in decimals since it has 64 bits: by buttons and keys, typed, and by a slider; steps are those there are, where not all are
+function Stepper({label, step, first = 0n, last, onStep, steps = null}) {
+  const [typed, setTyped] = useState(null);
+  const noun = label.toLowerCase(), at = step === null ? first : BigInt(step), top = last > 100000n ? 1023n : last;
+  const go = to => onStep(String(to < first ? first : to > last ? last : to));
+  const move = by => {
+    const further = steps && (by < 0n ? steps.filter(one => BigInt(one) < at).pop() : steps.find(one => BigInt(one) > at));
+    setTyped(null);
+    go(step === null ? first : steps ? BigInt(further ?? at) : at + by);
+  };
+  const press = event => {
+    const by = {ArrowLeft: -1n, ArrowRight: 1n, PageUp: 100n, PageDown: -100n}[event.key];
+    if (by !== undefined) { event.preventDefault(); move(by); }
+  };
+  const type = event => { setTyped(event.target.value); if (/^\d{1,19}$/.test(event.target.value)) go(BigInt(event.target.value)); };
+  return html`<button type="button" aria-label=${`Previous ${noun}`} onClick=${() => move(-1n)}>◀</button>
+    <label>${label} <input class="step" type="text" inputmode="numeric" value=${typed ?? step ?? ""} onKeyDown=${press} onInput=${type} onBlur=${() => setTyped(null)} /></label>
+    <button type="button" aria-label=${`Next ${noun}`} onClick=${() => move(1n)}>▶</button>
+    <input type="range" min=${String(first)} max=${String(top)} value=${String(at > top ? top : at)} aria-label=${`${label}, up to ${count(top)}`} onInput=${event => go(BigInt(event.target.value))} />`;
 }
 
 function Facts({facts}) {

@@ -15,7 +15,7 @@ function RunsView({runs, results}) {
   return html`<div class="view">
     <section aria-label="Runs"><h2>Runs</h2>${runs.map((run, place) => html`<p key=${run.id}><svg width="34" height="8" aria-hidden="true"><path d="M0 4H34" stroke=${COLOURS[place % 6]} stroke-dasharray=${DASHES[place % 6]} stroke-width="3" /></svg>
       <strong> ${run.about.name}</strong> (${run.about.folder}): ${count(run.about.trained)} of ${plural(run.about.steps, "step")}${run.about.data ? `, on ${run.about.data}` : ""}${run.about.substitute ? ", its SUBSTITUTE" : ""}${run.about.changed ? "; the file of its preset has changed since" : ""}</p>`)}</section>
-    <section aria-label="Curves"><h2>Curves</h2>${metrics.length ? html`<p class="choice"><label>Metric <select value=${metric} onChange=${event => setMetric(event.target.value)}>${metrics.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
+    <section aria-label="Curves"><h2>Curves</h2>${metrics.length ? html`<p class="choice"><${Choice} label="Metric" value=${metric} options=${metrics} onChange=${setMetric} />
       <span>Click a point to see the batch of that step.</span></p><${Curves} runs=${runs} metric=${metric} chosen=${chosen} onPick=${pick} />` : html`<p>No step is logged yet.</p>`}</section>
     <${Batch} runs=${runs} chosen=${chosen} onPick=${pick} />
     ${results && html`<${Results} source=${results} />`}
@@ -65,20 +65,19 @@ function Curves({runs, metric, chosen, onPick}) {
 
 function Batch({runs, chosen, onPick}) {
   const {run, step} = chosen;
-  const [share, setShare] = useState({rank: 0, part: 0});
-  const more = {...(share.rank ? {rank: share.rank} : {}), ...(share.part ? {part: share.part} : {})};
+  const [share, setShare] = useState({});
+  const {rank, part} = {rank: 0, part: 0, ...(share.run === run.id ? share : {})}; // those of another run are not of this one
+  const more = {...(rank ? {rank} : {}), ...(part ? {part} : {})};
   const asked = step === null ? null : {s: run.id, step, ...more};
   const batch = useAnswer(asked && {...asked, q: "batch"});
   const sheet = useAnswer(asked && run.about.images ? {...asked, q: "sheet"} : null);
   const found = batch.answer;
   const data = found && {id: run.id, about: {thumbs: found.thumbs, more: {step, ...more}}};
   return html`<section aria-label="Batch"><h2>Batch of a step</h2><p class="choice">
-      ${runs.length > 1 && html`<label>Run <select value=${run.id} onChange=${event => onPick(runs.find(one => one.id === event.target.value), step || 1)}>${runs.map(one => html`<option key=${one.id} value=${one.id}>${one.about.name} (${one.about.folder})</option>`)}</select></label>`}
-      <button type="button" aria-label="Previous step" disabled=${!step || step <= 1} onClick=${() => onPick(run, step - 1)}>◀</button>
-      <label>Step <input class="step" type="number" min="1" max=${run.about.steps} value=${step ?? ""} onChange=${event => event.target.value && onPick(run, Number(event.target.value))} /></label>
-      <button type="button" aria-label="Next step" disabled=${!step || step >= run.about.steps} onClick=${() => onPick(run, step + 1)}>▶</button>
-      ${run.about.devices > 1 && html`<label>Rank <input class="small" type="number" min="0" max=${run.about.devices - 1} value=${share.rank} disabled=${!setsup.isLive} onChange=${event => setShare({...share, rank: Number(event.target.value)})} /></label>`}
-      ${run.about.parts > 1 && html`<label>Part <input class="small" type="number" min="0" max=${run.about.parts - 1} value=${share.part} disabled=${!setsup.isLive} onChange=${event => setShare({...share, part: Number(event.target.value)})} /></label>`}</p>
+      ${runs.length > 1 && html`<${Choice} label="Run" value=${run.id} options=${runs.map(one => [one.id, `${one.about.name} (${one.about.folder})`])} onChange=${to => onPick(runs.find(one => one.id === to), step || 1)} />`}
+      <${Stepper} label="Step" step=${step} first=${1n} last=${BigInt(run.about.steps)} steps=${run.about.shown.length ? run.about.shown : null} onStep=${to => onPick(run, Number(to))} />
+      ${run.about.devices > 1 && html`<label>Rank <input class="small" type="number" min="0" max=${run.about.devices - 1} value=${rank} disabled=${!setsup.isLive} onChange=${event => setShare({run: run.id, part, rank: Number(event.target.value)})} /></label>`}
+      ${run.about.parts > 1 && html`<label>Part <input class="small" type="number" min="0" max=${run.about.parts - 1} value=${part} disabled=${!setsup.isLive} onChange=${event => setShare({run: run.id, rank, part: Number(event.target.value)})} /></label>`}</p>
     <p aria-live="polite" class=${batch.busy ? "busy" : ""}>${found ? `step ${count(found.step)}, draw ${count(found.draw)} of the sampler, rank ${found.rank} of ${found.world}: ${Object.entries(found.metrics).map(([name, value]) => `${name} ${value === null ? "not finite" : value.toPrecision(4)}`).join(", ")}` : step === null ? "Click a curve, or type a step." : batch.busy ? "drawing it again …" : ""}</p>
     <${Problem} error=${batch.error} />
     ${found && html`${run.about.images && html`<h3>As the method got it, with its augmentation</h3><${Problem} error=${sheet.error} />${sheet.answer && html`<${Scroll} label="Images of the step" tall=${true}><img class="sheet" src=${sheet.answer} alt=${`Images of step ${found.step} after the augmentation`} /><//>`}`}

@@ -1,6 +1,9 @@
 // A sampler: the draw of any step, what is reached, when a row is drawn.
 "use strict";
 
+// the one share there is without ranks
+const ALONE = {rank: "0", world: "1"};
+
 const assemble = (kind, fingerprint, fields) => {
   const given = Object.entries(fields).filter(([, text]) => text.trim() !== "").map(([name, text]) => `${JSON.stringify(name)}:${asJson(text)}`);
   return `{"sampler":${JSON.stringify(kind)},${fingerprint ? `"fingerprint":${JSON.stringify(fingerprint)},` : ""}"arguments":{${given.join(",")}}}`;
@@ -27,41 +30,28 @@ function SamplerPanel({source, data, start, linked, name}) {
   const first = source.about.first;
   const [text, setText] = useState(start ? start.sampler : first.text);
   const [step, setStep] = useState(start ? start.step : source.about.begin);
-  const [share, setShare] = useState({rank: "0", world: "1"});
+  const [share, setShare] = useState(start ? start.share : ALONE);
   const [row, setRow] = useState(null);
   const [shown, setShown] = useState(null);
-  const [last, setLast] = useState(source.about.last); // that of the answer before, while there is an error
-  const split = share.world !== "1" ? share : {};
+  const [last, setLast] = useState(source.about.last); // of the rank; that of the answer before, while there is an error
+  const split = share.world === "1" ? {} : share;
   const found = useAnswer({s: source.id, q: "draw", sampler: text, step, ...split}, true);
   const current = !found.error && found.answer ? found.answer : null;
   useEffect(() => { if (current) { setShown(current.described); setLast(current.last); } }, [current]);
   useEffect(() => {
-    if (linked) history.replaceState(null, "", "#" + new URLSearchParams({view: "sampler", d: data.id, sampler: text, step}));
-  }, [linked, text, step]);
-  const move = by => {
-    const to = BigInt(step) + by;
-    setStep(String(to < 0n ? 0n : to > BigInt(last) ? last : to));
-  };
-  const keys = event => {
-    const by = {ArrowLeft: -1n, ArrowRight: 1n, PageUp: 100n, PageDown: -100n}[event.key];
-    if (by !== undefined) { event.preventDefault(); move(by); }
-  };
+    if (linked) history.replaceState(null, "", "#" + new URLSearchParams({view: "sampler", d: data.id, sampler: text, step, ...split}));
+  }, [linked, text, step, share]);
   const described = shown || (first ? first : {sampler: "SetSampler", arguments: {}});
-  const most = Math.min(Number(last), 1023);
-  const said = current ? `step ${count(current.step)}: ${plural(current.sets.length, "set")} of ${plural(current.sets[0].rows.length, "row")}${current.weights ? `, drawn by weight: ${current.weights}` : ""}` : "";
+  const said = current ? `step ${count(current.step)}${split.rank ? " of all ranks" : ""}: ${plural(current.sets.length, "set")} of ${plural(current.sets[0].rows.length, "row")}${current.weights ? `, drawn by weight: ${current.weights}` : ""}` : "";
   return html`<div class="panel">
     <${SamplerForm} source=${source} described=${described} text=${text} onChange=${setText} name=${name} />
     <section aria-label=${`${name}Draw`}><h2>${name}Draw</h2>
-      <p class="choice"><button type="button" onClick=${() => move(-1n)} aria-label="Previous step">◀</button>
-        <label>Step <input class="step" type="text" inputmode="numeric" value=${step} onKeyDown=${keys}
-          onInput=${event => /^\d{1,19}$/.test(event.target.value) && BigInt(event.target.value) <= BigInt(source.about.last) && setStep(BigInt(event.target.value).toString())} /></label>
-        <button type="button" onClick=${() => move(1n)} aria-label="Next step">▶</button>
-        <input type="range" min="0" max=${most} value=${Math.min(Number(step), most)} aria-label=${`Step, up to ${count(most)}`} onInput=${event => setStep(event.target.value)} />
+      <p class="choice"><${Stepper} label="Step" step=${step} last=${BigInt(last)} onStep=${setStep} />
         <label>Rank <input class="small" type="text" inputmode="numeric" value=${share.rank} disabled=${!setsup.isLive} onInput=${event => /^\d{1,4}$/.test(event.target.value) && setShare({...share, rank: event.target.value})} /></label>
         <label>of <input class="small" type="text" inputmode="numeric" value=${share.world} disabled=${!setsup.isLive} onInput=${event => /^[1-9]\d{0,3}$/.test(event.target.value) && setShare({...share, world: event.target.value})} /></label></p>
       <p aria-live="polite" class=${found.busy ? "busy" : ""}>${said}</p><${Problem} error=${found.error} />
       ${current && current.sets.map((one, place) => html`<${SetBlock} key=${place} number=${place} set=${one} data=${data} onPick=${setRow} />`)}
-      ${row !== null && html`<${DrawnRow} source=${source} data=${data} text=${text} row=${row} step=${step} since=${current && current.since} onStep=${setStep} onClose=${() => setRow(null)} />`}
+      ${row !== null && html`<${DrawnRow} source=${source} data=${data} text=${text} row=${row} step=${step} split=${split} since=${current && current.since} onStep=${setStep} onClose=${() => setRow(null)} />`}
     </section>
     ${current && html`<${ReachSection} source=${source} text=${text} since=${current.since} name=${name} />`}
     ${current && html`<${Coverage} source=${source} text=${text} name=${name} />`}
@@ -85,11 +75,10 @@ function SamplerForm({source, described, text, onChange, name}) {
   const paste = event => event.target.value.trim() && onChange(event.target.value.trim());
   return html`<section aria-label=${`${name}Sampler`}><h2>${name}Sampler</h2>
     <form onSubmit=${apply} class="options"><fieldset disabled=${!setsup.isLive}>
-      <label>kind <select value=${chosen} onChange=${event => { setKind(event.target.value); setDraft(beginning(event.target.value, text, source.about.tables)); }}>
-        ${[...new Set([...Object.keys(kinds), described.sampler])].map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
-      ${listed.map(option => html`<label key=${option.name} class=${WHOLE.includes(option.name) ? "whole-line" : ""}>${option.name}${option.needed ? " (needed)" : ""}
-        ${option.choices.length ? html`<select value=${plain(fields[option.name] ?? option.default)} onChange=${event => change(option.name, JSON.stringify(event.target.value))}>${option.choices.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select>`
-    : WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>${option.name === "neighbours" && html`<small>${tableWords(source.about.tables)}</small>`}`
+      <${Choice} label="kind" value=${chosen} options=${[...new Set([...Object.keys(kinds), described.sampler])]} onChange=${to => { setKind(to); setDraft(beginning(to, text, source.about.tables)); }} />
+      ${listed.map(option => option.choices.length ? html`<${Choice} key=${option.name} label=${option.name + (option.needed ? " (needed)" : "")} value=${plain(fields[option.name] ?? option.default)} options=${option.choices} onChange=${to => change(option.name, JSON.stringify(to))} />`
+    : html`<label key=${option.name} class=${WHOLE.includes(option.name) ? "whole-line" : ""}>${option.name}${option.needed ? " (needed)" : ""}
+        ${WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>${option.name === "neighbours" && html`<small>${tableWords(source.about.tables)}</small>`}`
     : html`<input type="text" spellcheck="false" autocomplete="off" value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
       <button type="submit">Draw</button></fieldset></form>
     ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are left out and listed below. Python's default, error, refuses such a sampler.</p>`}
@@ -118,18 +107,19 @@ function plain(text) {
   return text;
 }
 
-function DrawnRow({source, data, text, row, step, since, onStep, onClose}) {
+// step, and when it is drawn next: of the rank, where there are several
+function DrawnRow({source, data, text, row, step, split, since, onStep, onClose}) {
   const {answer, error} = useAnswer(since && {s: source.id, q: "row", sampler: text, row, step: since});
-  const [from, setFrom] = useState(null);
-  useEffect(() => setFrom(null), [row, text]);
-  const when = useAnswer(from === null ? null : {s: source.id, q: "when", sampler: text, row, step: from});
-  const next = String(BigInt(step) + 1n);
+  const [from, setFrom] = useState(null), place = JSON.stringify(split);
+  useEffect(() => setFrom(null), [row, text, place]);
+  const when = useAnswer(from === null ? null : {s: source.id, q: "when", sampler: text, row, step: from, ...split});
+  const next = String(BigInt(step) + 1n), rank = split.rank ? ` of rank ${split.rank}` : "";
   return html`<div class="detail"><h3>Row ${count(row)} <button type="button" onClick=${onClose}>Close</button></h3><${Problem} error=${error} />
     ${answer && html`<p>Chance in a step: <strong>${answer.estimated && answer.chance ? "about " : ""}${percent(answer.chance)}</strong>${answer.wait !== null && answer.chance ? `; on average it is drawn every ${count(Math.round(answer.wait))} steps` : ""}.</p>
       ${answer.reasons.map(one => html`<p key=${one.reason}>Never drawn: ${one.reason}. ${one.option && html`To reach it: ${one.option}.`}</p>`)}`}
     <p><button type="button" disabled=${!setsup.isLive} onClick=${() => setFrom(next)}>When is it drawn next?</button>${!setsup.isLive && html` <small>asked live: <code>${setsup.command}</code></small>`}
     ${from !== null && when.busy && html` <span class="busy">searching …</span>`}
-    ${from !== null && !when.busy && when.answer && html`<span aria-live="polite"> ${when.answer.steps.length ? html`At ${when.answer.steps.map((one, at) => html`${at ? ", " : ""}<button type="button" class="link" key=${one} onClick=${() => onStep(one)}>step ${count(one)}</button>`)}` : when.answer.ends ? "Not again, up to the last step." : `Not before step ${count(when.answer.until)}.`}</span>`}</p>
+    ${from !== null && !when.busy && when.answer && html`<span aria-live="polite"> ${when.answer.steps.length ? html`At ${when.answer.steps.map((one, at) => html`${at ? ", " : ""}<button type="button" class="link" key=${one} onClick=${() => onStep(one)}>step ${count(one)}</button>`)}${rank}.` : when.answer.ends ? `Not again, up to the last step${rank}.` : `Not before step ${count(when.answer.until)}${rank}.`}</span>`}</p>
     <${Problem} error=${when.error} /></div>`;
 }
 
