@@ -70,6 +70,11 @@ class Expression:
                 node.attr = quoted.get((line, end - len(written.encode())), exact)
         return parsed
 
+    @property
+    def counts(self) -> bool:
+        """Whether it counts rows, so that what it says of one depends on the others."""
+        return any(isinstance(node, ast.Call) for node in ast.walk(self.parse()))
+
     def hint(self) -> str:
         """How to correct something that is not an expression."""
         plain, _ = _without_backticks(self.text)

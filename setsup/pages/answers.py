@@ -21,7 +21,6 @@ __all__ = [
     "digest",
     "error_answer",
     "error_content",
-    "image",
     "json_answer",
     "key_of",
     "packed",
@@ -52,11 +51,6 @@ class Source(Protocol):
 def json_answer(value: Any) -> Answer:
     """Answer of plain data; numbers that are not finite are null."""
     return Answer(json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":")).encode(), "application/json")
-
-
-def image(content: bytes, media: str) -> Answer:
-    """Answer of an image."""
-    return Answer(content, media)
 
 
 def _plain(value: Any) -> Any:

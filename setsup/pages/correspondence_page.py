@@ -75,10 +75,9 @@ class CorrespondenceSource:
         self.sampler = PixelPairSampler(self.dataset, pairs=1)
 
     def about(self) -> Mapping[str, Any]:
-        """How many pairs there are, and of which runs there are matches."""
+        """The last pair there is, and of which runs there are matches."""
         return {
             "kind": "correspondences",
-            "pairs": self.pairs,
             "last": str((LAST if self.pairs is None else self.pairs) - 1),
             "statuses": STATUSES,
             "runs": {name: one.name for name, one in self.learned.items()},

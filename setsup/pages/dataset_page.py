@@ -1,6 +1,5 @@
 """A dataset as a page asks for it: its card, counts under a filter, rows, images."""
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -120,8 +119,7 @@ class DatasetSource:
         """Counts from some rows, drawn by a key, as if they were the whole table; exact ones where that is no use."""
         where, table, some = query.text("where", default=""), self.dataset.factors, self._sample
         mask = some.mask(where) if where.strip() else None
-        tree = ast.walk(Expression.of(where, table.names).parse()) if where.strip() else ()
-        if any(isinstance(node, ast.Call) for node in tree):  # count(factor) is about the whole table
+        if where.strip() and Expression.of(where, table.names).counts:  # rows of the whole table
             return self._counts(query)
         found, times = _count(some, mask), len(table) / max(len(some), 1)
         scaled = {name: _times(one, times) for name, one in found["factors"].items()}
@@ -248,7 +246,6 @@ def _describe(factor: Factor) -> dict[str, Any]:
         "exported": factor.levels is not None and len(factor) <= _FILTERS,
         "size": len(factor),
         "unit": factor.unit,
-        "period": factor.period,
         "within": factor.within,
         "role": factor.role,
     }

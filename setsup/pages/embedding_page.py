@@ -80,7 +80,6 @@ class EmbeddingSource:
             "first": next(iter([*varying, *self.factors.names]), None),
             "thumbs": image_modality(self.dataset) if shown and self.dataset is not None else None,
             "chunk": self.chunk,
-            "neighbours": NEIGHBOURS,
         }
 
     def answer(self, query: Query) -> Answer:

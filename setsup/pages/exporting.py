@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from setsup.checks import check_integer, check_path
+from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import written, written_folder
 from setsup.files.disk import need_writable
@@ -169,9 +170,16 @@ def _need_free(out: Path, alone: bool) -> None:
 def _to_pass_on(page: Page, rows: int, steps: int, places: Places) -> Page:
     """The page without images that may not be passed on, and without places of this machine."""
     sources: dict[str, Source] = {}
+    left_out: dict[str, str] = {}
+
+    def licence_of(opened: str, dataset: Dataset) -> str | None:
+        """The licence for which images are left out."""
+        licence = withheld(opened, dataset)
+        return None if licence is None else left_out.setdefault(dataset.name, licence)
+
     for name, source in page.sources.items():
         if isinstance(source, DatasetSource):
-            licence = withheld(source.opening.source, source.dataset)
+            licence = licence_of(source.opening.source, source.dataset)
             source = replace(
                 source,
                 opening=source.opening.passed_on(places),
@@ -182,34 +190,37 @@ def _to_pass_on(page: Page, rows: int, steps: int, places: Places) -> Page:
         elif isinstance(source, SamplerSource):
             source = replace(source, opening=source.opening.passed_on(places))
         elif isinstance(source, CorrespondenceSource):
-            if withheld(source.opening.source, source.dataset) is not None:
+            if licence_of(source.opening.source, source.dataset) is not None:
                 continue
             opening, some = source.opening.passed_on(places), min(steps, _VIEWS)
             source = replace(source, opening=opening, pairs=some, shown=_TRACED)
         elif isinstance(source, RunSource):
-            images, shown = source.images and _may_be_shown(source), _some_steps(source, steps)
+            data, shown = _data_of(source) if source.images else None, _some_steps(source, steps)
+            images = data is not None and licence_of(*data) is None
             source = replace(source, images=images, shown=shown, place=places.path(source.place))
         elif isinstance(source, EmbeddingSource):
-            free = source.dataset is None or withheld("", source.dataset) is None
+            free = source.dataset is None or licence_of("", source.dataset) is None
             place = places.path(source.place) if source.place else ""
             most = min(source.most, rows)
             source = replace(source, place=place, images=source.images and free, most=most, chunk=CHUNK)
         elif isinstance(source, ResultsSource):
             source = replace(source, places=places)
         sources[name] = source
+    for name, licence in left_out.items():
+        _LOG.warning("images of %s are left out: its licence (%s) does not let them be passed on", name, licence)
     options = tuple(places.path(one) if isinstance(one, Path) else one for one in page.options)
     return replace(page, sources=sources, options=options, note=places.note)
 
 
-def _may_be_shown(source: RunSource) -> bool:
-    """Whether images of what a run was trained on may be passed on."""
+def _data_of(source: RunSource) -> tuple[str, Dataset] | None:
+    """What a run was trained on, and what opens it; None where it is not here."""
     data = source.run.preset.data
     if data is None:
-        return False
+        return None
     name = data.substitute if source.run.substitute and data.substitute is not None else data.name
     with suppress(SetsupError):  # each of its steps says that its data is not here
-        return withheld(str(name), source.batch(1).dataset) is None
-    return False
+        return str(name), source.batch(1).dataset
+    return None
 
 
 def _some_steps(source: RunSource, count: int) -> tuple[int, ...]:

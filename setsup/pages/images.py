@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, features
 from setsup.arrays import Array
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
-from setsup.pages.answers import Answer, DamagedRows, Query, image
+from setsup.pages.answers import Answer, DamagedRows, Query
 from setsup.pages.places import without_folders
 from setsup.reports.thumbnails import thumbnail
 
@@ -153,9 +153,9 @@ def encoded(shown: Image.Image, *, exact: bool) -> Answer:
     buffer = io.BytesIO()
     if exact:
         shown.save(buffer, "PNG", compress_level=1)
-        return image(buffer.getvalue(), "image/png")
+        return Answer(buffer.getvalue(), "image/png")
     if _webp():
         shown.save(buffer, "WEBP", quality=86, method=0)
-        return image(buffer.getvalue(), "image/webp")
+        return Answer(buffer.getvalue(), "image/webp")
     shown.save(buffer, "JPEG", quality=88)
-    return image(buffer.getvalue(), "image/jpeg")
+    return Answer(buffer.getvalue(), "image/jpeg")

@@ -62,7 +62,6 @@ class RunSource:
         return {
             "kind": "run",
             "name": f"{preset.name}, seed {run.seed}",
-            "shows": preset.shows,
             "folder": run.folder.absolute().name,
             "data": None if preset.data is None else preset.data.name,
             "substitute": run.substitute,
@@ -123,10 +122,7 @@ class RunSource:
         if not self.images:
             raise DataError("images of this run are left out")
         found = self._asked(query)
-        views = getattr(self.run.preset.method, "views", ())
-        known = bool(views) and all(view in found.batch for view in views)
-        shown = {name: found.batch[name] for name in (*views, "mask")} if known else found.batch
-        sheet = batch_sheet(shown, _TILE)
+        sheet = batch_sheet(found.batch, getattr(self.run.preset.method, "views", ()), _TILE)
         if sheet is None:
             raise DataError("this batch has no images")
         return encoded(sheet, exact=True)

@@ -99,9 +99,9 @@ def test_a_row_for_each_set_and_each_copy_or_channel_of_many(
     seen: list[Any] = []
     whole = first_batch.image_grid
 
-    def grid(images: Any, labels: Any, title: str) -> Any:
+    def grid(images: Any, labels: Any, title: str, tile: int | None) -> Any:
         seen.append((len(images), [len(row) for row in images], title))
-        return whole(images, labels, title=title)
+        return whole(images, labels, title=title, tile=tile)
 
     monkeypatch.setattr(first_batch, "image_grid", grid)
     sheet = batch_sheet(batch(view=torch.rand(2, 3, *shape) * 2 - 1))
@@ -127,7 +127,7 @@ def test_a_block_for_each_modality_and_nothing_for_what_is_no_image() -> None:
 def test_a_picture_that_cannot_be_made_stops_no_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(batch: Any) -> None:
+    def fail(batch: Any, views: Any) -> None:
         raise ValueError("such a batch was never seen")
 
     plain = train(SHORT, tmp_path / "plain", config=HERE)

@@ -175,7 +175,7 @@ def test_images_are_passed_on_where_the_licence_lets_them():
     assert withheld("", joined) == "non-commercial research"
 
 
-def test_a_page_without_images_says_so(tmp_path, monkeypatch):
+def test_a_page_without_images_says_so(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("setsup.pages.exporting.withheld", lambda *_: "a licence")
     page = page_of(
         {"shapes3d-procedural": setsup.load("shapes3d-procedural").where("scale == 0.75 and floor_hue == 0")}
@@ -184,6 +184,7 @@ def test_a_page_without_images_says_so(tmp_path, monkeypatch):
     assert "data:image" not in text
     about = read(text)[digest("")]
     assert about["sources"]["d0"]["withheld"] == "a licence"
+    assert "are left out: its licence (a licence) does not let" in caplog.text
     assert about["sources"]["d0"]["thumbs"] is None
 
 

@@ -50,8 +50,7 @@ def test_batches_are_those_that_were_trained_on(run):
         assert found["draw"] == str(step - 1)
         sheet = np.asarray(Image.open(io.BytesIO(ask(page, s="r0", q="sheet", step=step))))
         views = getattr(run.preset.method, "views", ())
-        batch = expected.batch if not views else {name: expected.batch[name] for name in (*views, "mask")}
-        np.testing.assert_array_equal(sheet, np.asarray(batch_sheet(batch, 80)))
+        np.testing.assert_array_equal(sheet, np.asarray(batch_sheet(expected.batch, views, 80)))
     with pytest.raises(SetsupError, match="from 1 to 6"):
         ask(page, s="r0", q="batch", step=7)
     with pytest.raises(SetsupError, match="the rank"):

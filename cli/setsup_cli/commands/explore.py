@@ -68,7 +68,6 @@ def run(options: Options) -> int:
     """Open the sources, and serve or export the page."""
     from setsup.pages import export, page_of
     from setsup.pages.embedding_page import has_embeddings
-    from setsup.pages.licences import withheld
 
     given = list(dict.fromkeys(options.sources or (DEFAULT,)))
     runs = [opened(Path(one), options.preset) for one in given if _is_run(Path(one))]
@@ -96,9 +95,6 @@ def run(options: Options) -> int:
             show_json({"page": str(found), "bytes": size})
             return 0
         say(f"{found}: {size / 1e6:,.1f} MB")
-        for source, dataset in datasets.items():
-            if (licence := withheld(source, dataset)) is not None:
-                say(f"images of {source} are left out: its licence ({licence}) does not let them be passed on")
         if size > _LARGE:
             say(f"more than {_LARGE / 1e6:,.0f} MB open slowly: --rows and --steps make it smaller")
         return 0

@@ -28,10 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class FirstBatchCallback(Callback):
-    """Writes the picture before the first step of a run; one that resumes has it.
-
-    Of a batch it has the views that a method says it reads, or else all images.
-    """
+    """Writes the picture before the first step of a run; one that resumes has it."""
 
     def __init__(self, folder: Path, counter: StepCounter, views: Sequence[str] = ()) -> None:
         self._path, self._counter, self._views = folder / FIRST_BATCH, counter, views
@@ -41,8 +38,7 @@ class FirstBatchCallback(Callback):
         if self._counter.draws or not trainer.is_global_zero:
             return
         try:
-            known = bool(self._views) and all(view in batch for view in self._views)
-            sheet = batch_sheet({name: batch[name] for name in (*self._views, "mask")} if known else batch)
+            sheet = batch_sheet(batch, self._views)
             if sheet is not None:
                 with written(self._path) as part:
                     sheet.save(part)
@@ -50,13 +46,15 @@ class FirstBatchCallback(Callback):
             _LOG.warning("%s was not written: %s", self._path, str(error).partition("\n")[0] or type(error).__name__)
 
 
-def batch_sheet(batch: Mapping[str, Any], tile: int | None = None) -> Image.Image | None:
+def batch_sheet(batch: Mapping[str, Any], views: Sequence[str] = (), tile: int | None = None) -> Image.Image | None:
     """Lay out the images of a batch, a block for each modality or view, sets as rows; None where it has none.
 
     Images are arrays (sets, size, …, channels, height, width), (sets, size, height, width) or (sets, size, height,
     width, channels), and those of canonical rows, which have no axis of size. Their longer side is of ``tile`` pixels.
     """
     mask = batch["mask"].cpu().numpy()
+    if views and all(view in batch for view in views):  # what a method says that it reads; else all images
+        batch = {view: batch[view] for view in views}
     found = _images(batch, mask.shape)
     blocks = [_block(name, value, tuple(batch[name].shape), mask, tile) for name, value in found]
     if not blocks:
