@@ -98,10 +98,10 @@ def encoded(shown: Image.Image, *, exact: bool) -> Answer:
     """PNG where it is exact; else WebP, or JPEG where Pillow lacks it."""
     buffer = io.BytesIO()
     if exact:
-        shown.save(buffer, "PNG", compress_level=1)
+        shown.save(buffer, "PNG")
         return image(buffer.getvalue(), "image/png")
     if _webp():
-        shown.save(buffer, "WEBP", quality=86, method=0)
+        shown.save(buffer, "WEBP", quality=86, method=2)  # a fifth fewer bytes than 0, which takes three quarters of it
         return image(buffer.getvalue(), "image/webp")
     shown.save(buffer, "JPEG", quality=88)
     return image(buffer.getvalue(), "image/jpeg")
