@@ -25,6 +25,7 @@ from benchmarks.rows import Bound, Row, at_least, at_most, duration
 from setsup import Factor, FactorTable, Kind
 from setsup.pages import Page, export, page_of
 from setsup.pages.answers import key_of
+from setsup.pages.embedding_page import EmbeddingSource
 from setsup.pages.sampler_page import sampler_text
 from setsup.pages.shell import FILES, static
 
@@ -42,11 +43,14 @@ def rows(full: bool) -> Iterator[Row]:
     size = sum(len(static(name)) for name in FILES) / 1e3
     yield budget("scripts and styles of the page", size, "kB", at_most(150))
     yield from counting()
+    yield from numbers()
     if full:
         yield from of_100_million()
-    page = page_of({"shapes3d-procedural": setsup.load("shapes3d-procedural")})
+    data = setsup.load("shapes3d-procedural")
+    page = page_of({"shapes3d-procedural": data})
     yield from images(page)
-    yield exported(page)
+    yield exported(page, "")
+    yield exported(page_of({"shapes3d-procedural": data}, embeddings=[embedded(data)]), ", and an embedding")
     yield from first_paint(page)
 
 
@@ -112,6 +116,19 @@ def counting() -> Iterator[Row]:
         )
 
 
+def numbers() -> Iterator[Row]:
+    """A continuous factor of 10 M rows, counted in the bins that the page shows."""
+    values = np.random.default_rng(0).normal(size=ROWS).astype(np.float32)
+    table = FactorTable([Factor("x", Kind.CONTINUOUS, None)], {"x": values})
+    sides = {"ours": Side(lambda: table.histogram("x", 40)), "numpy": Side(lambda: np.histogram(values, 40))}
+    found = alternate(sides, blocks=5)
+    what = "10 M rows of a continuous factor in 40 bins"
+    yield timed(what, found["ours"], 0.1)
+    times = ratio(found["numpy"], found["ours"])
+    theirs = duration(found["numpy"])
+    yield Row(TOPIC, what, duration(found["ours"]), "np.histogram", theirs, times, "×", at_least(1))
+
+
 def of_100_million() -> Iterator[Row]:
     """Answers about columns that are mapped from a file, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as folder:
@@ -165,10 +182,18 @@ def images(page: Page) -> Iterator[Row]:
     yield timed(what, alternate({"ours": Side(step)})["ours"], 0.05)
 
 
-def exported(page: Page) -> Row:
+def embedded(dataset: Any) -> EmbeddingSource:
+    """Random numbers in place of embeddings, whose neighbours take as many bytes."""
+    random = np.random.default_rng(0)
+    rows = random.choice(len(dataset), EXPORTED, replace=False)
+    numbers = random.normal(size=(EXPORTED, 64)).astype(np.float32)
+    return EmbeddingSource("numbers", numbers, rows, dataset.factors.select(rows), dataset)
+
+
+def exported(page: Page, more: str) -> Row:
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as folder:
         size = export(page, Path(folder) / "page.html", rows=EXPORTED).stat().st_size / 1e6
-    return budget(f"exported file, {EXPORTED:,} rows", size, "MB", at_most(25))
+    return budget(f"exported file, {EXPORTED:,} rows{more}", size, "MB", at_most(25))
 
 
 def first_paint(page: Page) -> Iterator[Row]:

@@ -131,7 +131,8 @@ class EmbeddingSource:
 
     def _near(self, query: Query) -> Answer:
         places, distances = neighbours(self.embeddings, self.order, self._asked(query), NEIGHBOURS)
-        return json_answer({"places": places, "distances": distances})
+        shown = [[float(f"{one:.6g}") for one in line] for line in distances.tolist()]
+        return json_answer({"places": places, "distances": shown})
 
     def _thumbs(self, query: Query) -> Answer:
         if self.dataset is None or not self.images:
