@@ -105,6 +105,7 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
     asked = {"s": name, "sampler": sampler_text(source.plain(sampler))}
     changes, first = changes_by_step(asked["sampler"]), sampler.first_step
     chances: set[int] = set()
+    thumbs = dataset.about()["thumbs"]
 
     def drawn(step: int) -> Iterator[Question]:
         at = {"step": str(step)} if changes and step else {}
@@ -116,7 +117,7 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
         chances.update(asking)
         yield from ({**asked, **at, "q": "row", "row": str(row)} for row in asking)
         for some in _shown(sampler[step]):
-            yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], some)
+            yield from _thumbs(f"d{name[1:]}", thumbs, some)
 
     called = f"the sampler of {source.dataset.name}"
     yield Part(f"coverage of {called}", [{**asked, "q": "coverage"}])
