@@ -105,6 +105,17 @@ def test_places_are_written_for_others(tmp_path, monkeypatch):
     assert places.sentence(error) == "7.png (row 7) is missing; give a/b, or place.png, or y.png"
 
 
+def test_sources_of_one_name_are_told_apart(tmp_path):
+    page = page_of({"/data/one/animals.csv": uneven(), "/data/two/animals.csv": uneven()})
+    assert page.title == "animals (/data/one/animals.csv), animals (/data/two/animals.csv)"
+    text = export(page, tmp_path / "page.html", rows=9, steps=1).read_text()
+    assert "<title>animals (FOLDER/animals.csv), animals (FOLDER2/animals.csv)</title>" in text
+    assert '"command":"setsup explore FOLDER/animals.csv FOLDER2/animals.csv"' in text
+    assert page_of({"a": uneven()}).title == "animals"
+    # options go with one dataset: no command opens two with them
+    assert page_of({"a": uneven(), "b": uneven()}, options={"b": {"split": "train"}}).command == ""
+
+
 @pytest.fixture
 def photos(tmp_path):
     """Twelve photographs, opened before three of them were damaged."""
