@@ -14,6 +14,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.factors.expression import Expression
+from setsup.factors.histograms import count_values
 from setsup.factors.factor import Factor, Level
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, DamagedRows, Query, json_answer
@@ -198,7 +199,8 @@ def _count(table: FactorTable, mask: Bools | None) -> dict[str, Any]:
     found = {}
     for factor in table.factors:
         if factor.continuous:
-            counts, edges = table.histogram(factor.name, _BINS, where=mask)
+            # as a filter of the page compares, which a click on a bar sets
+            counts, edges = count_values(table, factor.name, _BINS, None, mask, wrap=False)
             found[factor.name] = {"counts": counts, "edges": edges, "unknown": rows - int(counts.sum())}
         else:
             counts = counted[factor.name]
