@@ -159,7 +159,8 @@ def count_values(
 def _find_bins(values: Reals, starts: Reals, low: float, per: float) -> Array:
     """Place of each value among the starts of bins of about one width: 0 before the first, and for NaN.
 
-    Starts are within a fifth of it where bins of one width have them: a place computed a quarter of a bin too low is right, or one too few, which one comparison tells.
+    Starts are within a fifth of it where bins of one width have them: a place computed a quarter of a bin too low is
+    right, or one too few, which one comparison tells.
     """
     place = values * per
     place += 0.75 - low * per

@@ -14,8 +14,8 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.factors.expression import Expression
-from setsup.factors.histograms import count_values
 from setsup.factors.factor import Factor, Level
+from setsup.factors.histograms import count_values
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, DamagedRows, Query, json_answer
 from setsup.pages.images import COLUMNS, image_modality, sprite, whole

@@ -33,7 +33,7 @@ def awkward():
 
 
 def numbers():
-    """A dataset of continuous factors whose values are on the edges of bins, near each other, large or beyond one turn."""
+    """A dataset of continuous factors with values on the edges of bins, large ones, and some below a cycle's start."""
     places = np.arange(300)
     columns = {
         "tenth": places % 101 / 10,
