@@ -44,8 +44,11 @@ def python_code(opening: Opening, sampler: Sampler, step: int, plain: Mapping[st
     lines = ["import setsup", "", f"dataset = {opening.python}"]
     given = _given(sampler)
     if {"base", "samplers", "neighbours"} & set(sampler.arguments):
+        whole = sampler.to_dict()
+        named = plain is not None and dict(plain) != whole
         lines += [
-            f"described = {dict(plain or sampler.to_dict())!r}",
+            *(["# neighbours has the name of a table: put the path of its file, or its rows, there"] if named else []),
+            f"described = {dict(plain or whole)!r}",
             "sampler = setsup.samplers.from_dict(described, dataset.factors)",
         ]
     else:

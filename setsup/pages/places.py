@@ -62,6 +62,10 @@ class Places:
         folder = self.folders.setdefault(str(full.parent), f"{FOLDER}{len(self.folders) + 1 if self.folders else ''}")
         return folder if full.name in _users() else f"{folder}/{full.name}"
 
+    def word(self, word: str) -> str:
+        """A word of a command: a path is written for others."""
+        return self.path(word) if os.path.isabs(word) or word.startswith(("~", "../")) else word
+
     def text(self, text: str, known: Iterable[Path] = ()) -> str:
         """A text with some paths, and that of the home folder, written for others."""
         forms = {str(one): path for path in known for one in (path, path.absolute(), path.resolve())}

@@ -105,6 +105,7 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
     asked = {"s": name, "sampler": sampler_text(source.plain(sampler))}
     first = sampler.first_step
     chances: set[tuple[int, str]] = set()
+    thumbs = dataset.about()["thumbs"]
 
     def drawn(step: int) -> Iterator[Question]:
         since = str(options_since(sampler, step))
@@ -115,7 +116,7 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
         chances.update(asking)
         yield from ({**asked, "q": "row", "row": str(row), "step": since} for row, since in asking)
         for some in _shown(sampler[step]):
-            yield from _thumbs(f"d{name[1:]}", dataset.about()["thumbs"], some)
+            yield from _thumbs(f"d{name[1:]}", thumbs, some)
 
     called = f"the sampler of {source.dataset.name}"
     yield Part(f"coverage of {called}", [{**asked, "q": "coverage"}])

@@ -2,17 +2,20 @@
 
 import base64
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.experiments.report.filled import FilledReport
-from setsup.pages.results_page import as_tables
+from setsup.pages.places import Places
+from setsup.pages.results_page import as_tables, passed_on
 from setsup.pages.shell import plain_document
 
 __all__ = ["NOTHING", "report_page"]
@@ -27,8 +30,9 @@ def report_page(filled: Sequence[FilledReport], title: str = "Measured results")
     Parameters
     ----------
     filled : sequence of FilledReport
-        A section each, in their order: the table with published, measured and cited values, the verdicts on claims, and
-        plots of what was measured, where matplotlib is installed.
+        A section each, in their order: the table with published, measured and cited values, the verdicts on claims,
+        plots of what was measured, where matplotlib is installed, and claims that are not tested, with the commands
+        for what is missing. Paths in them are written as in :func:`setsup.pages.export`.
     title : str
         Of the page.
 
@@ -51,22 +55,26 @@ def report_page(filled: Sequence[FilledReport], title: str = "Measured results")
 
     """
     check_arguments(report_page, locals(), DataError)
+    places = Places()
+    sections = [line for one in filled for line in _section(one, places, alone=len(filled) == 1)]
+    about = f"Made by {_maker()}. {places.note}"
     contents = (f'<li><a href="#{_anchor(one)}">{escape(one.report.name)}</a></li>' for one in filled)
     lines = [
         f"<header><h1>{escape(title)}</h1>",
         '<p class="note prose">Means ± standard deviations over seeds. Runs on a substitute dataset, in another '
-        f"precision or with other settings have lines of their own. Made by {escape(_maker())}.</p>",
+        f"precision or with other settings have lines of their own. {escape(about)}</p>",
         f"<nav><ul>{''.join(contents)}</ul></nav>" if len(filled) > 1 else "",
         "</header>\n<main>",
-        *(line for one in filled for line in _section(one)),
+        *sections,
         "" if len(filled) else f"<p>{NOTHING}</p>",
         "</main>",
     ]
     return plain_document(title, "\n".join(lines)).decode()
 
 
-def _section(filled: FilledReport) -> Iterator[str]:
-    found = as_tables(filled)
+def _section(filled: FilledReport, places: Places, *, alone: bool) -> Iterator[str]:
+    folders = [Path(folder) for line in filled.lines for folder in line.folders]
+    found = passed_on(as_tables(filled), folders, places)
     yield f'<section id="{_anchor(filled)}">\n<h2>{escape(found["name"])}: {escape(found["shows"])}</h2>'
     yield f'<p class="note">{escape(found["about"])}</p>'
     heads = "".join(f'<th scope="col">{escape(head)}</th>' if head else "<td></td>" for head in found["heads"])
@@ -74,21 +82,39 @@ def _section(filled: FilledReport) -> Iterator[str]:
     yield f'<div class="scroll tall" tabindex="0" role="region" aria-label="{label}">'
     yield f'<table class="cells">\n<thead><tr>{heads}</tr></thead>\n<tbody>'
     for row in found["rows"]:
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row["cells"])
-        yield f'<tr class="{row["kind"]}">{cells}</tr>'
+        cells = zip(found["heads"], row["cells"], strict=True)
+        texts = "".join(f"<td{_headed(head)}>{escape(cell)}</td>" for head, cell in cells)
+        yield f'<tr class="{row["kind"]}">{texts}</tr>'
     yield "</tbody></table></div>"
-    tested = [one for one in found["verdicts"] if one["holds"] is not None]
-    if tested:
-        yield '<ul class="verdicts">'
-        for one in tested:
-            says, *rest = map(escape, one["lines"])
-            more = "".join(f'<p class="note">{line}</p>' for line in rest)
-            yield f'<li class="{"holds" if one["holds"] else "fails"}"><p><strong>{says}</strong></p>{more}</li>'
-        yield "</ul>"
+    yield from _verdicts([one for one in found["verdicts"] if one["holds"] is not None])
     for note in found["notes"]:
         yield f'<p class="note">{escape(note)}</p>'
     yield from _plots(filled)
+    untested = [one for one in found["verdicts"] if one["holds"] is None]
+    if untested or found["commands"]:
+        yield f"<details{' open' if alone else ''}><summary>What is missing</summary>"
+        yield from _verdicts(untested)
+        if found["commands"]:
+            yield f"<p>Commands that run and measure it:</p><pre>{escape(chr(10).join(found['commands']))}</pre>"
+        yield "</details>"
     yield "</section>"
+
+
+def _headed(head: str) -> str:
+    """Attribute of a cell by which a narrow page, which has no line of headings, says what it is."""
+    return f' data-head="{escape(head)}"' if head else ""
+
+
+def _verdicts(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not verdicts:
+        return
+    yield '<ul class="verdicts">'
+    for one in verdicts:
+        says, *rest = map(escape, one["lines"])
+        more = "".join(f'<p class="note">{line}</p>' for line in rest)
+        kind = {True: "holds", False: "fails", None: "untested"}[one["holds"]]
+        yield f'<li class="{kind}"><p><strong>{says}</strong></p>{more}</li>'
+    yield "</ul>"
 
 
 def _plots(filled: FilledReport) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """Results of runs as a page asks for them: cells beside those of a paper, and verdicts on its claims."""
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from setsup.experiments.report.cells import heads_of, row_kinds, table_rows
@@ -11,7 +13,7 @@ from setsup.experiments.runs.run import Run
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.places import Places
 
-__all__ = ["ResultsSource", "as_tables"]
+__all__ = ["ResultsSource", "as_tables", "passed_on"]
 
 
 @dataclass
@@ -29,7 +31,10 @@ class ResultsSource:
         """Answer a question about the results; evaluations are read each time, since they may be measured meanwhile."""
         query.choice("q", ("tables",))
         tables = [as_tables(one) for one in reports_of(self.runs)]
-        return json_answer({"reports": _passed_on(tables, self.runs, self.places) if self.places else tables})
+        if self.places is not None:
+            folders = [run.folder for run in self.runs]
+            tables = [passed_on(one, folders, self.places) for one in tables]
+        return json_answer({"reports": tables})
 
 
 def as_tables(filled: FilledReport) -> dict[str, Any]:
@@ -50,10 +55,10 @@ def as_tables(filled: FilledReport) -> dict[str, Any]:
     }
 
 
-def _passed_on(value: Any, runs: Sequence[Run], places: Places) -> Any:
-    """The same without places of this machine."""
-    if isinstance(value, dict):
-        return {key: _passed_on(one, runs, places) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_passed_on(one, runs, places) for one in value]
-    return places.text(value, [run.folder for run in runs]) if isinstance(value, str) else value
+def passed_on(table: Mapping[str, Any], folders: Iterable[Path], places: Places) -> dict[str, Any]:
+    """The same without places of this machine; `folders` are those of runs, which its words may name."""
+    known = list(folders)
+    commands = [shlex.join(map(places.word, shlex.split(command))) for command in table["commands"]]
+    verdicts = [{**one, "lines": [places.text(line, known) for line in one["lines"]]} for one in table["verdicts"]]
+    notes = [places.sentence(places.text(note, known)) for note in table["notes"]]
+    return {**table, "verdicts": verdicts, "notes": notes, "commands": commands}

@@ -175,6 +175,18 @@ def test_not_measured(setsup: Run, runs: Path) -> None:
     assert "\n".join(["not measured:", *listed]) in found.out
 
 
+def test_a_page_has_what_the_terminal_has(setsup: Run, runs: Path, tmp_path: Path) -> None:
+    found = setsup("report", "abc/fig3c", "--out", tmp_path / "page.html").out
+    text = html.unescape(re.sub("<[^>]+>", "\n", (tmp_path / "page.html").read_text(encoding="utf-8")))
+    claims, commands = re.findall("  not tested: (.*)", found), re.findall("  (setsup .*)", found)
+    assert claims
+    assert commands
+    for words in (*(f"not tested: {claim}" for claim in claims), *commands):
+        assert words in text
+    setsup("report", "abc/fig3c", runs.absolute(), "--out", tmp_path / "absolute.html")
+    assert str(runs.absolute()) not in (tmp_path / "absolute.html").read_text(encoding="utf-8")
+
+
 def test_the_list(setsup: Run) -> None:
     words = setsup("report").out
     listed = setsup("report", "--json").json

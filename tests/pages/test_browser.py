@@ -15,6 +15,7 @@ import setsup
 from setsup.pages import export, open_embeddings, page_of
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.dataset_page import DatasetSource
+from setsup.pages.opened import Opening
 from setsup.pages.sampler_page import first_sampler, sampler_text
 from tests.pages.sources import HOSTILE, awkward, numbers, uneven
 from tests.pages.views import views
@@ -121,7 +122,9 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
 def trained(addresses: dict[tuple[str, str], str], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A run, which pages called "run" show beside views of scenes, a dataset with hostile names, and its embeddings."""
     pytest.importorskip("lightning", reason="lightning is not installed")
-    from setsup.experiments import train
+    from setsup.experiments import find_report, report_on, train
+    from setsup.experiments.report.registry import reports_of
+    from setsup.pages import report_page
     from tests.experiments.small import PLAIN
 
     folder = tmp_path_factory.mktemp("runs")
@@ -133,6 +136,9 @@ def trained(addresses: dict[tuple[str, str], str], tmp_path_factory: pytest.Temp
     embeddings = open_embeddings(folder / "embeddings", [PAGES["awkward"]])
     page = page_of({"views": views(), "awkward": PAGES["awkward"]}, runs=[run], embeddings=embeddings)
     addresses["run", "live"] = _served(page)
+    reports = [report_on(find_report("abc/fig4a"), ()), *reports_of([run])]
+    (folder / "report.html").write_text(report_page(reports), encoding="utf-8")
+    addresses["report", "file"] = (folder / "report.html").as_uri()
     for transport, name in (("file", "page.html"), ("folder", "page")):
         addresses["run", transport] = export(page, folder / name, rows=96, steps=3).as_uri()
     return run
@@ -363,8 +369,8 @@ def test_chances_coverage_and_code_of_a_draw(opened: Any, transport: str) -> Non
     for line in lines.all_inner_texts()[:4]:
         steps, rows, _ = line.split("\t")
         assert int(rows) == len(np.unique(sampler.block(0, int(steps)).indices))
-    assert page.get_by_label("Python").input_value() == python_code("animals", sampler, 0)
-    assert page.get_by_label("Command line").input_value() == command_line("animals", sampler, 0)
+    assert page.get_by_label("Python").input_value() == python_code(Opening("animals"), sampler, 0)
+    assert page.get_by_label("Command line").input_value() == command_line(Opening("animals"), sampler, 0)
     assert page.get_by_text("Python's default, error, refuses such a sampler").count() == 1
 
 
@@ -517,7 +523,7 @@ def test_hostile_names_are_text(opened: Any, transport: str, width: int) -> None
     ],
 )
 def test_axe_finds_no_fault_in_any_view(
-    opened: Any, trained: Any, transport: str, width: int, how: dict[str, str]
+    opened: Any, addresses: Any, trained: Any, transport: str, width: int, how: dict[str, str]
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     page = opened("run", transport, width, **how)
@@ -533,6 +539,16 @@ def test_axe_finds_no_fault_in_any_view(
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth + 1")
         names = page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
         assert len(set(names)) == len(names)
+    report = page.context.new_page()
+    report.goto(addresses["report", "file"])
+    report.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    found = axe.run(report, options={"preload": False})
+    assert found.violations_count == 0, f"report: {found.generate_report()}"
+    assert report.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth + 1")
+    for cell in report.get_by_text("≈ 0").all():  # a value of the paper
+        box = cell.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
 
 
 def _unfold(page: Any) -> None:

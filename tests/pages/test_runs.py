@@ -2,7 +2,11 @@
 
 import io
 import json
+import re
+import shlex
 from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -13,7 +17,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import Measured, train, trained_on  # noqa: E402
+from setsup.experiments import Measured, find_preset, train, trained_on  # noqa: E402
 from setsup.experiments.training.watching.first_batch import batch_sheet  # noqa: E402
 from setsup.pages import export, page_of  # noqa: E402
 from setsup.pages.answers import key_of  # noqa: E402
@@ -78,6 +82,29 @@ def test_results_are_those_of_the_report(run, tmp_path):
     text = export(page_of({}, runs=[measured]), tmp_path / "page.html", steps=1).read_text()
     assert str(tmp_path) not in text
     assert '"kind":"quoted"' in text
+
+
+@pytest.mark.parametrize("start", [".", "seed-5", "elsewhere"])
+def test_commands_of_an_exported_run_name_its_folder(run, start, tmp_path, monkeypatch):
+    """From the folder of the export they run as they are; elsewhere, what FOLDER stands for is said."""
+    from setsup.experiments.runs.run_folder import open_run
+
+    (tmp_path / "elsewhere").mkdir()
+    copytree(run.folder, tmp_path / "seed-5")
+    monkeypatch.chdir(tmp_path / start)
+    given = {".": tmp_path / "seed-5", "seed-5": Path(), "elsewhere": Path("../seed-5")}[start]
+    preset = replace(run.preset, evaluations=find_preset("abc/fig4a").evaluations)
+    copied = replace(open_run(given, preset), preset=replace(preset, name="abc/fig4a"))
+    page = page_of({}, runs=[copied])
+    text = export(page, tmp_path / "page.html", steps=1).read_text()
+    assert str(tmp_path) not in text
+    shown = {".": "seed-5", "seed-5": ".", "elsewhere": "FOLDER/seed-5"}[start]
+    assert f'"command":"setsup explore {shown}"' in text
+    assert ("FOLDER stands for" in text) == (start == "elsewhere")
+    live, found = (ask(page, s="t0", q="tables"), json.loads(re.search(r'\{"reports":.*?\}(?=\);)', text)[0]))
+    assert [one["rows"] for one in live["reports"]] == [one["rows"] for one in found["reports"]]
+    commands = [shlex.split(one) for one in found["reports"][0]["commands"]]
+    assert ["setsup", "eval", shown] in [command[:3] for command in commands]
 
 
 def test_a_run_of_no_report_has_a_table_of_its_values(run):

@@ -122,6 +122,11 @@ def test_neighbour_tables_have_names(near: NeighbourSampler, tmp_path: Path) -> 
     assert [one["rows"] for one in found["sets"]] == near[8].indices.tolist()
     assert str(tmp_path) not in json.dumps([page.about(), found])
     assert "'neighbours': {7: 'near.npy'}" in found["python"].replace("'7'", "7")
+    scope: dict[str, Any] = {"SHAPES": SHAPES}
+    code = found["python"].replace("setsup.open(...)", "SHAPES").replace("'near.npy'", repr(str(tmp_path / "near.npy")))
+    assert "# neighbours has the name of a table" in code
+    exec(code, scope)  # noqa: S102 it is what a reader would run
+    np.testing.assert_array_equal(scope["draw"].indices, near[8].indices)
     asked = next(question for question in questions(page, 1, 2) if question.get("q") == "reach")
     assert len(json.loads(page.get(key_of(asked)).content)["groups"]) == len(near.reach(7).groups)
     steps = [question["step"] for question in questions(page, 1, 2) if question.get("q") == "draw"]

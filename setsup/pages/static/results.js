@@ -9,7 +9,7 @@ function Results({source}) {
 function Filled({report}) {
   return html`<div><h3>${report.name}: ${report.shows}</h3><p class="note">${report.about}</p>
     <div class="scroll tall" tabindex="0" role="region" aria-label=${`Results of ${report.name}`}><table class="cells"><thead><tr>${report.heads.map((head, at) => (head ? html`<th scope="col" key=${at}>${head}</th>` : html`<td key=${at}></td>`))}</tr></thead>
-      <tbody>${report.rows.map((row, at) => html`<tr key=${at} class=${row.kind}>${row.cells.map((cell, place) => html`<td key=${place}>${cell}</td>`)}</tr>`)}</tbody></table></div>
+      <tbody>${report.rows.map((row, at) => html`<tr key=${at} class=${row.kind}>${row.cells.map((cell, place) => html`<td key=${place} data-head=${report.heads[place] || null}>${cell}</td>`)}</tr>`)}</tbody></table></div>
     ${report.verdicts.length > 0 && html`<ul class="verdicts">${report.verdicts.map((one, at) => html`<li key=${at} class=${one.holds === null ? "" : one.holds ? "holds" : "fails"}><p><strong>${one.lines[0]}</strong></p>${one.lines.slice(1).map(line => html`<p class="note" key=${line}>${line}</p>`)}</li>`)}</ul>`}
     ${report.notes.map(note => html`<p class="note" key=${note}>${note}</p>`)}
     ${report.commands.length > 0 && html`<${Copy} text=${report.commands.join("\n")} label="Commands for what is missing" />`}</div>`;

@@ -76,7 +76,7 @@ def test_what_a_paper_cites_stands_below_the_rows() -> None:
     rows = [["ours", "the paper", "0.50", "", ""], ["", "not run", "", "", "0 of 10"]]
     assert table_rows(filled) == [*rows, ["another <one>", "cited in the paper", "", "0.25 ± 0.01", ""]]
     assert filled.to_dict()["cited"] == {"another <one>": {"b": (0.25, 0.01)}}
-    assert "<td>another &lt;one&gt;</td><td>cited in the paper</td>" in report_page([filled])
+    assert '<td>another &lt;one&gt;</td><td data-head="run">cited in the paper</td>' in report_page([filled])
     assert not filled.measured
     draw_report(filled)
 
