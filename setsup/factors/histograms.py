@@ -110,32 +110,46 @@ def _fuse(codes: list[Array], sizes: tuple[int, ...]) -> Array:
 
 
 def count_values(
-    table: FactorColumns, name: str, bins: int, within: tuple[float, float] | None, where: Where | None
+    table: FactorColumns,
+    name: str,
+    bins: int,
+    within: tuple[float, float] | None,
+    where: Where | None,
+    *,
+    wrap: bool = True,
 ) -> tuple[Counts, Reals]:
-    """Rows of each of some bins of equal width of a continuous factor, (bins,), and their edges, (bins + 1,)."""
+    """Rows of each of some bins of equal width of a continuous factor, (bins,), and their edges, (bins + 1,).
+
+    Edges are numbers that a column can hold, so that comparing with them, as an expression does, counts the same rows.
+    Cyclic values are wrapped into their period; without `wrap` they are counted as they are, which an expression also
+    does: from 0 to the period where all are within, else from the least to the largest.
+    """
     factor = table[name]
     if not factor.continuous:
         raise FactorError(f"factor {name!r} has levels; counts({name!r}) has the rows of each")
     bins = check_integer(bins, "bins", FactorError, 1, _MOST_BINS)
     mask = rows_kept(table, where)
     column = table.column(name)
-    low, high = _range(column, factor.period) if within is None else within
+    period = factor.period if within is None else None
+    low, high = _range(column, period if wrap else None) if within is None else within
+    if period is not None and low >= 0.0 and high <= period:
+        low, high = 0.0, float(period)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise FactorError(f"within must be two finite numbers, the lower first, not {within!r}")
-    if low == high:
-        half = max(0.5, abs(low) * 2.0**-20)  # which large numbers have room for
-        low, high = low - half, high + half
-    edges = np.linspace(low, high, bins + 1)
-    if not (np.diff(edges) > (high - low) / (2 * bins)).all():
-        raise FactorError(f"{bins} bins from {low!r} to {high!r} are narrower than float64 tells apart; take fewer")
+    if within is None or low == high:
+        low, high = _widen(low, high, bins)
+    edges, width = np.linspace(low, high, bins + 1), (high - low) / bins
+    exact, edges = edges, edges.astype(np.float32).astype(np.float64)
+    if not (np.abs(edges - exact) <= width / 5).all():
+        raise FactorError(f"{bins} bins from {low!r} to {high!r} are narrower than float32 tells apart; take fewer")
     counts = np.zeros(bins + 2, dtype=np.int64)
     starts = np.append(edges, np.inf)
-    starts[bins] = np.nextafter(high, np.inf)  # the last bin has its upper edge, too
+    starts[bins] = np.nextafter(edges[-1], np.inf)  # the last bin has its upper edge, too
     for start in range(0, len(column), _SHORT):
         values = column[start : start + _SHORT].astype(np.float64)
-        if factor.period is not None and within is None:
-            values = _wrap(values, factor.period)
-        place = _find_bins(values, starts, low, bins / (high - low))
+        if period is not None and wrap:
+            values = _wrap(values, period)
+        place = _find_bins(values, starts, low, 1.0 / width)
         if mask is not None:
             place *= mask[start : start + _SHORT]
         counts += np.bincount(place, minlength=bins + 2)
@@ -143,9 +157,10 @@ def count_values(
 
 
 def _find_bins(values: Reals, starts: Reals, low: float, per: float) -> Array:
-    """Place of each value among the starts of bins of one width: 0 before the first, and for NaN.
+    """Place of each value among the starts of bins of about one width: 0 before the first, and for NaN.
 
-    A place computed a quarter of a bin too low is right, or one too few, which one comparison tells.
+    Starts are within a fifth of it where bins of one width have them: a place computed a quarter of a bin too low is
+    right, or one too few, which one comparison tells.
     """
     place = values * per
     place += 0.75 - low * per
@@ -219,3 +234,10 @@ def _range(column: Array, period: float | None) -> tuple[float, float]:
         values = column[start : start + _BLOCK]
         low, high = min(low, float(np.fmin.reduce(values))), max(high, float(np.fmax.reduce(values)))
     return (low, high) if low <= high else (0.0, 1.0)
+
+
+def _widen(low: float, high: float, bins: int) -> tuple[float, float]:
+    """A range in which float32 has edges of that many bins, about the same middle."""
+    least = max(4 * bins * float(np.spacing(np.float32(max(abs(low), abs(high))))), float(low == high))
+    missing = max(least - (high - low), 0.0)
+    return low - missing / 2, high + missing / 2

@@ -180,7 +180,8 @@ class FactorTable(FactorColumns):
         within : (float, float), optional
             Lower edge of the first bin and upper edge of the last one, which belongs to it; others are not counted.
             By default the least and the largest value of the whole table, also with ``where``, so that histograms of
-            some rows compare with that of all; of a cyclic factor the period, into which values are wrapped.
+            some rows compare with that of all; of a cyclic factor the period, into which values are wrapped. Edges
+            are the nearest numbers that float32 has, so that an expression that compares with them counts the same.
         where : str or (rows,) bool, optional
             Rows that are counted.
 
@@ -192,7 +193,7 @@ class FactorTable(FactorColumns):
         Raises
         ------
         FactorError
-            When the factor has levels, or the bins are none, or too narrow for float64.
+            When the factor has levels, or the bins are none, or too narrow for float32.
 
         Examples
         --------

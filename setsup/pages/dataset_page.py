@@ -13,6 +13,7 @@ from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.factors.expression import Expression, literal, quote
 from setsup.factors.factor import Factor
+from setsup.factors.histograms import count_values
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, DamagedRows, Query, json_answer
 from setsup.pages.images import image_modality, thumbs_of, whole
@@ -194,7 +195,8 @@ def _count(table: FactorTable, mask: Bools | None) -> dict[str, Any]:
     found = {}
     for factor in table.factors:
         if factor.continuous:
-            counts, edges = table.histogram(factor.name, _BINS, where=mask)
+            # as a filter of the page compares, which a click on a bar sets
+            counts, edges = count_values(table, factor.name, _BINS, None, mask, wrap=False)
             found[factor.name] = {"counts": counts, "edges": edges, "unknown": rows - int(counts.sum())}
         else:
             counts = counted[factor.name]

@@ -97,15 +97,51 @@ def test_histograms_are_those_of_numpy(where, monkeypatch):
 )
 def test_bins_begin_exactly_at_their_edges(low, high, bins):
     """Of each edge the nearest float32 numbers on both sides, against a search among the edges."""
-    near = np.linspace(low, high, bins + 1).astype(np.float32)
+    near = np.linspace(low, high, bins + 1).astype(np.float32)  # the edges, as a column has them
     values = np.concatenate([near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))])
     values = np.concatenate([values, np.array([np.nan, -3e38, 3e38], np.float32)])
     table = FactorTable([Factor("x", Kind.CONTINUOUS, None)], {"x": values})
     counts, edges = table.histogram("x", bins, (low, high))
-    exact = values.astype(np.float64)
-    inside = exact[(exact >= low) & (exact <= high)]
+    np.testing.assert_array_equal(edges, near.astype(np.float64))
+    inside = values[(values >= near[0]) & (values <= near[-1])]
     place = np.minimum(np.searchsorted(edges, inside, "right") - 1, bins - 1)
     np.testing.assert_array_equal(counts, np.bincount(place, minlength=bins))
+
+
+ULP = np.float32(2.0**-23)
+NUMBERS = {
+    "tenths": np.arange(1000) % 101 / 10,
+    "thirds": np.arange(1000) % 61 / 3 - 10,
+    "uniform": np.random.default_rng(3).uniform(-3.7, 11.3, 1000),
+    "timestamps": 1_700_000_000 + 3600.0 * np.arange(1000),
+    "years": 1990 + np.arange(1000) % 41,
+    "near": 1 + ULP * (np.arange(1000) % 5),
+    "one": np.full(1000, 0.1),
+    "tiny": 1e-30 * (np.arange(1000) % 7 - 3),
+    "huge": 1e30 * (np.arange(1000) % 17),
+    "turn": np.arange(1000) % 24 * 15,
+    "both turns": np.arange(1000) % 48 * 15 - 360,
+    "whole turn": np.arange(1000) % 25 * 15,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_bin_has_the_rows_that_an_expression_of_its_edges_finds(name):
+    period = 360.0 if "turn" in name else None
+    column = NUMBERS[name].astype(np.float32)
+    column[::97] = np.nan
+    table = FactorTable([Factor("x", Kind.CONTINUOUS, None, "", period)], {"x": column})
+    counts, edges = histograms.count_values(table, "x", 40, None, None, wrap=False)
+    assert counts.sum() == np.count_nonzero(~np.isnan(column))
+    assert (np.diff(edges) > 0).all()
+    words = [repr(edge) for edge in edges.tolist()]
+    for place, rows in enumerate(counts.tolist()):
+        last = "<=" if place == 39 else "<"
+        assert len(table.rows(f"`x` >= {words[place]} and `x` {last} {words[place + 1]}")) == rows
+    if name == "turn":
+        assert (edges[0], edges[-1]) == (0, 360)
+    if name in ("tenths", "turn", "uniform", "years"):
+        np.testing.assert_array_equal(table.histogram("x", 40)[0], counts)
 
 
 def test_histograms_of_nothing_and_of_one_value():

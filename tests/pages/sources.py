@@ -5,7 +5,7 @@ import numpy as np
 import setsup
 from setsup.factors import Factor, FactorTable, Kind
 
-__all__ = ["HOSTILE", "awkward", "uneven"]
+__all__ = ["HOSTILE", "awkward", "numbers", "uneven"]
 
 HOSTILE = ("</script><img src=x onerror=alert(1)>", "\u202eright to left", "🦊 & \"quotes' `ticks`", "a\\b\nc")
 
@@ -30,6 +30,21 @@ def awkward():
     return setsup.from_arrays(
         {"image": images, "depth": depth}, factors=FactorTable(factors, columns), name="</script>awkward"
     )
+
+
+def numbers():
+    """A dataset of continuous factors with values on the edges of bins, large ones, and some below a cycle's start."""
+    places = np.arange(300)
+    columns = {
+        "tenth": places % 101 / 10,
+        "third": places % 61 / 3 - 10,
+        "time": 1_700_000_000 + 3600 * places,
+        "turn": places % 24 * 15,
+        "signed turn": places % 24 * 15 - 180,
+    }
+    factors = [Factor(name, Kind.CONTINUOUS, None, "", 360.0 if name.endswith("turn") else None) for name in columns]
+    table = FactorTable(factors, {name: column.astype(np.float32) for name, column in columns.items()})
+    return setsup.from_arrays({"number": places.astype(np.float32)}, factors=table, name="numbers")
 
 
 def uneven():

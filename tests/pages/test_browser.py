@@ -17,7 +17,7 @@ from setsup.pages.commands import command_line, python_code
 from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.opened import Opening
 from setsup.pages.sampler_page import first_sampler, sampler_text
-from tests.pages.sources import HOSTILE, awkward, uneven
+from tests.pages.sources import HOSTILE, awkward, numbers, uneven
 from tests.pages.views import views
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -44,6 +44,17 @@ NAMELESS = """() => {
 EPOCHS = setsup.EpochSampler(
     SHAPES.factors, size=64, epochs=1, where="scale == 0.75 and shape == 'cube' and wall_hue < 0.2"
 )
+
+# rows of every bar of continuous factors, and those that its filter finds
+BARS = """async () => {
+  const about = (await setsup.get({})).sources.d0, counts = where => setsup.get({s: 'd0', q: 'counts', where});
+  const all = await counts(''), told = [], found = [];
+  for (const factor of about.factors) for (const [place, bar] of bins(factor, all.factors[factor.name]).entries()) {
+    told.push(all.factors[factor.name].counts[place]);
+    found.push((await counts(bar.expression)).rows);
+  }
+  return [told, found];
+}"""
 
 # questions take a while, and those for draws are noted
 SLOW = """() => {
@@ -103,6 +114,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
         found[name, "folder"] = export(page, folder / name, rows=96, steps=4).as_uri()
         found[name, "file"] = export(page, folder / f"{name}.html", rows=96, steps=4).as_uri()
         found[name, "live"] = _served(page)
+    found["numbers", "live"] = _served(page_of({"numbers": numbers()}))
     return found
 
 
@@ -257,6 +269,24 @@ def test_the_dataset(opened: Any, transport: str) -> None:
         return [...context.getImageData(0, 0, canvas.width, canvas.height).data]; }"""
     ).json_value()
     np.testing.assert_array_equal(np.array(pixels).reshape(64, 64, 4)[..., :3], SHAPES.fetch(3)["image"])
+    if transport == "live":
+        _bars_count_what_they_say(opened("numbers", "live"))
+
+
+def _bars_count_what_they_say(page: Any) -> None:
+    """Each bar of continuous factors, by the filter that a click on it sets, and some of them clicked."""
+    page.get_by_text("300 of 300 rows").wait_for()
+    told, found = page.evaluate(BARS)
+    assert told == found
+    assert len(told) == 40 * len(numbers().factors.names)
+    for name in numbers().factors.names:
+        figure = page.locator("figure.histogram").filter(has=page.locator("figcaption", has_text=name)).first
+        bar = figure.locator(".bar").last
+        rows = re.search(r"(\d+) rows?$", bar.get_attribute("aria-label"))[1]
+        bar.click()
+        page.get_by_text(f"{rows} of 300 rows satisfy the filter").wait_for()
+        page.get_by_role("button", name="Clear").click()
+        page.get_by_text("300 of 300 rows", exact=True).wait_for()
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -87,25 +87,24 @@ function Histogram({factor, sample, all, some, clicked, onPick}) {
   const unit = factor.unit ? ` (${factor.unit})` : "";
   const kind = factor.kind + (factor.within ? `, within ${factor.within}` : "") + (factor.role !== "variation" ? `, ${factor.role}` : "");
   if (!all) return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}</small></figcaption><p class="busy">counting …</p></figure>`;
-  const items = all.edges ? bins(factor, all) : levels(factor, all);
   const counts = (some || all).counts;
-  // where a filter lists other levels of a factor with very many, its own are shown
-  const listed = some && some.levels ? levels(factor, some) : items;
-  const top = Math.max(1, ...(some && some.levels ? counts : all.counts));
+  // a filter's own levels are shown where it lists others, of a factor with very many, and its own bins where rows are estimated
+  const own = some && (some.levels || String(some.edges) !== String(all.edges)), of = own ? some : all;
+  const listed = of.edges ? bins(factor, of) : levels(factor, of), top = Math.max(1, ...of.counts);
   // of many levels, a bar for each of the first that have rows
-  const known = listed.map((_, place) => place), had = place => (some && some.levels ? counts : all.counts)[place] > 0;
+  const known = listed.map((_, place) => place), had = place => of.counts[place] > 0;
   const kept = listed.length > BARS ? known.filter(had) : known, places = kept.slice(0, BARS), bars = places.map(place => listed[place]);
   const unknown = (some || all).unknown, about = sample ? "about " : "";
   return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}, ${factor.literals ? plural(factor.size, "level") : "numbers"}${unknown ? `, ${count(unknown)} unknown` : ""}</small></figcaption>
     <div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`}>${bars.map((item, at) => html`<button key=${at} type="button"
       class="bar" aria-label=${`${factor.name} ${item.label}: ${about}${plural(counts[places[at]], "row")}`} title=${`${item.label}: ${about}${count(counts[places[at]])}`}
       aria-pressed=${item.expression === clicked} disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
-        <span class="whole" style=${{height: `${100 * (some && some.levels ? 0 : all.counts[places[at]]) / top}%`}}></span>
+        <span class="whole" style=${{height: `${100 * (own ? 0 : all.counts[places[at]]) / top}%`}}></span>
         <span class="part" style=${{height: `${100 * counts[places[at]] / top}%`}}></span></button>`)}</div>
     <div class="ends"><span>${bars.length ? bars[0].short : ""}</span><span>${bars.length > 1 ? bars[bars.length - 1].short : ""}</span></div>
     ${listed.length > BARS && html`<small>bars: ${kept.length > BARS ? `the first ${BARS} of the ` : "the "}${plural(kept.length, "level")} with rows</small>`}
-    <details><summary>as a table</summary><${Scroll} label=${`Rows by ${factor.name}, as a table`}><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !some.levels && html`<th scope="col">of</th>`}</tr></thead>
-      <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${about}${count(counts[place])}</td>${some && !some.levels && html`<td>${count(all.counts[place])}</td>`}</tr>`)}
+    <details><summary>as a table</summary><${Scroll} label=${`Rows by ${factor.name}, as a table`}><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !own && html`<th scope="col">of</th>`}</tr></thead>
+      <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${about}${count(counts[place])}</td>${some && !own && html`<td>${count(all.counts[place])}</td>`}</tr>`)}
       ${unknown > 0 && html`<tr><th scope="row">unknown</th><td>${count(unknown)}</td></tr>`}</tbody></table><//></details></figure>`;
 }
 
@@ -119,9 +118,12 @@ function levels(factor, found) {
 
 function bins(factor, found) {
   const edges = found.edges, last = edges.length - 2, name = factor.term;
+  // as many digits as tell edges apart
+  const digits = [3, 4, 5, 6, 7, 8].find(most => new Set(edges.map(one => one.toPrecision(most))).size === edges.length) || 9;
+  const words = edge => String(Number(edge.toPrecision(digits)));
   return found.counts.map((_, place) => ({
-    label: `${edges[place].toPrecision(4)} to ${edges[place + 1].toPrecision(4)}`,
-    short: (place === last ? edges[last + 1] : edges[place]).toPrecision(3),
+    label: `${words(edges[place])} to ${words(edges[place + 1])}`,
+    short: words(place === last ? edges[last + 1] : edges[place]),
     expression: `${name} >= ${edges[place]} and ${name} ${place === last ? "<=" : "<"} ${edges[place + 1]}`,
     exported: false,
   }));
