@@ -93,7 +93,15 @@ def digest(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, word by word, with checks of what it may hold; DataError where it does not."""
+    """A question, word by word, with checks of what it may hold; DataError where it does not.
+
+    Examples
+    --------
+    >>> query = Query.parse("q=row&row=7&s=d0")
+    >>> query.choice("q", ["row", "rows"]), query.integer("row", 0, 99)
+    ('row', 7)
+
+    """
 
     words: Mapping[str, str]
 

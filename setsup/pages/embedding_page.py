@@ -52,6 +52,15 @@ class EmbeddingSource:
     most, chunk : int
         Points that are shown, and those of one answer.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setsup
+    >>> factors = setsup.FactorTable.from_values({"kind": ["a", "a", "b", "b"]})
+    >>> source = EmbeddingSource("mine", np.eye(4, 3), np.arange(4), factors)
+    >>> setsup.pages.page_of({}, embeddings=[source]).title
+    'mine'
+
     """
 
     name: str
@@ -177,6 +186,11 @@ def open_embeddings(folder: Path | str, datasets: Iterable[Dataset] = (), *, nam
     ------
     DataError
         When a file is missing or damaged, or numbers of rows disagree.
+
+    Examples
+    --------
+    >>> open_embeddings("runs/abc/shapes3d/seed-0/embeddings-shapes3d")  # doctest: +SKIP
+    [EmbeddingSource(name='embeddings-shapes3d', …)]
 
     """
     folder = check_path(folder, "a folder of embeddings", DataError)

@@ -63,6 +63,16 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
         When it cannot be written, or most images cannot be read. Where some cannot, the page says which and why, and so
         does a warning of the logger ``setsup``.
 
+    Examples
+    --------
+    >>> import tempfile
+    >>> import setsup
+    >>> from setsup.pages import page_of
+    >>> few = setsup.from_arrays({"number": [1, 2, 3, 4]}, factors={"kind": ["a", "a", "b", "b"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export(page_of({"few": few}), f"{folder}/page.html", steps=2).name
+    'page.html'
+
     """
     out = check_path(out, "where the page is written", DataError)
     rows, steps = check_integer(rows, "rows", DataError, 1), check_integer(steps, "steps", DataError, 1)

@@ -53,6 +53,14 @@ class Page:
     note : str
         What words of its commands stand for.
 
+    Examples
+    --------
+    >>> import setsup
+    >>> from setsup.pages import page_of
+    >>> page = page_of({"shapes3d-procedural": setsup.load("shapes3d-procedural")})
+    >>> page.title, list(page.sources), page.command
+    ('shapes3d-procedural', ['d0', 's0'], 'setsup explore shapes3d-procedural')
+
     """
 
     called: str = ""

@@ -47,6 +47,11 @@ def serve(page: Page, *, port: int = 0, ready: Callable[[str], None] | None = No
     SetsupError
         When the port is taken, or starlette or uvicorn is not installed.
 
+    Examples
+    --------
+    >>> serve(page, ready=print)  # doctest: +SKIP
+    http://127.0.0.1:41123/?token=…
+
     """
     port = check_integer(port, "port", SetsupError, 0, 65_535)
     try:

@@ -45,59 +45,51 @@ def document(title: str, transport: str, base: str, policy: str | None, scripts:
     """The document of a page whose files are below ``base``; more scripts come before those of the page."""
     names = [*(f"{base}{name}" for name in SCRIPTS[:2]), *scripts, *(f"{base}{name}" for name in SCRIPTS[2:])]
     head = [f'<link rel="stylesheet" href="{base}{name}">' for name in STYLES]
-    body = [f'<script src="{name}"></script>' for name in names]
-    return _whole(title, transport, policy, head, body)
+    return _whole(title, policy, head, _body(title, [f'<script src="{name}"></script>' for name in names]), transport)
 
 
 def single_document(title: str, data: Iterable[str]) -> bytes:
     """A document that holds all its files, and answers as scripts."""
     texts = [static(name).decode() for name in SCRIPTS]
     texts[2:2] = data
-    styles = [static(name).decode() for name in STYLES]
-    policy = POLICY.format(
-        scripts=" ".join(map(_hashed, texts)), styles=" ".join(map(_hashed, styles)), images="data:", connect="'none'"
-    )
-    head = [f"<style>{text}</style>" for text in styles]
-    return _whole(title, "files", policy, head, [f"<script>{text}</script>" for text in texts])
+    head, styles = _styles()
+    policy = POLICY.format(scripts=" ".join(map(_hashed, texts)), styles=styles, images="data:", connect="'none'")
+    return _whole(title, policy, head, _body(title, [f"<script>{text}</script>" for text in texts]), "files")
 
 
 def plain_document(title: str, body: str) -> bytes:
     """A document without scripts, in the look of the page; `body` is HTML."""
+    head, styles = _styles()
+    policy = POLICY.format(scripts="'none'", styles=styles, images="data:", connect="'none'")
+    return _whole(title, policy, head, [body])
+
+
+def _styles() -> tuple[list[str], str]:
+    """Style sheets within a document, and the hashes by which its policy lets them."""
     styles = [static(name).decode() for name in STYLES]
-    policy = (
-        f"default-src 'none'; style-src {' '.join(map(_hashed, styles))}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    lines = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        *_head(title, policy),
-        *(f"<style>{text}</style>" for text in styles),
-        f"</head>\n<body>\n{body}\n</body>\n</html>\n",
-    ]
-    return "\n".join(lines).encode()
+    return [f"<style>{text}</style>" for text in styles], " ".join(map(_hashed, styles))
 
 
-def _whole(title: str, transport: str, policy: str | None, head: Sequence[str], body: Sequence[str]) -> bytes:
+def _body(title: str, scripts: Sequence[str]) -> list[str]:
+    """Scripts after a heading, which is painted while the rest is asked for."""
+    heading = f'<div id="page"><header><h1>{html.escape(title)}</h1></header></div>'
+    return [heading, "<noscript>This page needs JavaScript.</noscript>", *scripts]
+
+
+def _whole(title: str, policy: str | None, head: Sequence[str], body: Sequence[str], transport: str = "") -> bytes:
+    data = f' data-transport="{transport}"' if transport else ""
+    about = "" if policy is None else f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
     lines = [
-        f'<!doctype html>\n<html lang="en" data-transport="{transport}">\n<head>\n<meta charset="utf-8">',
-        *_head(title, policy),
+        f'<!doctype html>\n<html lang="en"{data}>\n<head>\n<meta charset="utf-8">',
+        f'{about}<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">',
+        f"<title>{html.escape(title)}</title>",
         *head,
-        # the heading is painted while the rest is asked for
-        f'</head>\n<body>\n<div id="page"><header><h1>{html.escape(title)}</h1></header></div>',
-        "<noscript>This page needs JavaScript.</noscript>",
+        "</head>\n<body>",
         *body,
         "</body>\n</html>\n",
     ]
     return "\n".join(lines).encode()
-
-
-def _head(title: str, policy: str | None) -> list[str]:
-    about = "" if policy is None else f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
-    return [
-        f'{about}<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">',
-        f"<title>{html.escape(title)}</title>",
-    ]
 
 
 def _hashed(text: str) -> str:

@@ -111,7 +111,7 @@ def test_a_page(setsup: Run, runs: Path, tmp_path: Path) -> None:
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in styles]
     policy = html.unescape(re.findall('http-equiv="Content-Security-Policy" content="(.*?)"', page)[0])
     hashed = " ".join(f"'sha256-{one}'" for one in digests)
-    assert policy.startswith(f"default-src 'none'; style-src {hashed}; img-src data:;")
+    assert policy.startswith(f"default-src 'none'; script-src 'none'; style-src {hashed}; img-src data:;")
     plots = re.findall('<img src="data:image/png;base64,([^"]*)" width="[0-9]+" alt="Plot', page)
     assert len(plots) >= 2
     for plot in plots:

@@ -269,6 +269,9 @@ def test_the_dataset(opened: Any, transport: str) -> None:
         return [...context.getImageData(0, 0, canvas.width, canvas.height).data]; }"""
     ).json_value()
     np.testing.assert_array_equal(np.array(pixels).reshape(64, 64, 4)[..., :3], SHAPES.fetch(3)["image"])
+    loaded = page.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
+    asked = [one for one in loaded if "/get?" in one or "/data/" in one]
+    assert len(set(asked)) == len(asked), "an answer was asked for twice"
     if transport == "live":
         _bars_count_what_they_say(opened("numbers", "live"))
 
