@@ -669,3 +669,8 @@ def test_it_takes_few_clicks_to_the_batch_at_a_spike(opened: Any, trained: Any, 
     page.mouse.click(box["x"] + box["width"] - 2, box["y"] + 1 + height)
     page.get_by_text("step 12, draw 11 of the sampler").wait_for()
     assert shown(page, trained_on(run, 12).draw)
+    # of an exported page, the step before is one that it has
+    there = page.evaluate("async () => (await setsup.get({})).sources.r0.shown") or list(range(1, 13))
+    page.get_by_role("button", name="Previous step").click()
+    page.get_by_text(f"step {there[-2]}, draw {there[-2] - 1} of the sampler").wait_for()
+    assert shown(page, trained_on(run, there[-2]).draw)
