@@ -12,9 +12,10 @@ import importlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -160,8 +161,27 @@ def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result
     with _one_thread():
         if threads <= 1:
             return [work(part) for part in parts]
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, parts))
+        found: dict[int, Result] = {}
+        left = iter(range(len(parts)))
+
+        def some() -> None:
+            for number in left:
+                found[number] = work(parts[number])
+
+        others = [_pool(threads - 1).submit(some) for _ in range(threads - 1)]
+        try:
+            some()
+        finally:
+            wait(others)
+        for other in others:
+            other.result()
+    return [found[number] for number in range(len(parts))]
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads beside the calling one; they last, as to start one takes as long as some small images do."""
+    return ThreadPoolExecutor(threads, "setsup-images")
 
 
 def blocks(count: int, pixels: int) -> list[range]:
@@ -177,31 +197,50 @@ def blocks(count: int, pixels: int) -> list[range]:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """OpenCV with one thread of its own, until the last of those that asked for it at the same time is done."""
-    global _users, _threads
-    if cv2 is None:
-        yield
-        return
-    with _lock:
-        _users += 1
-        if _users == 1:
-            _threads = cv2.getNumThreads()
-            cv2.setNumThreads(1)
+    user = object()
+    _enter(user)
     try:
         yield
     finally:
-        with _lock:
-            _users -= 1
-            if not _users:
-                cv2.setNumThreads(_threads)
+        _leave(user)
 
 
-_users, _threads, _lock = 0, 0, threading.Lock()
+def _enter(user: object) -> None:
+    global _threads
+    with _lock:
+        if not _users and cv2 is not None:
+            _threads = cv2.getNumThreads()
+            cv2.setNumThreads(1)
+        _users.add(user)
 
 
-def _after_fork() -> None:
-    """A lock that nobody holds: a thread that did is not in the child."""
-    global _lock
-    _lock = threading.Lock()
+def _leave(user: object) -> None:
+    with _lock:
+        _users.discard(user)
+        if not _users and cv2 is not None:
+            cv2.setNumThreads(_threads)
 
 
-os.register_at_fork(after_in_child=_after_fork)
+_users: set[object] = set()
+_threads, _lock, _fork = 1, threading.Lock(), object()
+
+
+def _before_fork() -> None:
+    """End OpenCV's own threads, for which a child would wait forever, and wait until nobody changes them."""
+    _enter(_fork)
+    _lock.acquire()
+
+
+def _after_in_parent() -> None:
+    _lock.release()
+    _leave(_fork)
+
+
+def _after_in_child() -> None:
+    """No users and no threads of the parent; OpenCV may start as many as it could there."""
+    _pool.cache_clear()
+    _users.clear()
+    _after_in_parent()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

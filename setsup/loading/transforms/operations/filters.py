@@ -184,8 +184,7 @@ class Noise(Photometric):
     def _image(self, one: np.uint64, image: Image) -> Image:
         eight_bit, channels = image.dtype == np.uint8, 1 if image.ndim == 2 else image.shape[2]
         table = quantiles(255 * self.sigma if eight_bit else self.sigma)
-        planes = image_pick(one, (channels, *image.shape[:2]), table)
-        noise = cv2.merge(list(planes)) if channels > 1 else planes[0]
+        noise = image_pick(one, (channels, *image.shape[:2]), table)
         if eight_bit:
             return cv2.add(noise, image, dtype=cv2.CV_8U)
         return np.clip(cv2.add(image, noise, dst=image), 0, 1, out=image)
@@ -223,7 +222,7 @@ class SaltAndPepper(Photometric):
         return torch.add(images, pick(drawn, (1, *images.shape[2:]), grains)).clamp_(0, 1)
 
     def _image(self, one: np.uint64, image: Image) -> Image:
-        grains, image = image_pick(one, image.shape[:2], _grains(self.share)), image.copy()
+        grains, image = image_pick(one, (1, *image.shape[:2]), _grains(self.share)), image.copy()
         image[grains < 0], image[grains > 0] = 0, 255 if image.dtype == np.uint8 else 1
         return image
 
