@@ -229,6 +229,9 @@ def _before_fork() -> None:
     """End OpenCV's own threads, for which a child would wait forever, and wait until nobody changes them."""
     _enter(_fork)
     _lock.acquire()
+    if cv2 is not None:
+        for count in (2, 1):  # threads that were busy when it was given one are left, and end at a change alone
+            cv2.setNumThreads(count)
 
 
 def _after_in_parent() -> None:
