@@ -68,8 +68,11 @@ def resample(way: int, images: Tensor, matrices: Matrices, size: Size, fill: flo
 def _straight(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
     """Moved, mirrored and resized along rows and columns."""
     rows, columns = (axis(matrices[:, at, at], matrices[:, at, 2], images.shape[3 - at], size[1 - at]) for at in (1, 0))
+    found = separable(images, rows, columns)
+    if rows[2].all() and columns[2].all():
+        return found
     down, across = (torch.from_numpy(inside).to(images.device) for *_, inside in (rows, columns))
-    return _filled(separable(images, rows, columns), down[:, :, None] & across[:, None, :], fill)
+    return _filled(found, down[:, :, None] & across[:, None, :], fill)
 
 
 def _slanted(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
