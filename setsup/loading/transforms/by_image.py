@@ -38,6 +38,7 @@ __all__ = [
     "own",
     "put",
     "real",
+    "room",
     "run",
     "spread",
 ]
@@ -99,16 +100,16 @@ def run(image: Image, kernels: Iterable[Kernel], eight_bit: bool) -> Image:
             table = table if eight_bit or table.dtype != np.uint8 else UNIT[table]
             continue
         if table is not None:
-            image, table = cv2.LUT(image, table), None
+            image, table = cv2.LUT(image, table, room(image, table.dtype)), None
         image = kernel(image if eight_bit or getattr(kernel, "levels", False) else real(image))
     if table is not None:
-        return cv2.LUT(image, table)
+        return cv2.LUT(image, table, room(image, table.dtype))
     return image if eight_bit else real(image)
 
 
 def real(image: Image) -> Image:
     """An image as float32: uint8 over 255."""
-    return cv2.LUT(image, UNIT) if image.dtype == np.uint8 else image
+    return cv2.LUT(image, UNIT, room(image)) if image.dtype == np.uint8 else image
 
 
 def interleaved(planes: Image) -> Image:
@@ -117,6 +118,11 @@ def interleaved(planes: Image) -> Image:
     if len(planes) == 1:
         return planes[0]
     return image if image.flags.c_contiguous else cv2.merge(list(planes))
+
+
+def room(image: Image, dtype: npt.DTypeLike = np.float32) -> Image:
+    """Where a result as large as an image goes: OpenCV asks for Python's lock once more to make it."""
+    return np.empty(image.shape, dtype)
 
 
 def put(image: Image, planes: Sequence[Image]) -> None:

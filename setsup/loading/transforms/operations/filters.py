@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from setsup.arrays import Floats, Reals, Words
 from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms.by_image import Image, cv2
+from setsup.loading.transforms.by_image import Image, cv2, room
 from setsup.loading.transforms.operations.arguments import (
     Photometric,
     Ranged,
@@ -126,7 +126,7 @@ class Sobel(Ranged):
 
     def _image(self, one: float, image: Image) -> Image:
         across, down = (
-            cv2.Sobel(image, cv2.CV_32F, x, y, scale=1 / 8, borderType=cv2.BORDER_REPLICATE)
+            cv2.Sobel(image, cv2.CV_32F, x, y, room(image), scale=1 / 8, borderType=cv2.BORDER_REPLICATE)
             for x, y in ((1, 0), (0, 1))
         )
         # not cv2.magnitude, whose last bit depends on where arrays lie in memory

@@ -180,8 +180,8 @@ class Background(Photometric):
     def _image(self, one: Image, image: Image) -> Image:
         alpha, colors = cv2.extractChannel(image, 3), cv2.cvtColor(image, cv2.COLOR_RGBA2RGB)
         if self.premultiplied:
-            clear = cv2.cvtColor(cv2.bitwise_not(alpha), cv2.COLOR_GRAY2RGB)
-            return cv2.add(colors, cv2.multiply(one, clear, scale=1 / 255))
+            clear = cv2.cvtColor(cv2.bitwise_not(alpha, alpha), cv2.COLOR_GRAY2RGB)
+            return cv2.add(colors, cv2.multiply(one, clear, clear, 1 / 255), colors)
         alpha, above = cv2.cvtColor(alpha, cv2.COLOR_GRAY2RGB), cv2.subtract(colors, one, dtype=cv2.CV_32F)
         return cv2.add(cv2.multiply(above, alpha, scale=1 / 255, dtype=cv2.CV_32F), one, dtype=cv2.CV_8U)
 

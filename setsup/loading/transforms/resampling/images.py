@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from setsup.arrays import Matrices, Reals, Size
 from setsup.correspondence import planar
-from setsup.loading.transforms.by_image import Image, Kernel, cv2, real
+from setsup.loading.transforms.by_image import Image, Kernel, cv2, real, room
 from setsup.loading.transforms.resampling.taps import axis, box_of, separable
 
 __all__ = ["COPIED", "SAME", "finish", "floats", "kernels", "resample", "sources", "ways"]
@@ -187,8 +187,8 @@ def _moved(spans: list[list[int]], parts: list[float], mirrored: list[bool], to:
         level = 1.0 if to.eight_bit or image.dtype != np.uint8 else 1 / 255
         (down, y), (across, x) = (([1 - part, part], int(part >= 0.5)) if part else ([1.0], 0) for part in parts)
         taps = np.array(across, np.float32), np.array(down, np.float32) * np.float32(level)
-        image = cv2.sepFilter2D(image, cv2.CV_32F, *taps, anchor=(x, y), borderType=cv2.BORDER_REPLICATE)
-        image = cv2.convertScaleAbs(image) if rounded else image
+        image = cv2.sepFilter2D(image, cv2.CV_32F, *taps, room(image), (x, y), borderType=cv2.BORDER_REPLICATE)
+        image = cv2.convertScaleAbs(image, room(image, np.uint8)) if rounded else image
     (top, bottom, row, below), (left, right, column, beyond) = spans
     cut = _mirrored(image[row:below, column:beyond], mirrored)
     if cut.shape[:2] == to.size:
