@@ -11,9 +11,8 @@ Any installation of OpenCV does. Without one, ``cv2`` is None, and images on a C
 import importlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeVar
@@ -163,24 +162,23 @@ def by_array(images: torch.Tensor) -> bool:
 
 def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
     """Results of parts, which are worked on by as many threads as torch has here; OpenCV itself has one meanwhile."""
-    threads = min(torch.get_num_threads(), len(parts))
-    with _one_thread():
-        if threads <= 1:
-            return [work(part) for part in parts]
-        found: dict[int, Result] = {}
-        left = iter(range(len(parts)))
+    threads, user = min(torch.get_num_threads(), len(parts)), object()
+    found: dict[int, Result] = {}
+    left = iter(range(len(parts)))
 
-        def some() -> None:
-            for number in left:
-                found[number] = work(parts[number])
+    def some() -> None:
+        for number in left:
+            found[number] = work(parts[number])
 
+    _enter(user)
+    try:
         others = [_pool(threads - 1).submit(some) for _ in range(threads - 1)]
-        try:
-            some()
-        finally:
-            wait(others)
+        some()
         for other in others:
-            other.result()
+            if not other.cancel():  # as it is where threads are busy, or are those that call this
+                other.result()
+    finally:
+        _leave(user)
     return [found[number] for number in range(len(parts))]
 
 
@@ -200,18 +198,8 @@ def blocks(count: int, pixels: int) -> list[range]:
     return [range(count * part // many, count * (part + 1) // many) for part in range(many)]
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """OpenCV with one thread of its own, until the last of those that asked for it at the same time is done."""
-    user = object()
-    _enter(user)
-    try:
-        yield
-    finally:
-        _leave(user)
-
-
 def _enter(user: object) -> None:
+    """OpenCV with one thread of its own, until the last of those that asked for it at the same time is done."""
     global _threads
     with _lock:
         if not _users and cv2 is not None:

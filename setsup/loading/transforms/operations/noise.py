@@ -58,7 +58,9 @@ def image_pick(key: Any, shape: Sequence[int], table: Image) -> Image:
     words = random.mix(key, _spread(-(-count // _PARTS)))
     index = interleaved(words.view(np.uint16)[:count].reshape(shape))
     # OpenCV takes half of the time
-    return cv2.LUT(index, table, room(index, table.dtype)) if _looks_up_16_bits() else np.take(table, index, mode="clip")
+    return (
+        cv2.LUT(index, table, room(index, table.dtype)) if _looks_up_16_bits() else np.take(table, index, mode="clip")
+    )
 
 
 @functools.cache

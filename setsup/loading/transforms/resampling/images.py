@@ -19,6 +19,7 @@ from torch.nn import functional
 from setsup.arrays import Matrices, Reals, Size
 from setsup.correspondence import planar
 from setsup.loading.transforms.by_image import Image, Kernel, cv2, real, room
+from setsup.loading.transforms.operations.eight_bit import images_of
 from setsup.loading.transforms.resampling.taps import axis, box_of, separable
 
 __all__ = ["COPIED", "SAME", "finish", "floats", "kernels", "resample", "sources", "ways"]
@@ -45,9 +46,8 @@ def ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64]
 
 def floats(images: Tensor) -> Tensor:
     """Images as float32: uint8 over 255, float32 as they are."""
-    # on a GPU torch divides by a number as it multiplies by its reciprocal, which is rounded; by a tensor it divides
     real = images.to(torch.float32, memory_format=torch.contiguous_format)
-    return real if images.dtype != torch.uint8 else real.div_(real.new_full((), 255))
+    return real if images.dtype != torch.uint8 else images_of(real)
 
 
 def finish(images: Tensor, eight_bit: bool) -> Tensor:
