@@ -40,11 +40,8 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
     for step, following in zip_longest(steps, steps[1:]):
         chosen = np.arange(len(chains))
         if isinstance(step, Move):
-            levels = eight_bit or (  # what is rounded next is moved in 8 bits
-                isinstance(following, Paint)
-                and following.chosen is None
-                and getattr(following.operation, "on_levels", False)
-            )
+            all_next = isinstance(following, Paint) and following.chosen is None and following.operation
+            levels = eight_bit or getattr(all_next, "on_levels", False)  # what is rounded next is moved in 8 bits
             made: Any = [
                 () if kernel is None else (kernel,)
                 for kernel in kernels(step.matrices[: len(chains)], size, step.size, fill, levels)

@@ -1,7 +1,4 @@
-"""Operations on neighbourhoods and on single pixels: blur, edges, noise.
-
-kornia's blur and Sobel filter, convolutions, take twice and seven times as long on a CPU with three to seven pixels.
-"""
+"""Operations on neighbourhoods and on single pixels: blur, edges, noise."""
 
 import math
 from dataclasses import dataclass
