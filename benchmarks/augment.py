@@ -185,6 +185,8 @@ def _real(images: np.ndarray) -> np.ndarray:
     import torch
 
     found, threads = np.empty(images.shape, np.float32), torch.get_num_threads()
+    if threads == 1:
+        return np.divide(images, np.float32(255), out=found)
     parts = zip(np.array_split(images, threads), np.array_split(found, threads), strict=True)
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda part: np.divide(part[0], np.float32(255), out=part[1]), parts))

@@ -40,8 +40,8 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
     for step, following in zip_longest(steps, steps[1:]):
         chosen = np.arange(len(chains))
         if isinstance(step, Move):
-            # what is rounded next is moved in 8 bits
-            levels = eight_bit or (isinstance(following, Paint) and _all_on_levels(following))
+            all_next = isinstance(following, Paint) and following.chosen is None and following.operation
+            levels = eight_bit or getattr(all_next, "on_levels", False)  # what is rounded next is moved in 8 bits
             made: Any = [
                 () if kernel is None else (kernel,)
                 for kernel in kernels(step.matrices[: len(chains)], size, step.size, fill, levels)
@@ -75,11 +75,6 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
 
     spread(some, blocks(len(rows), max(math.prod(size), math.prod(images.shape[2:]))))
     return torch.from_numpy(planes)
-
-
-def _all_on_levels(step: Paint) -> bool:
-    """Whether a step works on all images, in 8 bits."""
-    return step.chosen is None and getattr(step.operation, "on_levels", False)
 
 
 def _common(kernels: Sequence[Kernel]) -> bool:

@@ -11,10 +11,10 @@ Any installation of OpenCV does. Without one, ``cv2`` is None, and images on a C
 import importlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -37,6 +37,7 @@ __all__ = [
     "own",
     "put",
     "real",
+    "room",
     "run",
     "spread",
 ]
@@ -98,16 +99,16 @@ def run(image: Image, kernels: Iterable[Kernel], eight_bit: bool) -> Image:
             table = table if eight_bit or table.dtype != np.uint8 else UNIT[table]
             continue
         if table is not None:
-            image, table = cv2.LUT(image, table), None
+            image, table = cv2.LUT(image, table, room(image, table.dtype)), None
         image = kernel(image if eight_bit or getattr(kernel, "levels", False) else real(image))
     if table is not None:
-        return cv2.LUT(image, table)
+        return cv2.LUT(image, table, room(image, table.dtype))
     return image if eight_bit else real(image)
 
 
 def real(image: Image) -> Image:
     """An image as float32: uint8 over 255."""
-    return cv2.LUT(image, UNIT) if image.dtype == np.uint8 else image
+    return cv2.LUT(image, UNIT, room(image)) if image.dtype == np.uint8 else image
 
 
 def interleaved(planes: Image) -> Image:
@@ -116,6 +117,11 @@ def interleaved(planes: Image) -> Image:
     if len(planes) == 1:
         return planes[0]
     return image if image.flags.c_contiguous else cv2.merge(list(planes))
+
+
+def room(image: Image, dtype: npt.DTypeLike = np.float32) -> Image:
+    """Where a result as large as an image goes: OpenCV asks for Python's lock once more to make it."""
+    return np.empty(image.shape, dtype)
 
 
 def put(image: Image, planes: Sequence[Image]) -> None:
@@ -156,12 +162,30 @@ def by_array(images: torch.Tensor) -> bool:
 
 def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
     """Results of parts, which are worked on by as many threads as torch has here; OpenCV itself has one meanwhile."""
-    threads = min(torch.get_num_threads(), len(parts))
-    with _one_thread():
-        if threads <= 1:
-            return [work(part) for part in parts]
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, parts))
+    threads, user = min(torch.get_num_threads(), len(parts)), object()
+    found: dict[int, Result] = {}
+    left = iter(range(len(parts)))
+
+    def some() -> None:
+        for number in left:
+            found[number] = work(parts[number])
+
+    _enter(user)
+    try:
+        others = [_pool(threads - 1).submit(some) for _ in range(threads - 1)]
+        some()
+        for other in others:
+            if not other.cancel():  # as it is where threads are busy, or are those that call this
+                other.result()
+    finally:
+        _leave(user)
+    return [found[number] for number in range(len(parts))]
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads beside the calling one; they last, as to start one takes as long as some small images do."""
+    return ThreadPoolExecutor(threads, "setsup-images")
 
 
 def blocks(count: int, pixels: int) -> list[range]:
@@ -174,34 +198,46 @@ def blocks(count: int, pixels: int) -> list[range]:
     return [range(count * part // many, count * (part + 1) // many) for part in range(many)]
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
+def _enter(user: object) -> None:
     """OpenCV with one thread of its own, until the last of those that asked for it at the same time is done."""
-    global _users, _threads
-    if cv2 is None:
-        yield
-        return
+    global _threads
     with _lock:
-        _users += 1
-        if _users == 1:
+        if not _users and cv2 is not None:
             _threads = cv2.getNumThreads()
             cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        with _lock:
-            _users -= 1
-            if not _users:
-                cv2.setNumThreads(_threads)
+        _users.add(user)
 
 
-_users, _threads, _lock = 0, 0, threading.Lock()
+def _leave(user: object) -> None:
+    with _lock:
+        _users.discard(user)
+        if not _users and cv2 is not None:
+            cv2.setNumThreads(_threads)
 
 
-def _after_fork() -> None:
-    """A lock that nobody holds: a thread that did is not in the child."""
-    global _lock
-    _lock = threading.Lock()
+_users: set[object] = set()
+_threads, _lock, _fork = 1, threading.Lock(), object()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+def _before_fork() -> None:
+    """End OpenCV's own threads, for which a child would wait forever, and wait until nobody changes them."""
+    _enter(_fork)
+    _lock.acquire()
+    if cv2 is not None:
+        for count in (2, 1):  # threads that were busy when it was given one are left, and end at a change alone
+            cv2.setNumThreads(count)
+
+
+def _after_in_parent() -> None:
+    _lock.release()
+    _leave(_fork)
+
+
+def _after_in_child() -> None:
+    """No users and no threads of the parent; OpenCV may start as many as it could there."""
+    _pool.cache_clear()
+    _users.clear()
+    _after_in_parent()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

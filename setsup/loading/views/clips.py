@@ -3,7 +3,7 @@
 Convention
 ----------
 Clips are (sets, size, frames, channels, height, width), and flow fields (sets, size, fields, 2, height, width), first x
-and then y. Field j of a clip leads from frame j to frame j + 1. Times are keyed by (seed, stream, step, set, slot).
+and then y. Field j of a clip leads from frame j to frame j + 1.
 
 References
 ----------

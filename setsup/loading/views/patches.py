@@ -1,7 +1,5 @@
 """Views of places in images: patches of a grid, pairs of patches.
 
-Positions are keyed by (seed, stream, step, set, slot, copy).
-
 References
 ----------
 .. [1] Y. Tian, D. Krishnan, P. Isola, "Contrastive multiview coding", 2019 (arXiv 1906.05849).

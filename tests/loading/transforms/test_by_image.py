@@ -1,5 +1,7 @@
 """Images on a CPU go through OpenCV one by one: held against torch's kernels for batches, operation by operation."""
 
+import os
+import signal
 from itertools import pairwise
 from typing import Any
 
@@ -287,6 +289,44 @@ def test_opencv_has_its_threads_afterwards() -> None:
         assert cv2.getNumThreads() == 3
     finally:
         cv2.setNumThreads(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_child_forked_within_an_augmentation_augments_and_has_opencv_threads(threads) -> None:
+    """Also where OpenCV has started threads of its own, for which a child that ends them would wait forever."""
+    given, before, mine = images("noise"), cv2.getNumThreads(), torch.get_num_threads()
+    large = torch.zeros(2, 1, 3, 200, 200, dtype=torch.uint8)
+    wanted, children = Augment([Noise(0.1)])({"image": given, "step": 1})["image"], []
+
+    class Forks:
+        def __call__(self, images: torch.Tensor, slots: Any) -> torch.Tensor:
+            return images
+
+        def kernels(self, slots: Any, shape: Any) -> list[list[Any]]:
+            return [[self.fork]] * len(slots)
+
+        def fork(self, image: np.ndarray) -> np.ndarray:
+            child = os.fork()
+            if child:
+                children.append(child)
+                return image
+            signal.alarm(20)
+            inside = cv2.getNumThreads() == 3
+            found = Augment([Noise(0.1)])({"image": given, "step": 1})["image"]
+            same = np.array_equal(found.numpy(), wanted.numpy())  # torch has threads of its own, which are not here
+            os._exit(int(not (inside and same and cv2.getNumThreads() == 3)))
+
+    try:
+        torch.set_num_threads(threads)
+        cv2.setNumThreads(3)
+        cv2.GaussianBlur(np.zeros((1000, 1000), np.float32), (5, 5), 1)
+        Augment([Forks()])({"image": large, "step": 0})
+        assert cv2.getNumThreads() == 3
+    finally:
+        cv2.setNumThreads(before)
+        torch.set_num_threads(mine)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
 
 
 @pytest.mark.parametrize("operation", [*COLORS, Shift(0.2), Flip(1.0), Rotate((10, 20)), Resize(20)], ids=repr)

@@ -62,7 +62,7 @@ class CenterCrop(Sized):
         """Matrices and size of the result."""
         rows, columns = _fitting(self.size, height, width, "CenterCrop")
         matrix = planar.crop(round((width - columns) / 2), round((height - rows) / 2))
-        return _for_all(matrix, slots), (rows, columns)
+        return np.broadcast_to(matrix, (len(slots), 3, 3)), (rows, columns)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ class Resize(Sized):
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
         rows, columns = pair(self.size)
-        return _for_all(planar.resize(height, width, rows, columns), slots), (rows, columns)
+        matrix = planar.resize(height, width, rows, columns)
+        return np.broadcast_to(matrix, (len(slots), 3, 3)), (rows, columns)
 
 
 @dataclass(frozen=True)
@@ -175,10 +176,6 @@ def _middle_box(height: int, width: int, aspect: Range) -> Size:
     if width > high * height:
         return height, max(1, min(width, round(height * high)))
     return height, width
-
-
-def _for_all(matrix: Matrices, slots: Slots) -> Matrices:
-    return np.broadcast_to(matrix, (len(slots), 3, 3))
 
 
 def _fitting(size: int | Size, height: int, width: int, operation: str) -> Size:

@@ -1,8 +1,4 @@
-"""Operations on neighbourhoods and on single pixels: blur, edges, noise.
-
-kornia has a Gaussian blur and a Sobel filter too, as convolutions. On a CPU they take twice and seven times as long as
-the sums of shifted images here, with kernels of three to seven pixels, which papers use.
-"""
+"""Operations on neighbourhoods and on single pixels: blur, edges, noise."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +13,7 @@ from torch.nn.functional import pad
 from setsup.arrays import Floats, Reals, Words
 from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms.by_image import Image, cv2
+from setsup.loading.transforms.by_image import Image, cv2, room
 from setsup.loading.transforms.operations.arguments import (
     Photometric,
     Ranged,
@@ -126,7 +122,7 @@ class Sobel(Ranged):
 
     def _image(self, one: float, image: Image) -> Image:
         across, down = (
-            cv2.Sobel(image, cv2.CV_32F, x, y, scale=1 / 8, borderType=cv2.BORDER_REPLICATE)
+            cv2.Sobel(image, cv2.CV_32F, x, y, room(image), scale=1 / 8, borderType=cv2.BORDER_REPLICATE)
             for x, y in ((1, 0), (0, 1))
         )
         # not cv2.magnitude, whose last bit depends on where arrays lie in memory
@@ -184,8 +180,7 @@ class Noise(Photometric):
     def _image(self, one: np.uint64, image: Image) -> Image:
         eight_bit, channels = image.dtype == np.uint8, 1 if image.ndim == 2 else image.shape[2]
         table = quantiles(255 * self.sigma if eight_bit else self.sigma)
-        planes = image_pick(one, (channels, *image.shape[:2]), table)
-        noise = cv2.merge(list(planes)) if channels > 1 else planes[0]
+        noise = image_pick(one, (channels, *image.shape[:2]), table)
         if eight_bit:
             return cv2.add(noise, image, dtype=cv2.CV_8U)
         return np.clip(cv2.add(image, noise, dst=image), 0, 1, out=image)
@@ -223,7 +218,7 @@ class SaltAndPepper(Photometric):
         return torch.add(images, pick(drawn, (1, *images.shape[2:]), grains)).clamp_(0, 1)
 
     def _image(self, one: np.uint64, image: Image) -> Image:
-        grains, image = image_pick(one, image.shape[:2], _grains(self.share)), image.copy()
+        grains, image = image_pick(one, (1, *image.shape[:2]), _grains(self.share)), image.copy()
         image[grains < 0], image[grains > 0] = 0, 255 if image.dtype == np.uint8 else 1
         return image
 

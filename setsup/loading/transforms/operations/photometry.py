@@ -7,9 +7,6 @@ done to an image follows from its key alone. On grey images, what acts on colour
 With ``slots.eight_bit`` images hold integers of 1/255 before and after. The result is then that of Pillow's
 enhancers, which truncate, and of torchvision's rotation of the hue, bit for bit. What Pillow
 has no rule for is rounded.
-
-Where kornia has an operation of the same meaning and speed it is called. Its other enhancers pass over the images once
-to three times more often than these and take half as long again; its rotation of the hue takes ten times as long.
 """
 
 from dataclasses import dataclass

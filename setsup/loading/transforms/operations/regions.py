@@ -172,7 +172,7 @@ class Background(Photometric):
 
     def _levels(self, levels: Tensor, drawn: list[Image]) -> Tensor:
         colors, alpha = levels[:, :3], levels[:, 3:]
-        behind = _planes(drawn, levels).mul_(255 - alpha)
+        behind = torch.from_numpy(np.stack(drawn)).movedim(-1, 1).to(levels).contiguous().mul_(255 - alpha)
         if self.premultiplied:
             return _over_255(behind).add_(colors).clamp_(max=255)
         return _over_255(behind.addcmul_(colors, alpha))
@@ -180,8 +180,8 @@ class Background(Photometric):
     def _image(self, one: Image, image: Image) -> Image:
         alpha, colors = cv2.extractChannel(image, 3), cv2.cvtColor(image, cv2.COLOR_RGBA2RGB)
         if self.premultiplied:
-            clear = cv2.cvtColor(cv2.bitwise_not(alpha), cv2.COLOR_GRAY2RGB)
-            return cv2.add(colors, cv2.multiply(one, clear, scale=1 / 255))
+            clear = cv2.cvtColor(cv2.bitwise_not(alpha, alpha), cv2.COLOR_GRAY2RGB)
+            return cv2.add(colors, cv2.multiply(one, clear, clear, 1 / 255), colors)
         alpha, above = cv2.cvtColor(alpha, cv2.COLOR_GRAY2RGB), cv2.subtract(colors, one, dtype=cv2.CV_32F)
         return cv2.add(cv2.multiply(above, alpha, scale=1 / 255, dtype=cv2.CV_32F), one, dtype=cv2.CV_8U)
 
@@ -190,8 +190,3 @@ def _over_255(products: Tensor) -> Tensor:
     """Sums of products of levels over 255, rounded, in place: (t + t/256)/256 of t + 128, each truncated."""
     products.add_(128)
     return products.add_((products / 256).floor_()).div_(256).floor_()
-
-
-def _planes(arrays: list[Image], like: Tensor) -> Tensor:
-    """Arrays (height, width, 3) as one tensor (n, 3, height, width) of the device and dtype of another."""
-    return torch.from_numpy(np.stack([array.transpose(2, 0, 1) for array in arrays])).to(like)

@@ -79,9 +79,11 @@ class Equalize(Photometric):
 
 def _toned(table: Callable[[Image], Image], image: Image) -> Image:
     """An image of 8 bits by a table of levels for each channel, made from its counts of levels."""
-    planes = (image,) if image.ndim == 2 else cv2.split(image)
-    toned = [cv2.LUT(one, table(cv2.calcHist([one], [0], None, [256], [0, 256])[:, 0])) for one in planes]
-    return toned[0] if image.ndim == 2 else cv2.merge(toned)
+    return _by_plane(lambda one: cv2.LUT(one, table(cv2.calcHist([one], [0], None, [256], [0, 256])[:, 0])), image)
+
+
+def _by_plane(change: Callable[[Image], Image], image: Image) -> Image:
+    return change(image) if image.ndim == 2 else cv2.merge([change(one) for one in cv2.split(image)])
 
 
 def _equal(counts: Image) -> Image:
@@ -135,13 +137,15 @@ class AutoContrast(Photometric):
     def _image(self, one: Any, image: Image) -> Image:
         if image.dtype == np.uint8:
             return _toned(_stretched, image)
-        planes = (image,) if image.ndim == 2 else cv2.split(image)
-        for plane in planes:
-            lowest, highest, *_ = cv2.minMaxLoc(plane)
-            if highest > lowest:
-                plane -= np.float32(lowest)
-                plane /= np.float32(highest) - np.float32(lowest)
-        return planes[0] if image.ndim == 2 else cv2.merge(planes)
+        return _by_plane(_wide, image)
+
+
+def _wide(plane: Image) -> Image:
+    lowest, highest, *_ = cv2.minMaxLoc(plane)
+    if highest > lowest:
+        plane -= np.float32(lowest)
+        plane /= np.float32(highest) - np.float32(lowest)
+    return plane
 
 
 def _ends(images: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,8 @@ from torch.nn import functional
 
 from setsup.arrays import Matrices, Reals, Size
 from setsup.correspondence import planar
-from setsup.loading.transforms.by_image import Image, Kernel, cv2, real
+from setsup.loading.transforms.by_image import Image, Kernel, cv2, real, room
+from setsup.loading.transforms.operations.eight_bit import images_of
 from setsup.loading.transforms.resampling.taps import axis, box_of, separable
 
 __all__ = ["COPIED", "SAME", "finish", "floats", "kernels", "resample", "sources", "ways"]
@@ -45,9 +46,8 @@ def ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64]
 
 def floats(images: Tensor) -> Tensor:
     """Images as float32: uint8 over 255, float32 as they are."""
-    # on a GPU torch divides by a number as it multiplies by its reciprocal, which is rounded; by a tensor it divides
     real = images.to(torch.float32, memory_format=torch.contiguous_format)
-    return real if images.dtype != torch.uint8 else real.div_(real.new_full((), 255))
+    return real if images.dtype != torch.uint8 else images_of(real)
 
 
 def finish(images: Tensor, eight_bit: bool) -> Tensor:
@@ -68,8 +68,11 @@ def resample(way: int, images: Tensor, matrices: Matrices, size: Size, fill: flo
 def _straight(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
     """Moved, mirrored and resized along rows and columns."""
     rows, columns = (axis(matrices[:, at, at], matrices[:, at, 2], images.shape[3 - at], size[1 - at]) for at in (1, 0))
+    found = separable(images, rows, columns)
+    if rows[2].all() and columns[2].all():
+        return found
     down, across = (torch.from_numpy(inside).to(images.device) for *_, inside in (rows, columns))
-    return _filled(separable(images, rows, columns), down[:, :, None] & across[:, None, :], fill)
+    return _filled(found, down[:, :, None] & across[:, None, :], fill)
 
 
 def _slanted(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
@@ -184,8 +187,8 @@ def _moved(spans: list[list[int]], parts: list[float], mirrored: list[bool], to:
         level = 1.0 if to.eight_bit or image.dtype != np.uint8 else 1 / 255
         (down, y), (across, x) = (([1 - part, part], int(part >= 0.5)) if part else ([1.0], 0) for part in parts)
         taps = np.array(across, np.float32), np.array(down, np.float32) * np.float32(level)
-        image = cv2.sepFilter2D(image, cv2.CV_32F, *taps, anchor=(x, y), borderType=cv2.BORDER_REPLICATE)
-        image = cv2.convertScaleAbs(image) if rounded else image
+        image = cv2.sepFilter2D(image, cv2.CV_32F, *taps, room(image), (x, y), borderType=cv2.BORDER_REPLICATE)
+        image = cv2.convertScaleAbs(image, room(image, np.uint8)) if rounded else image
     (top, bottom, row, below), (left, right, column, beyond) = spans
     cut = _mirrored(image[row:below, column:beyond], mirrored)
     if cut.shape[:2] == to.size:
