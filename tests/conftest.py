@@ -30,13 +30,13 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-LONG_EXAMPLES = {"setsup.evaluation.maps.umap_map": "charts"}  # numba compiles for ten seconds
+SLOW_EXAMPLES = {"setsup.evaluation.maps.umap_map"}  # numba compiles for ten seconds; a test draws such a map, too
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.DoctestItem) and item.name in LONG_EXAMPLES:
-            item.add_marker(pytest.mark.long(LONG_EXAMPLES[item.name]))
+        if isinstance(item, pytest.DoctestItem) and item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.smoke)
 
 
 def pytest_configure(config: pytest.Config) -> None:
