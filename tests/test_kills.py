@@ -246,6 +246,7 @@ def test_two_jobs_that_write_the_same(tmp_path: Path) -> None:
     assert "waits for" in sandbox.said(second)
 
 
+@pytest.mark.long("kills and interruptions")
 def test_another_job_never_mixes_in(tmp_path: Path) -> None:
     """Whoever comes first has the place, the other is told; also where it comes when all is done."""
     sandbox = Sandbox(tmp_path / "two", shard(False, ""))
