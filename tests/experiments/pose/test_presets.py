@@ -214,9 +214,7 @@ MEASURED = ("table1-cars-small", "table1-cars", "table1-chairs-ml-vae-small", "t
 
 
 @pytest.mark.long("trainings")
-@pytest.mark.parametrize(
-    "name", [MEASURED[0], *(pytest.param(name, marks=pytest.mark.smoke) for name in MEASURED[1:])]
-)
+@pytest.mark.parametrize("name", [MEASURED[0], *(pytest.param(name, marks=pytest.mark.smoke) for name in MEASURED[1:])])
 def test_genuine_files_lead_to_the_tables(name: str, releases: Path, tmp_path: Path) -> None:
     more = {"initial_run": None}  # weights that nobody has here
     values = trained(f"abc/{name}", tmp_path / "seed-0", releases, **more)
