@@ -201,7 +201,8 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 LONG = pytest.mark.long("kills and interruptions")
 
 
-@pytest.mark.parametrize("name", ["prepare", *(pytest.param(name, marks=LONG) for name in ("shard", "fetch"))])
+@LONG
+@pytest.mark.parametrize("name", ["prepare", "shard", "fetch"])
 def test_some_kills(tmp_path: Path, mirror: str, name: str) -> None:
     figures = kill_at_moments(tmp_path / "killed", WORKS[name](False, mirror), FEW)
     assert figures.kills == FEW
