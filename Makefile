@@ -14,7 +14,7 @@ help:
 	@echo "make sample   draw two sets of procedural Shapes3D images with a fixed wall hue"
 	@echo "make test     linters, types, layers, tests, doctests: 5 minutes on two cores, once installed"
 	@echo "make test-all also the long tests (fuzzing, kills, trainings, wheels, clusters), documentation, benchmarks shrunk"
-	@echo "make smoke    every experiment, shrunk to seconds; and subcommands killed 50 times each: 40 minutes"
+	@echo "make smoke    every experiment, shrunk to seconds; subcommands killed 50 times each; more ranks: 40 minutes"
 	@echo "make bench    measure speed against peers and hardware limits, in an environment of its own"
 	@echo "make bench-check   that each benchmark runs: all of them shrunk to seconds"
 	@echo "make clean    remove the environments and tool output"
@@ -52,6 +52,7 @@ docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# tests of code of other libraries, which are installed beside the benchmarks
 OTHERS := tests/docs/test_other_libraries.py
 
 units: $(STAMPS)/all
@@ -62,12 +63,20 @@ test: $(STAMPS)/all
 	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory --jobs=2 types units
 
+ifdef CI
+# what takes long comes last, and both tiers are one run, which collects the tests once
+test-all: $(STAMPS)/all
+	@$(MAKE) --no-print-directory style
+	@$(MAKE) --no-print-directory --jobs=2 types docs bench-check
+	.venv-bench/bin/python -m pytest --numprocesses auto -m "not smoke" $(OTHERS)
+	$(PYTEST) --doctest-modules --ignore $(OTHERS) -m "not smoke"
+else
 # properties are checked again with random examples, but in CI, where the same commit has the same result
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=2 docs bench-check
-	@# code of other libraries, which are installed beside the benchmarks
-	.venv-bench/bin/python -m pytest --numprocesses auto -m "long and not smoke" $(OTHERS)
-	$(PYTEST) --ignore $(OTHERS) $(if $(CI),-m "long and not smoke",-m "(long or hypothesis) and not smoke" --hypothesis-profile random)
+	.venv-bench/bin/python -m pytest --numprocesses auto -m "not smoke" $(OTHERS)
+	$(PYTEST) --ignore $(OTHERS) -m "(long or hypothesis) and not smoke" --hypothesis-profile random
+endif
 
 smoke: $(STAMPS)/all
 	$(BIN)/python -m pytest -m smoke

@@ -19,7 +19,7 @@ from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.marks import MARKS
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
-from setsup.datasets.registry import check_options, find_opener, opener_options
+from setsup.datasets.registry import check_options, find_opener, is_name, opener_options
 from setsup.errors import DataError, about_file, near
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
 from setsup.files.expand_user import expanded
@@ -145,7 +145,7 @@ def find_kind(source: Path | str) -> SourceKind:
             if path.suffix.lower() == ".tar":
                 raise one_tar(source)
             return "shards"
-        if source in names():
+        if is_name(source):
             return "benchmark"
     if is_table(path):
         return "table"

@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,13 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-LONG_EXAMPLES = {"setsup.evaluation.maps.umap_map": "charts"}  # numba compiles for ten seconds
+SLOW_EXAMPLES = {"setsup.evaluation.maps.umap_map"}  # numba compiles for ten seconds; a test draws such a map, too
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.DoctestItem) and item.name in LONG_EXAMPLES:
-            item.add_marker(pytest.mark.long(LONG_EXAMPLES[item.name]))
+        if isinstance(item, pytest.DoctestItem) and item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.smoke)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(plugin)
 
 
+LOADER = import_module("setsup.loading.loader")
 GENUINE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -54,6 +56,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("SETSUP_CACHE", str(folder))
     monkeypatch.delenv("SETSUP_DATA", raising=False)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def loaders_choose_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two ways to the same batches: processes start for longer than tests load; those about them ask for some."""
+    monkeypatch.setattr(LOADER, "_processes", lambda: "thread")
 
 
 @pytest.fixture(scope="session")

@@ -29,21 +29,40 @@ def _loaded(code):
     return set(json.loads(run.stdout))
 
 
+def _loaded_by_each(parts):
+    """The same of each of several codes, in forks of an interpreter that has imported setsup and numpy."""
+    script = """
+import json, os, sys
+import numpy, setsup
+for part in json.loads(sys.argv[1]):
+    if not os.fork():
+        exec(part)
+        print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
+    words = [sys.executable, "-c", script, json.dumps(parts)]
+    run = subprocess.run(words, capture_output=True, text=True, check=True)
+    return [set(json.loads(line)) for line in run.stdout.splitlines()]
+
+
 def test_importing_setsup_loads_nothing_heavy():
     loaded = _loaded("import setsup")
     assert not loaded & {*HEAVY, "numpy"}
 
 
 @pytest.mark.long("large or genuine files")
-@pytest.mark.parametrize("name", [name for name in setsup.__all__ if name != "__version__"])
-def test_no_name_needs_anything_heavy(name):
-    needed = {"PIL", "scipy"} if name == "show" else set()  # it makes images
-    assert not _loaded(f"from setsup import {name}") & set(HEAVY) - needed
+def test_no_name_needs_anything_heavy():
+    names = [name for name in setsup.__all__ if name != "__version__"]
+    for name, loaded in zip(names, _loaded_by_each([f"from setsup import {name}" for name in names]), strict=True):
+        needed = {"PIL", "scipy"} if name == "show" else set()  # it makes images
+        assert not loaded & set(HEAVY) - needed, name
 
 
-@pytest.mark.parametrize("part", ["datasets", "factors", "files", "loading", "random", "reports", "samplers"])
-def test_packages_are_there_without_an_import_of_their_own(part):
-    assert not _loaded(f"import setsup; setsup.{part}") & {"torch", "OpenGL", "moderngl"}
+def test_packages_are_there_without_an_import_of_their_own():
+    parts = ["datasets", "factors", "files", "loading", "random", "reports", "samplers"]
+    for part, loaded in zip(parts, _loaded_by_each([f"setsup.{part}" for part in parts]), strict=True):
+        assert not loaded & {"torch", "OpenGL", "moderngl"}, part
 
 
 def test_all_names_are_there():

@@ -30,7 +30,7 @@ from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import find_manifest, foreign_entries, load_manifest, manifest_names
 from setsup.optional import extra_command
 
-__all__ = ["check_options", "find_opener", "load", "names", "opener_options"]
+__all__ = ["check_options", "find_opener", "is_name", "load", "names", "opener_options"]
 
 Opener = Callable[..., object]
 
@@ -49,6 +49,11 @@ def names() -> list[str]:
 
     """
     return sorted({*manifest_names(), *foreign_entries()})
+
+
+def is_name(name: str) -> bool:
+    """Whether :func:`load` knows a dataset; other packages are looked through only where setsup has none."""
+    return name in manifest_names() or name in foreign_entries()
 
 
 def load(

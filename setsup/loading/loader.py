@@ -47,10 +47,11 @@ class Loader:
     rank, world : int
         This process's share: draws start + rank, start + rank + world, …
     workers : int or str
-        0 makes batches on demand, ``"thread"`` prefetches them in one thread, and a number in that many processes.
+        0 makes batches on demand, ``"thread"`` prefetches them in one thread, and a number in that many processes, of
+        which there are never more than batches.
         Where rows are only copied, a consumer that waits for the thread makes a batch itself. ``"auto"`` is the thread
         for datasets that copy rows, where processes cost several times the copy, and one process per core, at most 8,
-        for those that decode or render (``dataset.computes``).
+        for those that decode or render (``dataset.computes``), unless one batch is all that is left.
     prefetch : int
         Number of batches to prefetch.
     to : str
@@ -110,6 +111,7 @@ class Loader:
             _check_workers(workers, dataset),
             check_integer(prefetch, "prefetch", SetsupError, 1),
         )
+        self._auto = workers == "auto"
         self._delivered = share.start
         self._made_in = os.getpid()  # copied by pickling and forks
         self._turn = 0  # of the only valid iterator
@@ -152,20 +154,28 @@ class Loader:
         maker, finish = Maker(self.dataset, self.modalities), self._finish
         allocate = self._converter.allocate if self._converter else np.empty
         on_device = self._converter is not None and self._converter.device is not None
-        if self._workers in (0, "thread"):
+        workers = self._needed_workers()
+        if workers in (0, "thread"):
             jobs = maker.jobs(requested, allocate)
 
             def make(job: Job) -> Batch:
                 return finish(maker.make(*job))
 
-            if self._workers == 0:
+            if workers == 0:
                 return inline(jobs, make)
             plain = finish.transform is None and not on_device
             helps = plain and maker.copies and not _computes(self.dataset)
             return prefetch(jobs, make, self._prefetch, consumer_helps=helps)
-        pool = WorkerPool(maker, None if on_device else finish, int(self._workers), allocate)
+        pool = WorkerPool(maker, None if on_device else finish, int(workers), allocate)
         here = finish if on_device else _identity
         return prefetch(pool.batches(requested), here, self._prefetch, shutdown=pool.shutdown)
+
+    def _needed_workers(self) -> int | str:
+        """Workers for the batches that are left: to start a process takes longer than to make most batches."""
+        if isinstance(self._workers, str) or not self._workers or self.sampler.length is None:
+            return self._workers
+        left = max(1, len(self))
+        return "thread" if self._auto and left == 1 else min(self._workers, left)
 
     def __len__(self) -> int:
         """Number of batches left for this rank; TypeError for an endless sampler."""

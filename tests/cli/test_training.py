@@ -265,20 +265,21 @@ class TestSweeps:
 
 
 @pytest.mark.long("trainings")
-def test_runs_side_by_side_are_those_in_sequence(digits: Path, tmp_path: Path) -> None:
-    script = "import sys; from setsup_cli.main import main; sys.exit(main(sys.argv[1:]))"
-    words = [sys.executable, "-c", script, "train", MEAN, "--root", str(digits), "--steps", "8", "--seeds", "0", "1"]
-    words += ["--sweep", "method.rate=0.1,1e30", "--json"]
-    found = []
-    for out, threads, more in (("one", "1", []), ("two", "2", ["--parallel", "2"])):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads}
-        done = subprocess.run(
-            [*words, "--out", out, *more], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 2
-        assert done.stderr.count("is not finite") == 1
-        assert "(and 1 more runs failed)" in done.stderr
-        found.append(json.loads(done.stdout)["sweep"])
+def test_runs_side_by_side_are_those_in_sequence(
+    setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # of which each of two has one
+    words = ["train", MEAN, "--root", digits, "--steps", 8, "--seeds", 0, 1, "--sweep", "method.rate=0.1,1e30"]
+    threads, found = torch.get_num_threads(), []
+    torch.set_num_threads(1)
+    for out, more in (("one", []), ("two", ["--parallel", 2])):
+        done = setsup(*words, "--json", "--out", out, *more)
+        assert done.code == 2
+        assert done.err.count("is not finite") == 1
+        assert "(and 1 more runs failed)" in done.err
+        found.append(done.json["sweep"])
+    torch.set_num_threads(threads)
     for seed in (0, 1):
         assert equal(*(tmp_path / out / "method.rate=0.1" / f"seed-{seed}" for out in ("one", "two")))
     assert [point["metrics"] for point in found[0]] == [point["metrics"] for point in found[1]]

@@ -75,7 +75,13 @@ def test_no_factor_is_named_like_a_modality(dataset):
     assert not set(dataset.factors.names) & set(dataset.modalities)
 
 
+KINDS = ("cars196", "cars3d", "celeba", "clevr", "clevr-objects", "keypointnet", "multi-dsprites")
+KINDS += ("nyu", "objectron", "scenenn-frames", "shapenet", "ucf101")
+"""Benchmarks whose modalities are of all kinds there are, by type, number of axes, unit and colour."""
+
+
 @pytest.mark.long("large or genuine files")
+@pytest.mark.parametrize("release", KINDS, indirect=True)
 def test_hugging_face_takes_it(dataset):
     few = dataset.select(range(min(2, len(dataset))))
     found = setsup.to_huggingface(few)

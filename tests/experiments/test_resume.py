@@ -133,6 +133,7 @@ def test_a_run_killed_at_the_worst_moments_is_the_run_that_was_not(
     checked_equal(folder, whole(preset))
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_run_killed_at_random_moments_is_the_run_that_was_not(
     children: Children, whole: Callable[[Preset], Run], tmp_path: Path
 ) -> None:
@@ -168,7 +169,13 @@ def test_a_run_killed_during_validation_is_the_run_that_was_not(
     checked_equal(folder, whole(VALIDATED))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="SIGINT"),
+        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.long("kills and interruptions")),
+    ],
+)
 def test_a_run_asked_to_stop_ends_its_step_and_goes_on_there(
     children: Children, whole: Callable[[Preset], Run], tmp_path: Path, number: int
 ) -> None:
@@ -182,6 +189,7 @@ def test_a_run_asked_to_stop_ends_its_step_and_goes_on_there(
     checked_equal(folder, whole(HALVED))
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_second_signal_does_not_wait(children: Children, whole: Callable[[Preset], Run], tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert children(DROPOUT, folder, send=[10, [signal.SIGINT, signal.SIGINT]]) == STOPPED
@@ -190,6 +198,7 @@ def test_a_second_signal_does_not_wait(children: Children, whole: Callable[[Pres
     checked_equal(folder, whole(DROPOUT))
 
 
+@pytest.mark.long("kills and interruptions")
 def test_workers_do_not_change_a_run(children: Children, whole: Callable[[Preset], Run], tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert children(AUGMENTED, folder, workers="thread", send=[10, [signal.SIGKILL]]) == KILLED

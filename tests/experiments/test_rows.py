@@ -1,4 +1,4 @@
-"""State by row of a run by two processes, then one, then three, is that of one process with the draws of all."""
+"""State by row of a run by two processes, then one, is that of one process with the draws of all."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.experiments.ranks import run_ranks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 5
-SESSIONS = [(2, 4), (1, 8), (3, 12)]
+SESSIONS = [(2, 4), (1, 8)]
 """Processes, and the step at which they stop."""
 
 # Lightning starts the script once more for each further process; the first is asked to stop, and takes them along

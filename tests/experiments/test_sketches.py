@@ -127,6 +127,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.smoke
 def test_a_bank_of_two_processes_is_that_of_one_with_both_draws(tmp_path: Path) -> None:
     preset = find_preset(f"{FOLDER}/memory_bank.py")
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -83,6 +84,41 @@ def assert_draws(batches: list[dict[str, Any]], steps: Iterable[int], sampler: A
     for batch, step in zip(batches, steps, strict=True):
         np.testing.assert_array_equal(batch["indices"], sampler[step].indices)
         np.testing.assert_array_equal(batch["image"], PICTURES[sampler[step].indices])
+
+
+def test_processes_are_started_for_a_dataset_that_computes_and_no_more_than_there_are_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Rendered(Pictures):
+        computes = True
+
+    started: list[int] = []
+
+    class Pool:
+        def __init__(self, maker: Any, finish: Any, workers: int, allocate: Any) -> None:
+            started.append(workers)
+
+        def batches(self, asked: Any) -> Any:
+            yield from ()
+
+        def shutdown(self) -> None:
+            pass
+
+    module = import_module("setsup.loading.loader")
+    monkeypatch.setattr(module, "WorkerPool", Pool)
+    monkeypatch.setattr(module, "_processes", lambda: 4)
+    for dataset, workers, size, expected in (
+        (Rendered(), "auto", 10, 4),  # twelve batches
+        (Rendered(), "auto", 40, 3),
+        (Rendered(), "auto", 120, None),
+        (Pictures(), "auto", 10, None),
+        (Pictures(), 2, 120, 1),
+        (Pictures(), 2, 10, 2),
+    ):
+        started.clear()
+        epoch = setsup.EpochSampler(FACTORS, size=size, epochs=1, shuffle=False)
+        list(Loader(dataset, epoch, workers=workers, to="numpy"))
+        assert started == ([] if expected is None else [expected])
 
 
 @pytest.mark.long("worker processes")

@@ -440,6 +440,7 @@ def test_the_example_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     assert alone.startswith("rank 0 of 1: 20 batches of draws 40 to 60,")
 
 
+@pytest.mark.smoke
 @pytest.mark.long("worker processes")
 def test_the_example_with_accelerate_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")

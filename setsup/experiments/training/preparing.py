@@ -103,7 +103,9 @@ def build_batches(
     """Build the batches that a preset trains on."""
     transform = build_transform(preset.augmentation, dataset, seed)
     modalities = None if preset.data is None else preset.data.modalities
-    options: dict[str, Any] = {"modalities": modalities, "transform": transform, "workers": config.workers}
+    # to start processes takes longer than a shrunk training
+    workers = "thread" if preset.shrunk and config.workers == "auto" else config.workers
+    options: dict[str, Any] = {"modalities": modalities, "transform": transform, "workers": workers}
     return LightningBatches(dataset, sampler.build(dataset, seed), **options)
 
 

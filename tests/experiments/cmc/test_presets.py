@@ -36,6 +36,9 @@ CHANGED: dict[str, dict[str, Any]] = {  # to be trained in seconds
 }
 
 
+SLOW = ("cmc/stl10-patch", "cmc/nyu-1-views", "cmc/nyu-4-views", "cmc/nyu-contrast-normals", "cmc/ucf101-vd")
+"""Presets whose parts are all in others, and flow, which takes many seconds; `stl10-patch` is measured below."""
+
 CPU = RunConfig(workers=0, accelerator="cpu")
 
 
@@ -68,15 +71,11 @@ def small(name: str) -> Preset:
         "cmc/imagenet-resnet50",
         "cmc/fig6-m64",
         "cmc/stl10-nce",
-        "cmc/stl10-patch",
         "cmc/fig5-hed",
         "cmc/fig5-d64",
-        "cmc/nyu-1-views",
-        "cmc/nyu-4-views",
         "cmc/nyu-full",
         "cmc/nyu-predict-labels",
-        "cmc/nyu-contrast-normals",
-        "cmc/ucf101-vd",
+        *(pytest.param(name, marks=pytest.mark.smoke) for name in SLOW),
     ],
 )
 def test_a_step_on_published_files(name: str, written: Callable[[str], Path], tmp_path: Path) -> None:

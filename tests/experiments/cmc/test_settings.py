@@ -214,6 +214,7 @@ def test_a_run_that_is_resumed_equals_one_that_was_not(
     assert found.shape == (5, 16)
 
 
+@pytest.mark.smoke
 @pytest.mark.long("trainings")
 def test_two_processes_equal_one_with_the_draws_of_both_as_one_batch(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT % SEED)

@@ -61,7 +61,7 @@ def here() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("settings", [
-    pytest.param({**PRESCOTT, **NO_AVX, **OLD_LIBM}, id="an old processor"),
+    pytest.param({**PRESCOTT, **NO_AVX, **OLD_LIBM}, id="an old processor", marks=pytest.mark.long("processors")),
     pytest.param({"OPENBLAS_CORETYPE": "Haswell"}, id="BLAS of Haswell", marks=pytest.mark.long("processors")),
     pytest.param(PRESCOTT, id="BLAS of Prescott", marks=pytest.mark.long("processors")),
     pytest.param(NO_AVX512, id="numpy without AVX-512", marks=pytest.mark.long("processors")),

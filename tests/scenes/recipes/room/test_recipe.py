@@ -121,6 +121,7 @@ def test_lines_of_sight_are_clear_by_brute_force(furnished) -> None:
 
 
 @pytest.mark.long("exhaustive comparisons")
+@pytest.mark.long("exhaustive comparisons")
 def test_cameras_are_clear_of_everything_by_brute_force(furnished) -> None:
     for scene, objects, pairs, _ in furnished[:20]:
         for pair in pairs:
