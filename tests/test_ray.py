@@ -433,6 +433,7 @@ def test_pictures_are_the_same_bytes_though_their_driver_is_killed(
 # -- shards ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_shards_are_the_same_bytes_whoever_ends(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -429,6 +429,7 @@ def ranks_in(printed: str) -> list[str]:
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
+@pytest.mark.smoke
 @pytest.mark.long("large or genuine files")
 def test_the_example_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     example = ROOT / "examples" / "torchrun_gloo.py"

@@ -125,6 +125,7 @@ def test_a_smoke_run_needs_no_published_weights(tmp_path: Path, monkeypatch: pyt
     assert "initial_weights_sha256" not in json.loads((run.folder / "run.json").read_text())
 
 
+@pytest.mark.smoke
 @pytest.mark.long("trainings")
 def test_two_exact_steps_start_from_the_published_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The paper's networks, on four images; files have the layouts of the published ones, and digests of their own."""

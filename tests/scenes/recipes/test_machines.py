@@ -63,10 +63,10 @@ def here() -> dict[str, str]:
 @pytest.mark.parametrize("settings", [
     pytest.param({**PRESCOTT, **NO_AVX, **OLD_LIBM}, id="an old processor", marks=pytest.mark.long("processors")),
     pytest.param({"OPENBLAS_CORETYPE": "Haswell"}, id="BLAS of Haswell", marks=pytest.mark.long("processors")),
-    pytest.param(PRESCOTT, id="BLAS of Prescott", marks=pytest.mark.long("processors")),
-    pytest.param(NO_AVX512, id="numpy without AVX-512", marks=pytest.mark.long("processors")),
-    pytest.param(NO_AVX, id="numpy without AVX", marks=pytest.mark.long("processors")),
-    pytest.param(OLD_LIBM, id="libm without FMA", marks=pytest.mark.long("processors")),
+    pytest.param(PRESCOTT, id="BLAS of Prescott", marks=pytest.mark.smoke),
+    pytest.param(NO_AVX512, id="numpy without AVX-512", marks=pytest.mark.smoke),
+    pytest.param(NO_AVX, id="numpy without AVX", marks=pytest.mark.smoke),
+    pytest.param(OLD_LIBM, id="libm without FMA", marks=pytest.mark.smoke),
     pytest.param({"ATEN_CPU_CAPABILITY": "default"}, id="torch without AVX", marks=pytest.mark.long("processors")),
 ])  # fmt: skip
 def test_no_kernel_changes_a_recipe(settings: dict[str, str], here: dict[str, str]) -> None:
