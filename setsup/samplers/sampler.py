@@ -410,7 +410,8 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
     try:
         return Sampler._kinds[name]._from_arguments(arguments, table)
     except TypeError as error:
-        raise SamplerError(f"the arguments of {name} do not fit: {error}") from None
+        words = str(error).removeprefix(f"{name}.__init__() ").replace("required positional ", "")
+        raise SamplerError(f"the arguments of {name} do not fit: {words}") from None
 
 
 def _short(value: Any) -> str:
