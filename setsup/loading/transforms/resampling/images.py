@@ -6,7 +6,7 @@ A matrix takes pixels of an image to those of the result. What it does decides h
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from setsup.arrays import Matrices, Reals, Size
 from setsup.correspondence import planar
 from setsup.loading.transforms.by_image import Image, Kernel, cv2, real, room
 from setsup.loading.transforms.operations.eight_bit import images_of
-from setsup.loading.transforms.resampling.taps import axis, box_of, separable
+from setsup.loading.transforms.resampling.taps import TIE, axis, box_of, separable
 
 __all__ = ["COPIED", "SAME", "finish", "floats", "kernels", "resample", "sources", "ways"]
 
@@ -87,7 +87,25 @@ def _slanted(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Ten
     found = functional.grid_sample(floats(images), grid, mode="bilinear", padding_mode="border", align_corners=False)
     if images.dtype == torch.uint8:  # Pillow's transforms truncate, and its resizes round
         found = found.mul_(255).add_(_NOISE).clamp_(0, 255).to(torch.uint8)
-    return _filled(found, (x >= -1) & (x < 1) & (y >= -1) & (y < 1), fill)
+    first, last = torch.from_numpy(_spans(np.linalg.inv(matrices), (height, width), size)).to(images.device).unbind(1)
+    column = torch.arange(size[1], device=images.device)
+    return _filled(found, (column >= first) & (column < last), fill)
+
+
+def _spans(inverse: Matrices, before: Size, size: Size) -> npt.NDArray[np.int32]:
+    """In each row of the result, where the columns that show the source begin and end, (n, 2, height, 1).
+
+    Each of the source's four sides is an inequality, linear in the column; together they make the depth positive.
+    """
+    half, depth = 0.5 + TIE, inverse[:, 2]
+    limits = [(inverse[:, at] + half * depth, (before[1 - at] - half) * depth - inverse[:, at]) for at in (0, 1)]
+    sides = np.stack([side for ends in limits for side in ends], axis=1)  # times (column, row, 1): not below 0
+    slope, base = sides[:, :, :1] + 0.0, sides[:, :, 1:2] * np.arange(size[0]) + sides[:, :, 2:]  # + 0: no −0
+    with np.errstate(all="ignore"):
+        root = -base / slope
+    first = np.where(slope >= 0, np.ceil(root), 0).max(axis=1)
+    last = np.where(slope < 0, np.floor(root) + 1, size[1]).min(axis=1)
+    return np.stack([first, last], axis=1)[..., None].clip(0, size[1]).astype(np.int32)
 
 
 def sources(inverse: Matrices, size: Size, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -216,7 +234,7 @@ def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     within = ((edges[0] >= 0) & (edges[1] <= before)).all(axis=1)
     whole = within & (edges[0] == first).all(axis=1) & (edges[1] == last + 1).all(axis=1)
     larger = (np.abs(scale) >= 1).all(axis=1)
-    shifted = _turns(planar.compose(planar.translate(first[:, 1], first[:, 0]), matrices), before, size)
+    shifted = _turns(matrices, before, size, first[:, ::-1])
     boxes = (edges - first).transpose(1, 0, 2)[:, :, ::-1].reshape(-1, 4).tolist()
     kinds = np.stack([larger & ~whole, within, larger], axis=-1).tolist()
     found: list[Change] = []
@@ -252,35 +270,35 @@ def _shrunk(image: Image, size: Size, box: Any) -> Image:
     return np.dstack([_shrunk(plane, size, box) for plane in cv2.split(image)])
 
 
-def _turns(matrices: Matrices, before: Size, size: Size) -> list[Change]:
-    """Affine and projective; by torch where a horizon crosses the result, beyond which OpenCV would go on."""
+def _turns(matrices: Matrices, before: Size, size: Size, start: Any = 0) -> list[Change]:
+    """Affine and projective; by torch where a horizon crosses the result, beyond which OpenCV would go on.
+
+    `start` (n, 2) are x and y where the parts of the source begin that affine kernels are given.
+    """
     inverse = np.linalg.inv(matrices)
     flat = np.all(inverse[:, 2] == [0, 0, 1], axis=1)
     right, below = size[1] - 1, size[0] - 1
     corners = inverse @ np.array([[0, right, 0, right], [0, 0, below, below], [1, 1, 1, 1]], np.float64)
     seen = np.all(corners[:, 2] > 0, axis=1)
+    spans = _spans(inverse, before, size)
+    inverse[flat, :2, 2] -= start
     return [
-        partial(_turned, matrix[:2] if affine else matrix, at[:2] / at[2]) if ahead else partial(_by_torch, given)
-        for matrix, affine, ahead, at, given in zip(inverse, flat, seen, corners, matrices, strict=True)
+        partial(_turned, matrix[:2] if affine else matrix, span) if ahead else partial(_by_torch, given)
+        for matrix, affine, ahead, span, given in zip(inverse, flat, seen, spans, matrices, strict=True)
     ]
 
 
-def _turned(inverse: Reals, corners: Reals, to: To, image: Image) -> Image:
-    """Bilinear; `corners` (2, 4) are the sources x and y of the corners of the result."""
+def _turned(inverse: Reals, spans: Image, to: To, image: Image) -> Image:
+    """Bilinear; `spans` (2, height, 1) are the columns of the result where the source begins and ends."""
     image = image if to.eight_bit else real(image)
     warp = cv2.warpAffine if len(inverse) == 2 else cv2.warpPerspective
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     found = warp(image, inverse, to.size[::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
-    height, width = image.shape[:2]
-    if corners.min() >= 0 and corners[0].max() < width - 0.5 and corners[1].max() < height - 0.5:
+    if not spans[0].any() and (spans[1] == to.size[1]).all():
         return found
-    inside = warp(_ones(height, width), inverse, to.size[::-1], flags=cv2.INTER_NEAREST | cv2.WARP_INVERSE_MAP)
-    return cv2.copyTo(found, inside, to.blank(found))
-
-
-@cache
-def _ones(height: int, width: int) -> Image:
-    return np.ones((height, width), dtype=np.uint8)
+    column = np.arange(to.size[1], dtype=np.int32)
+    inside = (column >= spans[0]) & (column < spans[1])
+    return cv2.copyTo(found, inside.view(np.uint8), to.blank(found))
 
 
 def _by_torch(matrix: Reals, to: To, image: Image) -> Image:

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from setsup.arrays import Reals
 
-__all__ = ["Axis", "axis", "box_of", "separable"]
+__all__ = ["TIE", "Axis", "axis", "box_of", "separable"]
 
+TIE = 2.0**-30  # pixels: of two pixels as equally near as this, the one to the right or below is the nearest
 _BITS = 22  # of the fixed-point weights with which Pillow resizes images of 8 bits
 _EDGE = 1e-6  # pixels: a box that ends this near to an edge of a pixel ends there
 
@@ -44,7 +45,7 @@ def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
     weight[(taps < first) | (taps > last)] = 0
     total = weight.sum(axis=1, keepdims=True)
     weight /= np.where(total > 0, total, 1)
-    inside = (centre >= -0.5) & (centre < source - 0.5)
+    inside = (centre >= -0.5 - TIE) & (centre < source - 0.5 - TIE)
     used = np.flatnonzero(weight.any(axis=(0, 2)))
     used = used if len(used) else np.zeros(1, np.int64)
     return np.clip(taps, first, last).astype(np.int64)[:, used], weight[:, used], inside

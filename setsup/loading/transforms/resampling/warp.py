@@ -24,10 +24,10 @@ from torch import Tensor
 from setsup.arrays import Matrices, Size
 from setsup.correspondence import planar
 from setsup.loading.transforms.resampling import images
+from setsup.loading.transforms.resampling.taps import TIE
 
 __all__ = ["carried", "warp"]
 
-_TIE = 2.0**-30  # pixels: of two pixels as equally near as this, the one to the right or below is the nearest
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
@@ -81,8 +81,8 @@ def _mapped(values: Tensor, matrices: Matrices, size: Size, kind: str, fill: flo
     """
     height, width = values.shape[1:3]
     x, y = images.sources(np.asarray(np.linalg.inv(matrices)), size, values.device, torch.float64)
-    column = torch.floor(x.clamp(-2, width + 2) + (0.5 + _TIE)).to(torch.int64)
-    row = torch.floor(y.clamp(-2, height + 2) + (0.5 + _TIE)).to(torch.int64)
+    column = torch.floor(x.clamp(-2, width + 2) + (0.5 + TIE)).to(torch.int64)
+    row = torch.floor(y.clamp(-2, height + 2) + (0.5 + TIE)).to(torch.int64)
     outside = (column < 0) | (column >= width) | (row < 0) | (row >= height)
     found = _at(values, row.clamp_(0, height - 1), column.clamp_(0, width - 1))
     if kind != "label" and not copy:
