@@ -13,14 +13,7 @@ from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.slots import Slots
 
-__all__ = [
-    "KINDS",
-    "has_slots",
-    "images_of",
-    "keyed_slots",
-    "leads_of",
-    "tensor_of",
-]
+__all__ = ["KINDS", "has_slots", "images_of", "keyed_slots", "leads_of", "tensor_of"]
 
 _PLANE = ((2, 3), "(sets, size, height, width) or (sets, size, height, width, k)")
 KINDS: Mapping[str, tuple[tuple[int, ...], str]] = MappingProxyType(

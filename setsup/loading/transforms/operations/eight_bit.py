@@ -15,16 +15,7 @@ from torch import Tensor
 
 from setsup.loading.transforms.by_image import Image, cv2
 
-__all__ = [
-    "blend",
-    "grey",
-    "image_grey",
-    "image_hue_turned",
-    "images_of",
-    "levels_of",
-    "mean_grey",
-    "turn_hue",
-]
+__all__ = ["blend", "grey", "image_grey", "image_hue_turned", "images_of", "levels_of", "mean_grey", "turn_hue"]
 
 _SIDE = 511  # differences of two levels
 _LUMA = np.array([[19595, 38470, 7471]], dtype=np.float32) / 65536

@@ -271,15 +271,11 @@ def _shrunk(image: Image, size: Size, box: Any) -> Image:
 
 
 def _turns(matrices: Matrices, before: Size, size: Size, start: Any = 0) -> list[Change]:
-    """Affine and projective; by torch where a horizon crosses the result, beyond which OpenCV would go on.
-
-    `start` (n, 2) are x and y where the parts of the source begin that affine kernels are given.
-    """
+    """Affine, of what begins at `start` (n, 2), or projective; by torch where OpenCV would go beyond a horizon."""
     inverse = np.linalg.inv(matrices)
     flat = np.all(inverse[:, 2] == [0, 0, 1], axis=1)
     right, below = size[1] - 1, size[0] - 1
-    corners = inverse @ np.array([[0, right, 0, right], [0, 0, below, below], [1, 1, 1, 1]], np.float64)
-    seen = np.all(corners[:, 2] > 0, axis=1)
+    seen = np.all(inverse[:, 2] @ [[0, right, 0, right], [0, 0, below, below], [1, 1, 1, 1]] > 0, axis=1)
     spans = _spans(inverse, before, size)
     inverse[flat, :2, 2] -= start
     return [
