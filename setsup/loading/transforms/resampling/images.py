@@ -92,7 +92,7 @@ def _slanted(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Ten
     return _filled(found, (column >= first) & (column < last), fill)
 
 
-def _spans(inverse: Matrices, before: Size, size: Size) -> npt.NDArray[np.int32]:
+def _spans(inverse: npt.NDArray[Any], before: Size, size: Size) -> npt.NDArray[np.int32]:
     """In each row of the result, where the columns that show the source begin and end, (n, 2, height, 1).
 
     Each of the source's four sides is an inequality, linear in the column; together they make the depth positive.
