@@ -329,7 +329,8 @@ class _Condition:
 def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
     below = max((level for level in levels if level < value), default=None)
     above = min((level for level in levels if level > value), default=None)
-    return "; the nearest are " + " and ".join(str(level) for level in (below, above) if level is not None)
+    near = [str(level) for level in (below, above) if level is not None]
+    return f"; the nearest {'is' if len(near) == 1 else 'are'} {' and '.join(near)}"
 
 
 def _join(masks: Iterator[Bools], every: bool) -> Bools:

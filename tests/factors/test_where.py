@@ -257,7 +257,7 @@ def test_wide_codes_with_unknown_values():
         ("cube == shape", "put it in quotes, 'cube'", "^^^^ column 1"),
         ("shape in (cube, 'ball')", "put it in quotes, 'cube'", "          ^^^^ column 11"),
         ("shape == cubo", "is not a factor, and a string needs quotes", "         ^^^^ column 10"),
-        ("digit != 12", "no level 12; the nearest are 9", "         ^^ column 10"),
+        ("digit != 12", "no level 12; the nearest is 9", "         ^^ column 10"),
         ("scale == 0.8", "the nearest are 0.75 and 1.0", "         ^^^ column 10"),
         ("digit in (1, 99)", "no level 99", "             ^^ column 14"),
         ("digit == '3'", "write a number without quotes, not '3'", "         ^^^ column 10"),

@@ -383,7 +383,11 @@ def test_two_samplers_side_by_side(opened: Any, transport: str) -> None:
     page.get_by_role("tab", name="Sampler").click()
     page.get_by_role("button", name="Compare with a second sampler").click()
     second = page.locator(".panel").nth(1)
-    second.get_by_role("textbox", name="Step").fill("2")
+    told, step = second.get_by_role("status"), second.get_by_role("textbox", name="Step")
+    step.fill("1e3")
+    assert told.inner_text().startswith("A step is a whole number. Steps go from 0 to 9,223,372,036,854,775,807.")
+    step.fill("2")
+    assert told.inner_text() == ""
     expected = [first[0], first[2]]
     if transport == "live":  # another seed, of another number of ranks
         second.get_by_role("textbox", name="seed").fill("7")

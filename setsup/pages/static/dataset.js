@@ -28,7 +28,7 @@ function DatasetView({source}) {
   const total = useCounts(source, "");
   const found = useCounts(source, where);
   const shown = found.answer;
-  const told = shown && `${count(shown.rows)} of ${plural(source.about.rows, "row")}${where ? " satisfy the filter" : ""}`;
+  const told = shown && `${count(shown.rows)} of ${plural(source.about.rows, "row")}${!where ? "" : pending.error ? ` satisfy ${where}` : " satisfy the filter"}`;
   const message = found.error ? "" : !shown ? "counting …" : !shown.sample ? told
     : `about ${told}: estimated from ${count(shown.sample)} random rows, shares of all rows within 0.6 percentage points (95 %); counting all …`;
   return html`<div class="view">
@@ -71,7 +71,7 @@ function example(factors) {
 }
 
 function Card({about}) {
-  const modalities = about.modalities.map(one => `${one.name}: ${one.shape.map(side => side ?? "any").join(" × ")} ${one.dtype}${one.unit ? " " + one.unit : ""}`);
+  const modalities = about.modalities.map(one => `${one.name}: ${one.shape.map(side => side ?? "any").join(" × ").replace("any × any", "any size")} ${one.dtype}${one.unit ? " " + one.unit : ""}`);
   return html`<section aria-labelledby="card-heading"><h2 id="card-heading">${about.title || about.name}</h2>
     ${about.description && html`<p class="prose">${about.description}</p>`}
     <${Facts} facts=${[["name", about.name], ["rows", count(about.rows) + (about.grid ? ", all combinations of levels" : "")],
@@ -94,6 +94,9 @@ function Histogram({factor, sample, all, some, clicked, onPick}) {
   // of many levels, a bar for each of the first that have rows
   const known = listed.map((_, place) => place), had = place => of.counts[place] > 0;
   const kept = listed.length > BARS ? known.filter(had) : known, places = kept.slice(0, BARS), bars = places.map(place => listed[place]);
+  // under few bars stands the level of each, under more that of the first and of the last
+  const each = !of.edges && bars.length > 2 && bars.length <= 6 && bars.every(item => item.short.length <= 42 / bars.length);
+  const ends = each || bars.length < 2 ? bars : [bars[0], bars[bars.length - 1]];
   const unknown = (some || all).unknown, about = sample ? "about " : "";
   return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}, ${factor.literals ? plural(factor.size, "level") : "numbers"}${unknown ? `, ${count(unknown)} unknown` : ""}</small></figcaption>
     <div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`}>${bars.map((item, at) => html`<button key=${at} type="button"
@@ -101,7 +104,7 @@ function Histogram({factor, sample, all, some, clicked, onPick}) {
       aria-pressed=${item.expression === clicked} disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
         <span class="whole" style=${{height: `${100 * (own ? 0 : all.counts[places[at]]) / top}%`}}></span>
         <span class="part" style=${{height: `${100 * counts[places[at]] / top}%`}}></span></button>`)}</div>
-    <div class="ends"><span>${bars.length ? bars[0].short : ""}</span><span>${bars.length > 1 ? bars[bars.length - 1].short : ""}</span></div>
+    <div class=${each ? "ends each" : "ends"}>${ends.map((item, at) => html`<span key=${at} title=${item.short}>${item.short}</span>`)}</div>
     ${listed.length > BARS && html`<small>bars: ${kept.length > BARS ? `the first ${BARS} of the ` : "the "}${plural(kept.length, "level")} with rows</small>`}
     <details><summary>as a table</summary><${Scroll} label=${`Rows by ${factor.name}, as a table`}><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !own && html`<th scope="col">of</th>`}</tr></thead>
       <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${about}${count(counts[place])}</td>${some && !own && html`<td>${count(all.counts[place])}</td>`}</tr>`)}

@@ -113,11 +113,19 @@ function Stepper({label, step, first = 0n, last, onStep, steps = null}) {
     const by = {ArrowLeft: -1n, ArrowRight: 1n, PageUp: 100n, PageDown: -100n}[event.key];
     if (by !== undefined) { event.preventDefault(); move(by); }
   };
-  const type = event => { setTyped(event.target.value); if (/^\d{1,19}$/.test(event.target.value)) go(BigInt(event.target.value)); };
+  const number = text => (/^\d{1,19}$/.test(text.replace(/[,_ ]/g, "")) ? BigInt(text.replace(/[,_ ]/g, "")) : null); // with separators, as they are written here
+  const type = event => { setTyped(event.target.value); if (number(event.target.value) !== null) go(number(event.target.value)); };
+  const wanted = typed === null ? null : number(typed);
+  const range = `${label}s go from ${count(String(first))} to ${count(String(last))}`;
+  const wrong = typed === null || typed === "" || (step !== null && wanted === at) ? ""
+    : wanted === null ? `A ${noun} is a whole number. ${range}.`
+    : wanted < first || wanted > last ? `${range}; ${count(String(at))} is shown.`
+    : steps ? `This page was exported without ${noun} ${count(String(wanted))}; ${count(String(at))} is the nearest in it.` : "";
   return html`<button type="button" aria-label=${`Previous ${noun}`} onClick=${() => move(-1n)}>◀</button>
-    <label>${label} <input class="step" type="text" inputmode="numeric" value=${typed ?? step ?? ""} onKeyDown=${press} onInput=${type} onBlur=${() => setTyped(null)} /></label>
+    <label>${label} <input class="step" type="text" inputmode="numeric" value=${typed ?? step ?? ""} aria-invalid=${wrong !== ""} onKeyDown=${press} onInput=${type} onBlur=${() => setTyped(null)} /></label>
     <button type="button" aria-label=${`Next ${noun}`} onClick=${() => move(1n)}>▶</button>
-    <input type="range" min=${String(first)} max=${String(top)} value=${String(at > top ? top : at)} aria-label=${`${label}, up to ${count(top)}`} onInput=${event => go(BigInt(event.target.value))} />`;
+    <input type="range" min=${String(first)} max=${String(top)} value=${String(at > top ? top : at)} aria-label=${`${label}, up to ${count(top)}`} onInput=${event => { setTyped(null); go(BigInt(event.target.value)); }} />
+    <span role="status" class="note">${wrong}${wrong && !setsup.isLive && setsup.command ? html` All are in <code>${setsup.command}</code>.` : ""}</span>`;
 }
 
 function Facts({facts}) {

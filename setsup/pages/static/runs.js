@@ -80,7 +80,7 @@ function Batch({runs, chosen, onPick}) {
       ${run.about.parts > 1 && html`<label>Part <input class="small" type="number" min="0" max=${run.about.parts - 1} value=${part} disabled=${!setsup.isLive} onChange=${event => setShare({run: run.id, rank, part: Number(event.target.value)})} /></label>`}</p>
     <p aria-live="polite" class=${batch.busy ? "busy" : ""}>${found ? `step ${count(found.step)}, draw ${count(found.draw)} of the sampler, rank ${found.rank} of ${found.world}: ${Object.entries(found.metrics).map(([name, value]) => `${name} ${value === null ? "not finite" : value.toPrecision(4)}`).join(", ")}` : step === null ? "Click a curve, or type a step." : batch.busy ? "drawing it again …" : ""}</p>
     <${Problem} error=${batch.error} />
-    ${found && html`${run.about.images && html`<h3>As the method got it, with its augmentation</h3><${Problem} error=${sheet.error} />${sheet.answer && html`<${Scroll} label="Images of the step" tall=${true}><img class="sheet" src=${sheet.answer} alt=${`Images of step ${found.step} after the augmentation`} /><//>`}`}
+    ${found && html`${run.about.images && html`<h3>As the method got it, with its augmentation</h3><${Problem} error=${sheet.error} />${sheet.busy && html`<p class="busy">drawing the images …</p>`}${sheet.answer && html`<${Scroll} label="Images of the step" tall=${true}><img class="sheet" src=${sheet.answer} alt=${`Images of step ${found.step} after the augmentation`} /><//>`}`}
       <h3>Its rows</h3>${found.sets.map((one, place) => html`<${SetBlock} key=${place} number=${place} set=${one} data=${data} onPick=${null} />`)}`}
   </section>`;
 }

@@ -19,14 +19,15 @@ function asJson(text) {
 
 function SamplerView({source, data, start}) {
   const [compared, setCompared] = useState(false);
+  const held = useRef(start); // the first one as it is now, with which the second one begins
   if (!source.about.first && !start) return html`<div class="view"><p>No factor of this table has two rows of one level, so there is no sampler to begin with.</p></div>`;
   return html`<div class="view"><div class=${compared ? "beside" : ""}>
-    <${SamplerPanel} key="one" source=${source} data=${data} start=${start} linked=${true} name="" />
-    ${compared && html`<${SamplerPanel} key="two" source=${source} data=${data} start=${start} linked=${false} name="Second " />`}
+    <${SamplerPanel} key="one" source=${source} data=${data} start=${start} linked=${true} name="" held=${held} />
+    ${compared && html`<${SamplerPanel} key="two" source=${source} data=${data} start=${held.current} linked=${false} name="Second " />`}
   </div><p><button type="button" onClick=${() => setCompared(!compared)} aria-pressed=${compared}>${compared ? "Show one sampler" : "Compare with a second sampler"}</button></p></div>`;
 }
 
-function SamplerPanel({source, data, start, linked, name}) {
+function SamplerPanel({source, data, start, linked, name, held = null}) {
   const first = source.about.first;
   const [text, setText] = useState(start ? start.sampler : first.text);
   const [step, setStep] = useState(start ? start.step : source.about.begin);
@@ -34,6 +35,7 @@ function SamplerPanel({source, data, start, linked, name}) {
   const [row, setRow] = useState(null);
   const [shown, setShown] = useState(null);
   const [last, setLast] = useState(source.about.last); // of the rank; that of the answer before, while there is an error
+  if (held) held.current = {sampler: text, step, share};
   const split = share.world === "1" ? {} : share;
   const found = useAnswer({s: source.id, q: "draw", sampler: text, step, ...split}, true);
   const current = !found.error && found.answer ? found.answer : null;
@@ -56,7 +58,7 @@ function SamplerPanel({source, data, start, linked, name}) {
     ${current && html`<${ReachSection} source=${source} text=${text} since=${current.since} name=${name} />`}
     ${current && html`<${Coverage} source=${source} text=${text} name=${name} />`}
     ${current && html`<section aria-label=${`${name}Code`}><h2>The same elsewhere</h2><${Copy} label="Python" text=${current.python} />
-      ${current.command ? html`<${Copy} label="Command line" text=${current.command} />` : html`<p>No command line says the same: it draws steps from 0 on, with fewer options.</p>`}</section>`}
+      ${current.command ? html`<${Copy} label="Command line" text=${current.command} />` : html`<p>No command line gives this draw: <code>setsup sample</code> draws steps from 0 on, and has fewer options.</p>`}</section>`}
   </div>`;
 }
 
@@ -127,7 +129,7 @@ function ReachSection({source, text, since, name}) {
   const {answer, error, busy} = useAnswer({s: source.id, q: "reach", sampler: text, step: since});
   return html`<section aria-label=${`${name}Reach`}><h2>What is drawn, and what never is</h2><${Problem} error=${error} />${busy && !answer && html`<p class="busy">counting …</p>`}
     ${answer && answer.groups.map((one, place) => html`<div key=${place}>
-      <p>Groups of equal <strong>${one.what}</strong>${one.sets.length ? ` (sets ${one.sets.join(", ")})` : ""}: ${count(one.drawable)} of ${count(one.groups)} are drawn${one.least_chance === null ? "" : `, each with a chance of ${one.estimated ? "about " : ""}${percent(one.least_chance)}${one.largest_chance > one.least_chance * 1.001 ? ` to ${percent(one.largest_chance)}` : ""} in a step`}.</p>
+      <p>${one.what === "nothing" ? "All rows as one group" : html`Groups of equal <strong>${one.what}</strong>`}${one.sets.length ? ` (sets ${one.sets.join(", ")})` : ""}: ${count(one.drawable)} of ${count(one.groups)} ${one.groups === 1 ? "is" : "are"} drawn${one.least_chance === null ? "" : `, each with a chance of ${one.estimated ? "about " : ""}${percent(one.least_chance)}${one.largest_chance > one.least_chance * 1.001 ? ` to ${percent(one.largest_chance)}` : ""} in a step`}.</p>
       ${one.never.map(never => html`<div class="never" key=${never.reason}><p><strong>Never drawn: ${plural(never.groups, "group")}, ${plural(never.rows, "row")}.</strong> Why: ${never.reason}.${never.option && html` To reach ${never.groups === 1 ? "it" : "them"}: <em>${never.option}</em>.`}</p>
         <ul>${never.first.map(group => html`<li key=${group}>${group}</li>`)}${never.groups > never.first.length && html`<li>and ${count(never.groups - never.first.length)} more</li>`}</ul></div>`)}
       ${one.never.length === 0 && html`<p>Every group is drawn.</p>`}
