@@ -215,7 +215,7 @@ def check_nesting(described: Any) -> None:
             depth += "sampler" in one
             if depth > _DEEPEST:
                 raise SamplerError(
-                    f"samplers stand within each other {_DEEPEST} deep at most; give one Zip the samplers of those in it"
+                    f"samplers stand at most {_DEEPEST} deep in each other; give one Zip the samplers of those in it"
                 )
             waiting += [(value, depth) for value in one.values()]
         elif isinstance(one, list | tuple) and any(isinstance(item, Mapping) for item in one):

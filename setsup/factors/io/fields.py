@@ -184,14 +184,14 @@ class Field:
         row, value = comma
         if self._point is not None:
             raise FactorError(
-                f"column {self.name!r} mixes decimal points and commas: row {self._point[0]} has {brief(self._point[1])}, "
-                f"row {row} has {brief(value)} (rows count from 0); write all numbers in one way"
+                f"column {self.name!r} mixes decimal points and commas: row {self._point[0]} has "
+                f"{brief(self._point[1])}, row {row} has {brief(value)} (rows count from 0); write all numbers in one way"
             )
         if self._commas == "unsure" and self._thousands:
             raise FactorError(
-                f"row {row} (from 0) of column {self.name!r} has {brief(value)}, whose comma may be decimal or separate "
-                f"thousands; write the numbers without commas, or read strings with kinds={{{self.name!r}: 'nominal'}} "
-                "(--kinds)"
+                f"row {row} (from 0) of column {self.name!r} has {brief(value)}, whose comma may be decimal or "
+                "separate thousands; write the numbers without commas, or read strings with "
+                f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
             )
         _log.info("the commas in the numbers of column %r are decimal: %r", self.name, value)
 
