@@ -185,7 +185,8 @@ class Field:
         if self._point is not None:
             raise FactorError(
                 f"column {self.name!r} mixes decimal points and commas: row {self._point[0]} has "
-                f"{brief(self._point[1])}, row {row} has {brief(value)} (rows count from 0); write all numbers in one way"
+                f"{brief(self._point[1])}, row {row} has {brief(value)} (rows count from 0); write "
+                "all numbers in one way"
             )
         if self._commas == "unsure" and self._thousands:
             raise FactorError(
