@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 
 __all__ = [
     "Answer",
@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 _LONGEST = 1 << 14  # letters of a question
+_DEEPEST = 64  # lists and mappings within each other
 _LISTED = 8  # rows that an error names
 
 
@@ -151,9 +152,28 @@ class Query:
     def data(self, name: str, longest: int = 8000) -> Any:
         """JSON."""
         try:
-            return json.loads(self.text(name, longest))
+            found = json.loads(self.text(name, longest))
         except (ValueError, RecursionError) as error:
             raise DataError(f"{name} is no JSON: {str(error)[:200]}") from None
+        _check_json(found, name)
+        return found
+
+
+def _check_json(value: Any, name: str) -> None:
+    """Refuse JSON that answers could not repeat: nested too deep for Python, or half of a surrogate pair."""
+    level, depth = [value], 0
+    while level:
+        if depth > _DEEPEST:
+            raise DataError(f"{name} is nested more than {_DEEPEST} deep")
+        inner: list[Any] = []
+        for one in level:
+            if isinstance(one, Mapping):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+            elif isinstance(one, str) and any("\ud800" <= letter <= "\udfff" for letter in one):
+                raise DataError(f"{name} has half of a surrogate pair, which is no letter: {brief(one)}")
+        level, depth = inner, depth + 1
 
 
 class DamagedRows(DataError):

@@ -14,7 +14,7 @@ import numpy as np
 from setsup.checks import check_integer, check_path
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
-from setsup.files.atomic import written, written_folder
+from setsup.files.atomic import clear, written, written_folder
 from setsup.files.disk import need_writable
 from setsup.pages.answers import Answer, DamagedRows, Source, digest, error_content, key_of
 from setsup.pages.correspondence_page import CorrespondenceSource
@@ -78,6 +78,7 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
     rows, steps = check_integer(rows, "rows", DataError, 1), check_integer(steps, "steps", DataError, 1)
     alone = out.suffix.lower() in (".html", ".htm")
     _need_free(out, alone)
+    clear(out)  # what a killed process left
     places = Places()
     page = _to_pass_on(page, rows, steps, places)
     found = _answers(page, rows, steps, places)

@@ -1,13 +1,16 @@
 """A page live, on this machine alone: one route for answers, and a guard before all of them."""
 
+import asyncio
+import logging
 import secrets
 import socket
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -61,13 +64,28 @@ def serve(page: Page, *, port: int = 0, ready: Callable[[str], None] | None = No
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     app = application(page, token, port)
     config = uvicorn.Config(
-        app, log_level="warning", lifespan="off", access_log=False, server_header=False, date_header=False, ws="none"
+        app,
+        log_level="error",  # its warnings are about what others send, such as upgrades, and advise to install something
+        lifespan="off",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        ws="none",
+        timeout_graceful_shutdown=0,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config)
     if ready is not None:
         ready(f"http://127.0.0.1:{port}/?token={token}")
     with listening:
         server.run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that ends at once and in silence, whoever waits for an answer."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 def application(page: Page, token: str, port: int) -> Any:
@@ -85,12 +103,39 @@ def application(page: Page, token: str, port: int) -> Any:
 
     async def get(request: Request) -> Response:
         key = request.scope["query_string"].decode("ascii", "replace")
-        found = await limit.run(lambda: run_in_threadpool(_answered, page, key))
+        found = await limit.run(lambda: _in_thread(lambda: _answered(page, key)))
         return found or Response("too many questions at once", 503, media_type="text/plain")
 
     served = Starlette(routes=[Route("/", shell), Route("/get", get), Route("/static/{name}", file)])
     served.router.redirect_slashes = False
     return Guard(served, token, port, _POLICY)
+
+
+async def _in_thread(call: Callable[[], Response]) -> Response:
+    """Result of a call in a thread of its own, which no exit of the process waits for: Python's pools are joined."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Response] = loop.create_future()
+
+    def settle(result: Response | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if result is None:
+            done.set_exception(error or RuntimeError("no answer"))
+        else:
+            done.set_result(result)
+
+    def work() -> None:
+        result: Response | None = None
+        failure: BaseException | None = None
+        try:
+            result = call()
+        except BaseException as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await done
 
 
 def _answered(page: Page, key: str) -> Response:

@@ -21,6 +21,7 @@ __all__ = [
     "both",
     "check_draw_memory",
     "check_names",
+    "check_nesting",
     "check_table",
     "check_tolerance",
     "copy_arguments",
@@ -47,6 +48,8 @@ MOST_ROWS = 2**31 - 1
 
 MOST_SETS = 1 << 24
 """Sets, or triplets, of a step: their numbers are 24 bits of the key words."""
+
+_DEEPEST = 6  # samplers within each other: a Zip makes those in it twice, so that work doubles with each
 
 
 def check_table(table: Any) -> FactorTable:
@@ -201,6 +204,22 @@ def both(one: Bools | None, other: Bools | None) -> Bools | None:
     if one is None or other is None:
         return other if one is None else one
     return one & other
+
+
+def check_nesting(described: Any) -> None:
+    """Refuse a description of samplers that stand too deep in each other."""
+    waiting = [(described, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        if isinstance(one, Mapping):
+            depth += "sampler" in one
+            if depth > _DEEPEST:
+                raise SamplerError(
+                    f"samplers stand at most {_DEEPEST} deep in each other; give one Zip the samplers of those in it"
+                )
+            waiting += [(value, depth) for value in one.values()]
+        elif isinstance(one, list | tuple) and any(isinstance(item, Mapping) for item in one):
+            waiting += [(item, depth) for item in one]
 
 
 def weight_names(arguments: Any) -> list[str]:

@@ -23,7 +23,16 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
-from setsup.samplers.arguments import Weights, Where, copy_arguments, row_mask, row_weights, weight_words, where_words
+from setsup.samplers.arguments import (
+    Weights,
+    Where,
+    check_nesting,
+    copy_arguments,
+    row_mask,
+    row_weights,
+    weight_words,
+    where_words,
+)
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one, inclusion
 from setsup.samplers.groups.members import WeightedMembers
@@ -99,6 +108,7 @@ class Mixture(Sampler):
         numbers = _check_numbers(sets)
         self.arguments = {"base": base.to_dict(), "pool": given["pool"], "sets": numbers, "p": plain}
         self.arguments |= {"weights": given["weights"], "seed": seed, "stream": stream}
+        check_nesting({"sampler": "Mixture", **self.arguments})
         self.table: FactorTable = base.table
         self.base, self.length, self.unconstrained_sets = base, base.length, base.unconstrained_sets
         self.first_step = base.first_step

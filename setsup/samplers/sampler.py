@@ -13,7 +13,7 @@ from setsup.checks import check_integer
 from setsup.errors import EndlessError, RowError, SamplerError, near
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
-from setsup.samplers.arguments import check_draw_memory, check_table, is_per_set, row_mask
+from setsup.samplers.arguments import check_draw_memory, check_nesting, check_table, is_per_set, row_mask
 from setsup.samplers.draw import Draw
 from setsup.samplers.reach import Reach
 from setsup.samplers.report import Report
@@ -397,6 +397,7 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
         raise SamplerError(
             "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
         ) from None
+    check_nesting(data)
     if not isinstance(name, str) or name not in Sampler._kinds:
         raise SamplerError(
             f"unknown sampler {name!r}{near(name, Sampler._kinds)}: import the module of a sampler of your own first "

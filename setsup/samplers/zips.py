@@ -19,7 +19,7 @@ import numpy as np
 from setsup.arrays import Array, Bools, Steps
 from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
-from setsup.samplers.arguments import check_draw_memory
+from setsup.samplers.arguments import check_draw_memory, check_nesting
 from setsup.samplers.draw import Draw
 from setsup.samplers.reach import Reach, SetReach
 from setsup.samplers.report import Report
@@ -84,6 +84,7 @@ class Zip(Sampler):
                     "setsup.concat(a, b), and give each sampler where=\"part == 'a'\" or so on the joint table"
                 )
         self.arguments = {"samplers": [one.to_dict() for one in samplers]}
+        check_nesting({"sampler": "Zip", **self.arguments})
         self.samplers = tuple(_on_own_stream(one, number) for number, one in enumerate(samplers))
         _check_apart(samplers, self.samplers)
         lengths = [one.length for one in samplers if one.length is not None]

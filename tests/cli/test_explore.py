@@ -3,8 +3,11 @@
 import json
 import re
 import shlex
+import signal
+import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -132,7 +135,11 @@ def test_what_does_not_fit_is_one_sentence(
 @pytest.mark.long("a server of its own")
 def test_it_serves_until_it_is_stopped() -> None:
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    code = "import sys; from setsup_cli.main import main; sys.exit(main())"
+    # a shell's background job has SIGINT ignored, and so have its children; and one answer takes an hour
+    code = "import signal, sys, time; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "import setsup.pages.server as server\nanswered = server._answered\n"
+    code += "server._answered = lambda page, key: time.sleep(3600) if key == 'slow' else answered(page, key)\n"
+    code += "from setsup_cli.main import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "explore", "--no-browser"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -148,6 +155,15 @@ def test_it_serves_until_it_is_stopped() -> None:
                 assert json.load(answer)["rows"] == 480_000
             with pytest.raises(urllib.error.HTTPError, match="403"):
                 urllib.request.urlopen(address.partition("?")[0], timeout=60)
+            host, port = "127.0.0.1", int(re.search(r":(\d+)/", address)[1])  # type: ignore[index]
+            with socket.create_connection((host, port)) as waiting, socket.create_connection((host, port)):
+                upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+                waiting.sendall(f"GET /get?slow HTTP/1.1\r\nHost: {host}\r\n{upgrade}Cookie: {cookie}\r\n\r\n".encode())
+                time.sleep(0.5)
+                start = time.monotonic()
+                process.send_signal(signal.SIGINT)
+                assert process.communicate(timeout=30)[1] == "setsup: stopped\n"
+            assert process.returncode == 130
+            assert time.monotonic() - start < 5
         finally:
-            process.terminate()
-            process.wait(30)
+            process.kill()

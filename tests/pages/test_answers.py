@@ -388,3 +388,16 @@ def test_neighbour_tables_of_questions_are_not_kept():
         found = ask(page, s="s0", q="draw", sampler=sampler_text(sampler), step=0)
         assert json.loads(found["described"]["arguments"]["neighbours"]) == {"0": near.tolist()}
     assert page.sources["s0"].about()["tables"] == []
+
+
+@pytest.mark.parametrize(
+    ("sampler", "sentence"),
+    [
+        ('{"sampler":"SetSampler","fingerprint":"\\udfff","arguments":{}}', "half of a surrogate pair"),
+        ('{"sampler":"SetSampler","arguments":{"\\ud800":1}}', "half of a surrogate pair"),
+        ("[" * 900 + "]" * 900, "nested more than 64 deep"),
+    ],
+)
+def test_what_no_answer_could_repeat_is_refused(sampler, sentence):
+    with pytest.raises(DataError, match=sentence):
+        PAGE.get(key_of({"s": "s0", "q": "draw", "step": "0", "sampler": sampler}))

@@ -13,6 +13,7 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError
+from setsup.files.atomic import beside
 from setsup.pages import export, page_of
 from setsup.pages.answers import digest, key_of
 from setsup.pages.licences import withheld
@@ -238,3 +239,21 @@ def test_scripts_of_the_page_share_no_names():
         for name in (several.split(",") if several else [one])
     ]
     assert sorted(set(found)) == sorted(found)
+
+
+@pytest.mark.parametrize("name", ["page.html", "page"])
+def test_an_interrupted_export_leaves_nothing_and_the_next_removes_what_a_killed_one_left(name, tmp_path, monkeypatch):
+    out, page = tmp_path / name, page_of({"animals": uneven()})
+    left = beside(out)
+    left.write_text("killed before it was renamed")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("setsup.pages.exporting._put", stop)  # while files are being written
+        with pytest.raises(KeyboardInterrupt):
+            export(page, out, rows=1, steps=1)
+    assert not list(tmp_path.iterdir())
+    export(page, out, rows=1, steps=1)
+    assert list(tmp_path.iterdir()) == [out]

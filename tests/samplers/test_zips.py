@@ -264,3 +264,18 @@ def test_the_report_of_constrained_triplets_and_of_pairs_in_a_zip():
     assert both.entries[0].anchors == triplets.report().entries[0].anchors
     assert "anchors (sets 0, 1):" in str(both)
     assert Zip(pairs, SetSampler(GRID, ["a"], sets=1, size=3)).report().pairs == pairs.report().pairs
+
+
+def test_samplers_stand_six_deep_in_each_other_at_most():
+    table = FactorTable.from_values({"kind": ["a", "a", "b", "b"]})
+    found = SetSampler(table, ["kind"], sets=1, size=2)
+    for _ in range(5):
+        found = Zip(found)
+    assert from_dict(found.to_dict(), table)[3].indices.tolist() == found[3].indices.tolist()
+    with pytest.raises(SamplerError, match="at most 6 deep"):
+        Zip(found)
+    data = found.to_dict()
+    for _ in range(2000):
+        data = {**data, "sampler": "Zip", "arguments": {"samplers": [data]}}
+    with pytest.raises(SamplerError, match="at most 6 deep"):
+        from_dict(data, table)

@@ -13,6 +13,7 @@ from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, 
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import open_arguments, open_source
 from setsup_cli.runs import opened
+from setsup_cli.stopping import sigterm_as_interrupt
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -89,7 +90,11 @@ def run(options: Options) -> int:
     more = tuple(word for name, file in files.items() if file is not None for word in (name, file))
     page = replace(page_of(datasets, samplers, runs, embeddings, options=opened_with), options=more)
     if options.export is not None:
-        found = export(page, options.export, rows=options.rows, steps=options.steps)
+        try:
+            with sigterm_as_interrupt():
+                found = export(page, options.export, rows=options.rows, steps=options.steps)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"before {options.export} was written; run the same command again") from None
         size = found.stat().st_size if found == options.export else _size(found.parent)
         if options.json:
             show_json({"page": str(found), "bytes": size})

@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from setsup.arrays import Array
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, brief, near
 from setsup.factors.factor import Factor, Kind, sort_of
 from setsup.factors.io.distinct import (
     BLANKS,
@@ -158,7 +158,7 @@ class Field:
         if kind is Kind.CONTINUOUS:
             if sort in ("string", "boolean"):
                 row, value = next(self._seen[sort] for sort in _FAMILY if sort in self._seen)
-                raise FactorError(f"column {self.name!r} cannot be continuous: row {row} (from 0) has {value!r}")
+                raise FactorError(f"column {self.name!r} cannot be continuous: row {row} (from 0) has {brief(value)}")
             factor = Factor(self.name, kind, role=self.role)
         else:
             if sort == "nothing":
@@ -184,14 +184,15 @@ class Field:
         row, value = comma
         if self._point is not None:
             raise FactorError(
-                f"column {self.name!r} mixes decimal points and commas: row {self._point[0]} has {self._point[1]!r}, "
-                f"row {row} has {value!r} (rows count from 0); write all numbers in one way"
+                f"column {self.name!r} mixes decimal points and commas: row {self._point[0]} has "
+                f"{brief(self._point[1])}, row {row} has {brief(value)} (rows count from 0); write "
+                "all numbers in one way"
             )
         if self._commas == "unsure" and self._thousands:
             raise FactorError(
-                f"row {row} (from 0) of column {self.name!r} has {value!r}, whose comma may be decimal or separate "
-                f"thousands; write the numbers without commas, or read strings with kinds={{{self.name!r}: 'nominal'}} "
-                "(--kinds)"
+                f"row {row} (from 0) of column {self.name!r} has {brief(value)}, whose comma may be decimal or "
+                "separate thousands; write the numbers without commas, or read strings with "
+                f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
             )
         _log.info("the commas in the numbers of column %r are decimal: %r", self.name, value)
 
@@ -257,11 +258,11 @@ class Field:
     def _refuse(self, value: Any, row: int) -> NoReturn:
         if not self.given:
             raise FactorError(
-                f"column {self.name!r} changed while it was read: row {row + self._rows} has {value!r} now"
+                f"column {self.name!r} changed while it was read: row {row + self._rows} has {brief(value)} now"
             )
         known = near(value, self._settled().levels or ())
         raise FactorError(
-            f"row {row + self._rows} (from 0) of column {self.name!r} has {value!r}, which is not a level{known}"
+            f"row {row + self._rows} (from 0) of column {self.name!r} has {brief(value)}, which is not a level{known}"
         )
 
     def _numbers(self, array: Any) -> Array:
@@ -278,7 +279,7 @@ class Field:
                 row = int(np.argmax(wrong))
                 text = values[int(index[row])].as_py()
                 raise FactorError(
-                    f"row {row + self._rows} (from 0) of column {self.name!r} has {text!r}, which is not a number"
+                    f"row {row + self._rows} (from 0) of column {self.name!r} has {brief(text)}, which is not a number"
                 )
             known = pc.if_else(
                 pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(pointed, pa.string())
@@ -295,7 +296,7 @@ class Field:
 def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], fix: str) -> NoReturn:
     """Refuse a column of several types; the first row and value of each are given."""
     found = sorted((row, value, family) for family, (row, value) in firsts.items())
-    rows = ", ".join(f"row {row} has {value!r}" for row, value, _ in found)
+    rows = ", ".join(f"row {row} has {brief(value)}" for row, value, _ in found)
     raise FactorError(
         f"column {name!r} mixes {' and '.join(family for _, _, family in found)}: {rows} (rows count from 0); {fix}"
     )

@@ -51,7 +51,8 @@ function useDark() {
 
 function Problem({error}) {
   if (!error) return null;
-  return html`<p class="problem" role="alert">${error.message}${error.missing && setsup.command && html` ${" "}Ask it live: <code>${setsup.command}</code>`}</p>`;
+  if (error.missing) return html`<p class="note" role="status">${error.message}${setsup.command && html` ${" "}The live page has it: <code>${setsup.command}</code>`}</p>`;
+  return html`<p class="problem" role="alert">${error.message}</p>`;
 }
 
 // thumbnails of rows, many in one image; onPick makes each a button, wrap(thumbnail, place) puts something about it

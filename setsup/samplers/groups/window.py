@@ -19,6 +19,7 @@ from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct
 __all__ = ["WindowMembers"]
 
 _RESOLVED = 16  # no more than this part of a tolerance is left to rounding, lest neighbours in float32 be one
+_UNITS = 62  # chances are added as integers of 2**-62; those of a group add up to 1 at most
 _BLOCK = 1 << 14  # rows whose neighbourhoods are sought at a time: what that takes stays in the processor's cache
 
 
@@ -158,7 +159,8 @@ class WindowMembers:
             few = self.widths[anchors] < full
             chance = np.where(few, 1 - (1 - 1 / self.widths[anchors]) ** (size - 1), chance)
         share = 1 / self._anchor_count[which]
-        found = self._covered(anchors, chance * share)
+        amounts = np.rint(np.ldexp(chance * share, _UNITS)).astype(np.int64)
+        found = np.ldexp(self._covered(anchors, amounts).astype(np.float64), -_UNITS)
         found[anchors] += share * (1 - chance)  # an anchor is always in its set
         order = np.argsort(self._rows)
         return self._rows[order], found[order]
@@ -170,11 +172,14 @@ class WindowMembers:
         which = np.repeat(np.arange(len(self._begin)), self._count)[self._anchors]
         return self._anchors[drawn[which]], which[drawn[which]]
 
-    def _covered(self, anchors: Rows, amounts: Array) -> Array:
-        """Sum of the amounts of the anchors that each sorted row is near, (rows,) of the type of ``amounts``."""
+    def _covered(self, anchors: Rows, amounts: Rows) -> Rows:
+        """Sum of the amounts of the anchors that each sorted row is near, (rows,).
+
+        They are integers, whose sums take back exactly what they added: of numbers, a rest would stay behind each run.
+        """
         which = np.repeat(np.arange(len(self._begin)), self._count)[anchors]
         # a run of positions covers: +1 where it starts, -1 behind its end, wrapped runs as two
-        edges = np.zeros(len(self._rows) + 1, dtype=amounts.dtype)
+        edges = np.zeros(len(self._rows) + 1, dtype=np.int64)
         begin, count = self._begin[which], self._count[which]
         first, width = self._first[anchors], self.widths[anchors]
         over = np.maximum(first + width - count, 0)

@@ -63,6 +63,7 @@ def test_values_come_back(values):
         ([1, 2, "x", 4], r"mixes numbers and strings: row 0 has 1, row 2 has 'x' \(rows count from 0\)"),
         ([None, True, 2], "mixes booleans and numbers: row 1 has True, row 2 has 2"),
         (["a", object()], "mixes strings and objects of type object"),
+        ([1, "x" * 3000], r"row 1 has 'x{79}… \(rows count"),
         ([b"a"], "holds binary"),
         ([[1], [2]], "holds list"),
         ([{"a": 1}], "holds struct"),
