@@ -46,7 +46,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class _Thing:
-    """The object's samples in a part of the picture: (3, 3, rows, columns) each."""
+    """The object's samples in a part of the image: (3, 3, rows, columns) each."""
 
     window: Window
     seen: NDArray[np.bool_]
@@ -56,7 +56,7 @@ class _Thing:
 
 @dataclass(frozen=True, slots=True)
 class _Shadow:
-    """Samples of the floor that the object hides from the lamp, in a part of the picture."""
+    """Samples of the floor that the object hides from the lamp, in a part of the image."""
 
     window: Window
     seen: NDArray[np.bool_]

@@ -73,7 +73,7 @@ def room(orientation: int) -> Room:
 
 
 def _rows(surface: NDArray[np.uint8], number: int) -> slice:
-    """Rows of the picture between the first and the last that show a surface."""
+    """Rows of the image between the first and the last that show a surface."""
     some = np.flatnonzero((surface == number).any(axis=(0, 1, 3)))
     return slice(int(some[0]), int(some[-1]) + 1)
 

@@ -1,8 +1,8 @@
-"""The rays of the 15 views of the Shapes3D scene, and where in a picture a solid or its shadow can be.
+"""The rays of the 15 views of the Shapes3D scene, and where in an image a solid or its shadow can be.
 
 Convention
 ----------
-As in :mod:`setsup.scenes.shapes3d`. Arrays over the samples of a picture have the axes (3, 3, rows, columns): samples
+As in :mod:`setsup.scenes.shapes3d`. Arrays over the samples of an image have the axes (3, 3, rows, columns): samples
 of a pixel from top to bottom and from left to right, then pixels. What depends on columns alone has the shape
 (1, 3, 1, columns), and on rows alone (3, 1, rows, 1), so that most of a ray's arithmetic is done once a column or row.
 """
@@ -21,7 +21,7 @@ SIDE = 64
 """Height and width of an image in pixels."""
 
 Window = tuple[slice, slice]
-"""Rows and columns of a part of the picture."""
+"""Rows and columns of a part of the image."""
 
 _SINES = (
     *(0.0, 0.07473009358642425, 0.14904226617617444, 0.2225209339563144),
@@ -52,7 +52,7 @@ class View:
     rays: Vector
 
     def within(self, window: Window) -> Vector:
-        """Rays of a part of the picture."""
+        """Rays of a part of the image."""
         rows, columns = window
         return self.rays[0][..., columns], self.rays[1][..., columns], self.rays[2][:, :, rows]
 
@@ -69,12 +69,12 @@ def view(orientation: int) -> View:
 
 
 def object_window(scale: int, shape: int, seen: View) -> Window:
-    """Part of the picture outside which no sample sees the object."""
+    """Part of the image outside which no sample sees the object."""
     return _window(_outline(scale, shape), seen)
 
 
 def shadow_window(scale: int, shape: int, seen: View) -> Window:
-    """Part of the picture outside which the object throws no shadow on the floor."""
+    """Part of the image outside which the object throws no shadow on the floor."""
     corners, lamp = _outline(scale, shape), np.array(FRAMING.lamp)
     return _window(lamp + (corners - lamp) * (lamp[2] / (lamp[2] - corners[:, 2:])), seen)
 
@@ -104,7 +104,7 @@ def _window(corners: Array, seen: View) -> Window:
 
 
 def _pixels(steps: Array) -> slice:
-    """Pixels between the outermost of some places along one axis of the picture, and the next."""
+    """Pixels between the outermost of some places along one axis of the image, and the next."""
     places = steps * FRAMING.focal_length + (SIDE - 1) / 2
     first, last = int(np.floor(places.min())), int(np.ceil(places.max()))
     return slice(min(max(first, 0), SIDE), min(max(last + 1, 0), SIDE))

@@ -28,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class FirstBatchCallback(Callback):
-    """Writes the picture before the first step of a run; one that resumes has it."""
+    """Writes the sheet before the first step of a run; one that resumes has it."""
 
     def __init__(self, folder: Path, counter: StepCounter, views: Sequence[str] = ()) -> None:
         self._path, self._counter, self._views = folder / FIRST_BATCH, counter, views

@@ -102,7 +102,7 @@ def _spans(inverse: npt.NDArray[Any], before: Size, size: Size) -> npt.NDArray[n
     sides = np.stack([side for ends in limits for side in ends], axis=1)  # times (column, row, 1): not below 0
     slope, base = sides[:, :, :1] + 0.0, sides[:, :, 1:2] * np.arange(size[0]) + sides[:, :, 2:]  # + 0: no −0
     with np.errstate(all="ignore"):
-        root = -base / slope
+        root = np.where(base == 0, 0.0, -base / slope)  # no column where a row lies on the side itself
     first = np.where(slope >= 0, np.ceil(root), 0).max(axis=1)
     last = np.where(slope < 0, np.floor(root) + 1, size[1]).min(axis=1)
     return np.stack([first, last], axis=1)[..., None].clip(0, size[1]).astype(np.int32)
