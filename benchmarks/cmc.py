@@ -43,8 +43,8 @@ def _negatives() -> Iterator[Row]:
     import torch
 
     from setsup.methods.rows import RowState
-    from setsup.methods.views import draw_negatives
     from setsup.random import stream_key
+    from setsup_papers.cmc import draw_negatives
 
     values = torch.empty(IMAGES, SIZE).uniform_(-0.1, 0.1)
     bank, key = RowState(IMAGES, SIZE, initial=values), stream_key(0, "negatives")
@@ -81,7 +81,7 @@ def _half() -> Row:
     import torch
     from torch.nn.functional import normalize
 
-    from setsup.methods.views import BankContrast
+    from setsup_papers.cmc import BankContrast
 
     images, anchors = HALVED
     kinds = (torch.float32, torch.float16)
@@ -106,7 +106,7 @@ def _pairs() -> Row:
     """A pair in both directions, of the full graph of five views beside that of two."""
     import torch
 
-    from setsup.methods.views import BankContrast, pair_views
+    from setsup_papers.cmc import BankContrast, pair_views
 
     images = HALVED[0]
     sides = {}
@@ -166,8 +166,8 @@ def _step(batch: Any, encoder: str, width: float) -> Callable[[], None]:
     """A step of training on views, with 4,096 negatives from a small bank."""
     import warnings
 
-    from setsup.experiments.cmc.settings import CMCSettings
     from setsup.experiments.configs import build_method
+    from setsup_papers.cmc.settings import CMCSettings
 
     settings: Any = CMCSettings(encoder=encoder, width=width, negatives=NEGATIVES)  # type: ignore[arg-type]
     method: Any = build_method(settings.fit_to(batch), range(HALVED[0]), 0)  # type: ignore[arg-type]

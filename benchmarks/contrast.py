@@ -34,7 +34,7 @@ def rows(full: bool) -> Iterator[Row]:
 def _contrast() -> Row:
     import torch
 
-    from setsup.methods import domain_contrast_loss
+    from setsup_papers.dcodr import domain_contrast_loss
 
     images, copies = (torch.randn(DOMAINS * SIZE, CODE, requires_grad=True) for _ in range(2))
     domains = torch.arange(DOMAINS).repeat_interleave(SIZE)

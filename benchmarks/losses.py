@@ -37,7 +37,7 @@ def rows(full: bool) -> Iterator[Row]:
 def _of(name: str, temperature: float, size: int) -> Iterator[Row]:
     import torch
 
-    from setsup.methods import directed_loss
+    from setsup_papers.abc import directed_loss
 
     generator = torch.Generator().manual_seed(size)
     u, v = (torch.randn(size, DIMENSIONS, generator=generator) for _ in range(2))

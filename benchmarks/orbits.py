@@ -38,7 +38,7 @@ def rows(full: bool) -> Iterator[Row]:
 def _mining() -> Row:
     import torch
 
-    from setsup.methods.orbits.losses import mine_triplets
+    from setsup_papers.orbits.losses import mine_triplets
 
     points = torch.nn.functional.normalize(torch.randn(ORBITS * MEMBERS, CODE), dim=1)
     orbit = torch.arange(len(points)) // MEMBERS
@@ -86,7 +86,7 @@ def _loop(distances: list[list[float]], orbit: list[int]) -> list[list[int]]:
 def _members() -> Row:
     import torch
 
-    from setsup.loading.transforms import AffineMembers
+    from setsup_papers.orbits import AffineMembers
 
     shape = (ORBITS, MEMBERS)
     digits = torch.randint(0, 256, (*shape, 1, 28, 28), dtype=torch.uint8)
@@ -105,8 +105,7 @@ def _step(images: Any) -> Callable[[], None]:
     """A step of training on images (orbits, members, 1, height, width) uint8."""
     import torch
 
-    from setsup.methods import triplet_loss
-    from setsup.methods.networks import OrbitEncoder
+    from setsup_papers.orbits import OrbitEncoder, triplet_loss
 
     network = OrbitEncoder((1, 40, 40), CHANNELS, CODE).to(memory_format=torch.channels_last)
     adam = torch.optim.Adam(network.parameters(), lr=1e-3)

@@ -41,7 +41,7 @@ def rows(full: bool) -> Iterator[Row]:
 
 
 def _between() -> Row:
-    from setsup.methods import between_loss
+    from setsup_papers.pixels import between_loss
 
     given = _features()
     sides = {
@@ -67,7 +67,7 @@ def _memory() -> Row:
 
 def memory() -> None:
     """Print by how many bytes the process grows at most."""
-    from setsup.methods import between_loss
+    from setsup_papers.pixels import between_loss
 
     given = _features()
     before = _peak()
@@ -117,8 +117,7 @@ def _step(batch: Any) -> Callable[[], None]:
     """A step of training on pairs of views."""
     import torch
 
-    from setsup.methods import within_loss
-    from setsup.methods.networks import PixelUNet
+    from setsup_papers.pixels import PixelUNet, within_loss
 
     network = PixelUNet(WIDTHS, (1, 1, 1), FEATURES).to(memory_format=torch.channels_last)
     adam = torch.optim.AdamW(network.parameters(), lr=1e-3)

@@ -24,7 +24,7 @@ SECONDS = 1.0
 
 
 def rows(full: bool) -> Iterator[Row]:
-    from setsup.experiments.pose.lookup import draw_codebooks, look_up
+    from setsup_papers.abc.pose.lookup import draw_codebooks, look_up
 
     queries, renderings = _vectors(QUERIES, DIMENSIONS, 0), _vectors(CODEBOOKS * SIZE, DIMENSIONS, 1)
     books = np.arange(CODEBOOKS * SIZE).reshape(CODEBOOKS, SIZE)

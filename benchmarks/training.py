@@ -60,7 +60,7 @@ def _step(root: Path) -> Iterator[Row]:
     def loss() -> object:
         embedded = embeddings[next(turn) % len(embeddings)]
         u, v = embedded[0::2], embedded[1::2]
-        from setsup.methods import correspondence_loss
+        from setsup_papers.abc import correspondence_loss
 
         return torch.autograd.grad(correspondence_loss(u, v), embedded)
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets import Dataset
-from setsup.datasets.benchmarks.video_orbits import Faces, extract
 from setsup.datasets.formats.video.frames import VideoFile
 from setsup.factors import FactorTable
+from setsup_papers.orbits.datasets.video_orbits import Faces, extract
 from tests.true_files.video_orbits import Looks, face_box, head, pasted, points
 from tests.videos import encoded
 

@@ -32,8 +32,8 @@ from setsup import (
     shards,
 )
 from setsup.errors import SetsupError
-from setsup.experiments.abc import across
 from setsup.factors import Factor, FactorTable, Kind
+from setsup_papers.abc import across
 
 Arguments = Mapping[str, Any]
 

@@ -1,18 +1,27 @@
-"""Finds the subcommand, parses its words, runs it, and turns what goes wrong into one sentence."""
+"""Finds the subcommand, parses its words, runs it, and turns what goes wrong into one sentence.
+
+A package offers a subcommand through the entry-point group ``setsup.commands``: a module like those of
+:mod:`setsup_cli.commands`, with `SHOWS`, its line of help, beside ``Options``, ``HELP`` and ``run``.
+"""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 from setsup.errors import SetsupError, near
+from setsup.packages import other_entries, own_entries
 from setsup_cli.failures import say_error
 from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
 
-__all__ = ["SUBCOMMANDS", "run"]
+__all__ = ["find_module", "run", "subcommands"]
 
-SUBCOMMANDS = {
+_GROUP = "setsup.commands"
+
+_LINES = {
     "datasets": "list the datasets: name, samples, factors, size, licence, whether the files are here",
     "info": "show a dataset: factors with levels and counts, splits, citation, a sample",
     "fetch": "download a dataset, verify it, resume; or show how to get it where a licence must be signed",
@@ -25,7 +34,6 @@ SUBCOMMANDS = {
     "train": "train one of the papers' methods, or your own; resumes",
     "embed": "compute embeddings of a dataset with a trained method, and save them with the factors",
     "eval": "run a paper's evaluations on trained methods",
-    "pose": "find the pose of an object in photographs by the nearest of its renderings",
     "export": "write a trained method to a file that needs no setsup: a program of torch.export, or its weights",
     "report": "compare the results of your runs with the paper's",
     "explore": "look at datasets and draws on a page in the browser, or export the page as files",
@@ -33,7 +41,7 @@ SUBCOMMANDS = {
     "doctor": "check what works on this machine: packages, torch, GL, disk",
     "cache": "list the cache and its size, or clear it",
 }
-"""Subcommands, each a module of :mod:`setsup_cli.commands`, with their lines of help."""
+"""Lines of help of the modules of :mod:`setsup_cli.commands`."""
 
 EXAMPLES = {
     "setsup sample --inactive wall_hue": "two sets of images with one wall hue in each",
@@ -52,6 +60,28 @@ _COMMON = (
 )
 _BESIDE = 60
 """Columns from which a description stands beside its name."""
+
+
+@cache
+def subcommands() -> dict[str, str]:
+    """Lines of help by the names of the subcommands: the command's, and those that packages offer."""
+    return _LINES | {name: module.SHOWS for name, module in _offered().items() if name not in _LINES}
+
+
+def find_module(name: str) -> ModuleType:
+    """The module of a subcommand; only this one is imported, where the command has it itself."""
+    return import_module(f"setsup_cli.commands.{name}") if name in _LINES else _offered()[name]
+
+
+@cache
+def _offered() -> dict[str, ModuleType]:
+    found = {entry.name: entry.load() for entry in own_entries(_GROUP)}
+    for entry in other_entries(_GROUP):
+        try:
+            found[entry.name] = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise SetsupError(f"the subcommand {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
+    return found
 
 
 def run(words: list[str]) -> int:
@@ -81,10 +111,10 @@ def _run(words: list[str]) -> int:
     elif name in ("--install-completion", "__complete"):
         return _complete(words)
     elif name.startswith("-"):
-        example = f"setsup {rest[0] if rest and rest[0] in SUBCOMMANDS else 'sample'} {name}"
+        example = f"setsup {rest[0] if rest and rest[0] in subcommands() else 'sample'} {name}"
         raise SetsupError(f"options follow the subcommand, as in `{example}` (`setsup --help` lists the subcommands)")
-    elif name not in SUBCOMMANDS:
-        raise SetsupError(f"unknown subcommand {name!r}{near(name, SUBCOMMANDS)} (`setsup --help` lists them)")
+    elif name not in _LINES and name not in subcommands():
+        raise SetsupError(f"unknown subcommand {name!r}{near(name, subcommands())} (`setsup --help` lists them)")
     else:
         return _run_subcommand(name, rest)
     return 0
@@ -94,13 +124,13 @@ def _run_subcommand(name: str, words: list[str]) -> int:
     # only the module of the subcommand is imported
     from setsup_cli.parsing.parser import Subcommand, parse, print_help
 
-    module = import_module(f"setsup_cli.commands.{name}")
+    module = find_module(name)
     subcommand = Subcommand(name, module.Options, module.HELP)
     if hasattr(module, "resolve_options"):
         subcommand = module.resolve_options(subcommand, words)
     if {"-h", "--help"} & set(words):
         with output_errors():
-            print_help(subcommand, f"{SUBCOMMANDS[name][0].upper()}{SUBCOMMANDS[name][1:]}.")
+            print_help(subcommand, f"{(line := subcommands()[name])[0].upper()}{line[1:]}.")
         return 0
     parsed = parse(subcommand, words)
     if parsed.quiet and parsed.verbose:
@@ -114,8 +144,7 @@ def _complete(words: list[str]) -> int:
     """Install shell completion, or complete words for an installed one."""
     from setsup_cli.parsing.parser import Subcommand, complete
 
-    modules = {name: import_module(f"setsup_cli.commands.{name}") for name in SUBCOMMANDS}
-    complete([Subcommand(name, module.Options, SUBCOMMANDS[name]) for name, module in modules.items()], words)
+    complete([Subcommand(name, find_module(name).Options, line) for name, line in subcommands().items()], words)
     return 0
 
 
@@ -164,7 +193,7 @@ def _help() -> str:
         wrap(
             "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning."
         ),
-        "\n".join(["Subcommands:", *(entry(name, line, 10) for name, line in SUBCOMMANDS.items())]),
+        "\n".join(["Subcommands:", *(entry(name, line, 10) for name, line in subcommands().items())]),
         "\n".join(["Options:", *(entry(name, line, 21) for name, line in _OPTIONS.items())]),
         wrap(_COMMON),
         "\n".join(

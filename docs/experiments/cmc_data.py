@@ -13,8 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setsup.experiments.cmc.objects import write_objects
-from setsup.experiments.cmc.photographs import write_photographs
+from setsup_papers.cmc.objects import write_objects
+from setsup_papers.cmc.photographs import write_photographs
 
 SETSUP = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main())"]
 ROOMS = "render room --rooms 480 --pairs 2 --size 128 192 --modalities image depth normals instances labels"

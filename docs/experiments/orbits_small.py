@@ -10,7 +10,7 @@ import argparse
 
 from small_runs import Stage, add_options, measure_all, runs_folder
 
-from setsup.experiments.orbits.presets import COMPARED
+from setsup_papers.orbits.presets import COMPARED
 
 RUNS = [
     *((f"mnist-{end}-small", seed) for seed in range(3) for end in (*COMPARED, "oe")),

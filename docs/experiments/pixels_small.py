@@ -12,7 +12,7 @@ from pathlib import Path
 
 from small_runs import Stage, add_options, measure_all, runs_folder
 
-from setsup.experiments.pixels.presets import NORMS, WEIGHTS, named
+from setsup_papers.pixels.presets import NORMS, WEIGHTS, named
 
 FIRST = [(f"{named('inf', within)}-small", seed) for seed in range(3) for within in (1.0, 0.3)]
 OTHERS = [(f"{named(norm, within)}-small", seed) for seed in range(3) for norm in NORMS for within in WEIGHTS]

@@ -9,10 +9,10 @@ mirror plane, and the smallest that change under any turn, or mirror image that 
 
 import argparse
 
-from setsup.datasets.benchmarks.abc_pose.factors import CATEGORIES
-from setsup.datasets.benchmarks.abc_pose_procedural.models import model_of
-from setsup.datasets.benchmarks.abc_pose_procedural.symmetry import asymmetries, views_around
-from setsup.datasets.benchmarks.abc_pose_procedural.writing import Counts, blocks_of
+from setsup_papers.abc.pose.datasets.abc_pose.factors import CATEGORIES
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import model_of
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.symmetry import asymmetries, views_around
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.writing import Counts, blocks_of
 
 
 def main() -> None:

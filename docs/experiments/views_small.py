@@ -13,7 +13,7 @@ from pathlib import Path
 
 from small_runs import Stage, add_options, measure_all, runs_folder
 
-from setsup.experiments.cmc.small_presets import PRESETS
+from setsup_papers.cmc.small_presets import PRESETS
 
 BY_IMPORTANCE = ("rooms-full", "rooms-", "digits-", "colors-", "patches-")
 """What the names of presets begin with."""

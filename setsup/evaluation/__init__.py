@@ -35,14 +35,6 @@ if TYPE_CHECKING:
     from setsup.evaluation.projection import Components, principal_components
     from setsup.evaluation.resplits import check_disjoint, draw_labelled, draw_parts
     from setsup.evaluation.retrieval import nearest, shared_keys
-    from setsup.evaluation.rotations import (
-        PoseErrors,
-        euler_from_rotation,
-        geodesic_error,
-        pose_errors,
-        rotation_from_euler,
-        to_pascal3d,
-    )
     from setsup.evaluation.sample_complexity import Resample, accuracy_over_labels, draw_resamples
     from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
     from setsup.evaluation.segmentation import SegmentationScores, confusion_matrix, segmentation_scores
@@ -64,7 +56,6 @@ __all__ = [
     "NetworkProbes",
     "OrbitDistances",
     "PairedTest",
-    "PoseErrors",
     "ProbeInformation",
     "Regressed",
     "Resample",
@@ -85,9 +76,7 @@ __all__ = [
     "draw_parts",
     "draw_resamples",
     "edge_pixels",
-    "euler_from_rotation",
     "factor_vae",
-    "geodesic_error",
     "group_accuracy",
     "identity_retrieval",
     "landmark_error",
@@ -110,17 +99,14 @@ __all__ = [
     "orbit_distances",
     "paired_tests",
     "peak_signal_to_noise",
-    "pose_errors",
     "precision",
     "principal_components",
     "probe_information",
     "ridge_probe",
-    "rotation_from_euler",
     "sap",
     "segmentation_scores",
     "separation",
     "shared_keys",
-    "to_pascal3d",
     "tsne_map",
     "umap_map",
     "verification_auc",
@@ -155,14 +141,6 @@ if not TYPE_CHECKING:
         "resplits": ("check_disjoint", "draw_labelled", "draw_parts"),
         "invariance": ("DeepProbes", "deep_probes", "landmark_error"),
         "retrieval": ("nearest", "shared_keys"),
-        "rotations": (
-            "PoseErrors",
-            "euler_from_rotation",
-            "geodesic_error",
-            "pose_errors",
-            "rotation_from_euler",
-            "to_pascal3d",
-        ),
         "sample_complexity": ("Resample", "accuracy_over_labels", "draw_resamples"),
         "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
         "segmentation": ("SegmentationScores", "confusion_matrix", "segmentation_scores"),

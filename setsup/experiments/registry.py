@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
-from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import extract_tb
@@ -23,11 +21,11 @@ from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 from setsup.files.expand_user import expanded
+from setsup.packages import other_entries, own_entries
 
 __all__ = ["find_named", "find_preset", "import_file", "installed_modules", "own_modules", "presets", "split_file_name"]
 
 _GROUP = "setsup.experiments"
-_OWN = tuple(f"setsup.experiments.{paper}" for paper in ("abc", "pose", "dcodr", "orbits", "cmc", "pixels"))
 
 
 def presets() -> dict[str, Preset]:
@@ -87,13 +85,13 @@ def _own() -> dict[str, Preset]:
 
 def own_modules() -> Iterator[tuple[ModuleType, str]]:
     """Setsup's own modules of experiments, with their names."""
-    for name in _OWN:
-        yield import_module(name), name
+    for entry in own_entries(_GROUP):
+        yield entry.load(), entry.value
 
 
 def installed_modules() -> Iterator[tuple[ModuleType, str]]:
     """Modules that other packages offer under the entry-point group, with their names."""
-    for entry in entry_points(group=_GROUP):
+    for entry in other_entries(_GROUP):
         try:
             yield entry.load(), entry.value
         except (ImportError, AttributeError) as error:

@@ -1,20 +1,24 @@
-"""The augmentations and views of the papers (:mod:`setsup.methods.augmentations`) by name.
+"""The augmentations and views of the papers by name.
+
+A module under the entry-point group ``setsup.experiments`` offers them as ``RECIPES``, functions by name, and as
+``EVALUATION_TRANSFORMS`` what is done to images that are evaluated.
 
 The stream of a recipe is its name, so that recipes with one seed draw independently.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
-from functools import partial
-from types import MappingProxyType
+from collections.abc import Mapping
+from functools import cache
+from itertools import chain
 from typing import Any
 
 from setsup.errors import SetsupError, near
 from setsup.loading.batch import Transform
-from setsup.loading.transforms import CenterCrop
-from setsup.methods import augmentations
+from setsup.packages import other_entries, own_entries
 
 __all__ = ["evaluation_transform", "recipe", "recipes"]
+
+_GROUP = "setsup.experiments"
 
 
 def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
@@ -53,9 +57,9 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
         raise SetsupError(
             f"recipe takes the name of a recipe and returns a transform, so call it first: not {name!r:.60}"
         )
-    if name not in _RECIPES:
-        raise SetsupError(f"there is no recipe {name!r}{near(name, _RECIPES)}")
-    make = _RECIPES[name]
+    make = _find(name, "RECIPES")
+    if make is None:
+        raise SetsupError(f"there is no recipe {name!r}{near(name, recipes())}")
     known = [option for option in inspect.signature(make).parameters if option not in ("seed", "stream")]
     for option in options:
         if option not in known:
@@ -72,7 +76,7 @@ def recipes() -> tuple[str, ...]:
     ['oxels-2d', 'oxels-3d']
 
     """
-    return tuple(_RECIPES)
+    return tuple(dict.fromkeys(chain(_own("RECIPES"), _others("RECIPES"))))
 
 
 def evaluation_transform(name: str) -> Transform | None:
@@ -106,30 +110,27 @@ def evaluation_transform(name: str) -> Transform | None:
 
     """
     recipe(name)  # says what is wrong with the name
-    return _EVALUATED.get(name)
+    found: Transform | None = _find(name, "EVALUATION_TRANSFORMS")
+    return found
 
 
-_RECIPES: Mapping[str, Callable[..., Transform]] = MappingProxyType(
-    {
-        "abc-shapes3d": augmentations.abc_shapes3d,
-        "abc-pose": augmentations.abc_pose,
-        "dcodr": augmentations.dcodr,
-        "dcodr-blur": augmentations.dcodr_blur,
-        "dcodr-simsiam": augmentations.dcodr_simsiam,
-        **{f"dcodr-a/{name}": partial(augmentations.dcodr_appendix, name) for name in augmentations.APPENDIX_A},
-        "cmc-alexnet": partial(augmentations.cmc, 0.2),
-        "cmc-resnet": partial(augmentations.cmc, 0.08),
-        "cmc-stl10": augmentations.cmc_stl10,
-        "cmc-nyu": augmentations.cmc_nyu,
-        "oxels-2d": augmentations.oxels_2d,
-        "oxels-3d": augmentations.oxels_3d,
-    }
-)
-_EVALUATED: Mapping[str, Transform] = MappingProxyType(
-    {
-        "cmc-alexnet": augmentations.Centered(224, 7 / 8),
-        "cmc-resnet": augmentations.Centered(224, 7 / 8),
-        "cmc-stl10": augmentations.lab_views([CenterCrop(64)], 0, "evaluation"),
-        "cmc-nyu": augmentations.lab_views([CenterCrop(128)], 0, "evaluation", modalities=augmentations.ROOM),
-    }
-)
+def _find(name: str, attribute: str) -> Any:
+    """What a paper offers under a name; other packages are imported only where setsup's own papers have none."""
+    own = _own(attribute)
+    return own[name] if name in own else _others(attribute).get(name)
+
+
+@cache
+def _own(attribute: str) -> Mapping[str, Any]:
+    return {name: one for entry in own_entries(_GROUP) for name, one in getattr(entry.load(), attribute, {}).items()}
+
+
+def _others(attribute: str) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    for entry in other_entries(_GROUP):
+        try:
+            offered = getattr(entry.load(), attribute, {})
+        except (ImportError, AttributeError) as error:
+            raise SetsupError(f"the experiments {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
+        found |= {name: one for name, one in offered.items() if name not in found}
+    return found

@@ -73,7 +73,7 @@ class LearnedMatches:
         from PIL import Image
 
         from setsup.experiments import load_trained
-        from setsup.experiments.pixels.features import MULTIPLE, pixel_features, resized_view
+        from setsup.experiments.pixel_features import MULTIPLE, pixel_features, resized_view
 
         if self._trained is None:
             self._trained = load_trained(self.run)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,7 +18,7 @@ from cyclopts import Parameter
 from PIL import Image
 
 from setsup_cli.commands import cache, sample
-from setsup_cli.dispatch import SUBCOMMANDS
+from setsup_cli.dispatch import find_module, subcommands
 from setsup_cli.main import main
 from setsup_cli.places import write_image
 
@@ -84,9 +83,9 @@ def test_outputs_and_counts_have_one_short_name_everywhere(setsup: Run, words: l
         assert name in shown
 
 
-@pytest.mark.parametrize("name", SUBCOMMANDS)
+@pytest.mark.parametrize("name", subcommands())
 def test_no_short_option_has_two_meanings(name: str) -> None:
-    options = fields(import_module(f"setsup_cli.commands.{name}").Options)
+    options = fields(find_module(name).Options)
     notes = [note for one in options for note in get_args(one.type)]
     short = [alias for note in notes if isinstance(note, Parameter) for alias in note.alias or ()]
     assert len(short) == len(set(short)), short
@@ -215,10 +214,10 @@ def test_help_wraps_at_any_width(monkeypatch: pytest.MonkeyPatch, setsup: Run, w
     monkeypatch.setenv("COLUMNS", str(width))
     whole = setsup("--help").out
     assert all(len(line) <= width or " " not in line.strip() for line in whole.splitlines())
-    for name in SUBCOMMANDS:
+    for name in subcommands():
         shown = setsup(name, "--help").out
         assert all(len(line) <= width or " " not in line.strip() for line in shown.splitlines())
-        for one in fields(import_module(f"setsup_cli.commands.{name}").Options):
+        for one in fields(find_module(name).Options):
             if one.kw_only and one.name != "seeds":
                 assert f"--{one.name.replace('_', '-')}" in shown.split()
         assert "…" not in shown.replace("https://…", "").replace("PLY …", "")

@@ -11,7 +11,7 @@ import pytest
 
 from setsup_cli.commands import cache, sample
 from setsup_cli.commands import eval as evaluate
-from setsup_cli.dispatch import SUBCOMMANDS
+from setsup_cli.dispatch import subcommands
 from setsup_cli.main import main
 from setsup_cli.parsing.parser import Subcommand, parse, parse_known
 
@@ -51,10 +51,10 @@ for words in (["--help"], ["--version"], *([subcommand, "--help"] for subcommand
 
 
 def test_help_imports_nothing_heavy() -> None:
-    done = spawned(*(subcommand for subcommand in SUBCOMMANDS if subcommand != "train"), probe=PROBE_HELP)
+    done = spawned(*(subcommand for subcommand in subcommands() if subcommand != "train"), probe=PROBE_HELP)
     assert (done.returncode, done.stderr) == (0, "")
     shown = done.stdout.split("asked ")[1:]
-    assert len(shown) == 2 + len(SUBCOMMANDS) - 1
+    assert len(shown) == 2 + len(subcommands()) - 1
     assert all(len(one.splitlines()) > 1 for one in shown)
 
 
@@ -94,11 +94,11 @@ def test_help_lists_every_subcommand(setsup: Run) -> None:
     for words in (["--help"], ["-h"], ["help"], []):
         found = setsup(*words)
         assert found.code == 0
-        assert all(f"  {subcommand} " in found.out for subcommand in SUBCOMMANDS)
+        assert all(f"  {subcommand} " in found.out for subcommand in subcommands())
 
 
 def test_every_subcommand_has_help(setsup: Run) -> None:
-    for subcommand in SUBCOMMANDS:
+    for subcommand in subcommands():
         found = setsup(subcommand, "--help")
         assert found.code == 0
         assert f"Usage: setsup {subcommand}" in found.out

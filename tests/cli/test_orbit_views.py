@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.experiments import find_preset
-from setsup.experiments.orbits.views import PRESETS
+from setsup_papers.orbits.views import PRESETS
 from tests.true_files import smallnorb
 
 Run = Callable[..., Any]

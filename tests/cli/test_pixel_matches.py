@@ -16,7 +16,7 @@ pytest.importorskip("lightning")
 from PIL import Image
 
 from setsup.errors import SetsupError
-from setsup.experiments.pixels.features import pixel_features
+from setsup.experiments.pixel_features import pixel_features
 from setsup.reports.pixel_matches import distance_map
 from setsup_cli.main import main
 from tests.true_files import mnist

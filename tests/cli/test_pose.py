@@ -15,7 +15,7 @@ pytest.importorskip("lightning")
 
 from PIL import Image
 
-from setsup.evaluation.rotations import euler_from_rotation, geodesic_error, rotation_from_euler
+from setsup_papers.abc.pose.rotations import euler_from_rotation, geodesic_error, rotation_from_euler
 
 Run = Callable[..., Any]
 

@@ -19,7 +19,7 @@ from PIL import Image
 from setsup.experiments import find_preset, load_trained, presets, train
 from setsup.experiments.configs import build_method
 from setsup.files import load_manifest, manifest_names
-from setsup_cli.dispatch import SUBCOMMANDS
+from setsup_cli.dispatch import subcommands
 from setsup_cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -246,7 +246,7 @@ def test_every_subcommand_and_every_picture_is_shown() -> None:
     import pictures
 
     command = (ROOT / "docs" / "command.md").read_text()
-    assert [subcommand for subcommand in SUBCOMMANDS if f"<!-- setsup: help {subcommand} -->" not in command] == []
+    assert [subcommand for subcommand in subcommands() if f"<!-- setsup: help {subcommand} -->" not in command] == []
     used = set(re.findall(r"pictures/([\w-]+)\.png", "".join(page.read_text() for page in PAGES)))
     assert used | {pictures.NAME} == set(pictures.PICTURES)
 

@@ -7,14 +7,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from setsup.errors import DataError
-from setsup.evaluation import (
-    PoseErrors,
-    euler_from_rotation,
-    geodesic_error,
-    pose_errors,
-    rotation_from_euler,
-    to_pascal3d,
-)
+from setsup.evaluation import to_pascal3d
+from setsup_papers.abc.pose import PoseErrors, euler_from_rotation, geodesic_error, pose_errors, rotation_from_euler
 
 ELEVATION = st.floats(-90, 90)
 THETA = st.floats(-180, 180)

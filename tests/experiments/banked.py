@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from setsup.methods.abc import ABC
+from setsup_papers.abc.method import ABC
 from tests.experiments.small import PLAIN, Pooled
 
 __all__ = ["BANKED", "NORMED"]

@@ -22,7 +22,7 @@ from setsup.experiments.measures import FactorInformation, NoiseSweep, Probes
 from setsup.experiments.parts import PartStore, digest, plain
 from setsup.experiments.training import checkpointing
 from setsup.experiments.training.watching import held_out
-from setsup.methods.abc import ABC
+from setsup_papers.abc.method import ABC
 from tests.experiments.small import PLAIN, PRESETS
 from tests.experiments.validated import VALIDATED
 

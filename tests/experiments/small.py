@@ -8,7 +8,7 @@ from torch import nn
 
 from setsup.experiments import Data, Preset
 from setsup.experiments.sets import Sets
-from setsup.methods.abc import ABC
+from setsup_papers.abc.method import ABC
 
 __all__ = ["ACCUMULATED", "AUGMENTED", "DROPOUT", "HALVED", "PLAIN", "PRESETS", "Pooled", "Tiny"]
 

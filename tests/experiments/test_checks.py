@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Preset, RunConfig, train  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.small import PLAIN, Pooled  # noqa: E402
 
 HERE = RunConfig(workers=0)

@@ -23,7 +23,7 @@ from setsup.experiments import Preset, Run, RunConfig, load_trained, train  # no
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training import checkpointing  # noqa: E402
 from setsup.experiments.training.checkpointing import CheckpointCallback  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.adversarial import Adversarial, AdversarialSettings  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.small import ACCUMULATED, FEW, PLAIN, Tiny  # noqa: E402

@@ -17,7 +17,7 @@ from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.counting import StepCounter  # noqa: E402
 from setsup.experiments.training.watching.validation import ValidationCallback, open_validation  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.ranks import run_ranks  # noqa: E402
@@ -39,7 +39,7 @@ from dataclasses import replace
 from pathlib import Path
 from setsup.errors import SetsupError
 from setsup.experiments import RunConfig, Validation, train
-from setsup.methods.abc import ABC
+from setsup_papers.abc.method import ABC
 from tests.experiments.adversarial import AdversarialSettings
 from tests.experiments.banked import BANKED, NORMED
 from tests.experiments.small import PLAIN

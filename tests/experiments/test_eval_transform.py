@@ -22,9 +22,9 @@ from setsup.experiments.measures import Components  # noqa: E402
 from setsup.experiments.settings import put  # noqa: E402
 from setsup.loading.transforms import Augment, Compose, Crop  # noqa: E402
 from setsup.loading.views import ColorViews  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
 from setsup.methods.recipes import evaluation_transform, recipes  # noqa: E402
 from setsup_cli.main import main  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
 HERE = RunConfig(workers=0)

@@ -16,7 +16,7 @@ import setsup  # noqa: E402
 from setsup.experiments import Run, RunConfig, train  # noqa: E402
 from setsup.experiments.training.watching import first_batch  # noqa: E402
 from setsup.experiments.training.watching.first_batch import FIRST_BATCH, batch_sheet  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
 
 HERE = RunConfig(workers=0)

@@ -17,7 +17,7 @@ from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Measured, Preset, RunConfig, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.training import keeping  # noqa: E402
 from setsup.experiments.training.keeping import split_metric  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
 PRESET = replace(PLAIN, steps=9, checkpoint_every=4)

@@ -15,7 +15,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import RunConfig, Validation, train  # noqa: E402
 from setsup.experiments.training import checkpointing  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
 CONFIG = RunConfig(workers=0, log=("mlflow",))

@@ -14,21 +14,11 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments import (  # noqa: E402
-    Data,
-    Preset,
-    RunConfig,
-    abc,
-    evaluate,
-    find_preset,
-    open_run,
-    presets,
-    smoke,
-    train,
-)
+from setsup.experiments import Data, Preset, RunConfig, evaluate, find_preset, open_run, presets, smoke, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
 from setsup.experiments.training.preparing import build_batches  # noqa: E402
+from setsup_papers import abc  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")

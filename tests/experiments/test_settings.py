@@ -14,9 +14,9 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError
 from setsup.experiments import Data, Preset, presets, smoke
-from setsup.experiments.abc import ABCSettings
 from setsup.experiments.sets import Sets
 from setsup.experiments.settings import check, describe, difference, fill_defaults, flatten, put
+from setsup_papers.abc import ABCSettings
 
 
 @dataclass(frozen=True)

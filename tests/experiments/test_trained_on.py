@@ -12,7 +12,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import train, trained_on  # noqa: E402
 from setsup.experiments.runs.run import Run  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.small import AUGMENTED, PLAIN  # noqa: E402
 
 

@@ -21,7 +21,7 @@ from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Preset, RunConfig, open_run, smoke, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.callbacks import ClipCallback  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.by_hand import abc_loss, draws  # noqa: E402
 from tests.experiments.small import FEW, PLAIN, Tiny  # noqa: E402
 

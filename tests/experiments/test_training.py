@@ -43,8 +43,8 @@ from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.sets import Sets  # noqa: E402
 from setsup.experiments.training import checkpointing  # noqa: E402
 from setsup.factors import FactorTable  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
-from setsup.methods.networks import mnist_encoder  # noqa: E402
+from setsup_papers.abc import mnist_encoder  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.small import AUGMENTED, DROPOUT, FEW, HALVED, PLAIN, Pooled, Tiny  # noqa: E402
 

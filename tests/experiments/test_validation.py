@@ -20,8 +20,8 @@ from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.settings import flatten, put, training_settings  # noqa: E402
 from setsup.experiments.training.watching.validation import open_validation  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
 from setsup.random import stream_key  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.by_hand import abc_loss, draws  # noqa: E402
 from tests.experiments.numbered import Numbered  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402

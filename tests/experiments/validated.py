@@ -8,7 +8,7 @@ from torch import nn
 
 from setsup.experiments import Validation
 from setsup.experiments.sets import Sets
-from setsup.methods.abc import ABC
+from setsup_papers.abc.method import ABC
 from tests.experiments.small import FEW, PLAIN, Pooled
 
 __all__ = ["GATHERING", "VALIDATED", "Restless"]

@@ -14,8 +14,8 @@ from torch import Tensor, nn  # noqa: E402
 import setsup  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.loading.lightning import LightningBatches  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
-from setsup.methods.networks import mnist_encoder  # noqa: E402
+from setsup_papers.abc import mnist_encoder  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.by_hand import abc_loss, directed, draws, looped  # noqa: E402
 from tests.experiments.small import FEW, Pooled  # noqa: E402
 

@@ -10,7 +10,7 @@ from setsup.errors import DataError, SetsupError
 
 torch = pytest.importorskip("torch")
 
-from setsup.methods import (  # noqa: E402
+from setsup_papers.abc import (  # noqa: E402
     augmentation_loss,
     correspondence_loss,
     directed_loss,

@@ -8,10 +8,10 @@ pytest.importorskip("torch")
 import torch
 
 from setsup.errors import SetsupError
-from setsup.experiments.orbits.orbit_rows import number
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.methods.groups import GroupCodes
 from setsup.samplers import OrbitSampler
+from setsup_papers.orbits.orbit_rows import number
 
 
 def nested(seed: int, rows: int = 60) -> FactorTable:

@@ -11,23 +11,23 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup
 from setsup.errors import SetsupError
-from setsup.experiments.abc.presets import ABCSettings
 from setsup.experiments.configs import build_method
-from setsup.experiments.dcodr.baseline_settings import (
+from setsup_papers.abc.pose.baseline_settings import (
+    CCVAESettings,
+    ExclusiveInformationSettings,
+    SharedInformationSettings,
+)
+from setsup_papers.abc.pose.settings import PoseABCSettings
+from setsup_papers.abc.presets import ABCSettings
+from setsup_papers.dcodr.baseline_settings import (
     AmortisedLORDSettings,
     DRNETSettings,
     LORDSettings,
     MLVAESettings,
 )
-from setsup.experiments.dcodr.settings import DCoDRSettings
-from setsup.experiments.orbits.settings import OrbitJointSettings
-from setsup.experiments.pixels.settings import PixelContrastSettings
-from setsup.experiments.pose.baseline_settings import (
-    CCVAESettings,
-    ExclusiveInformationSettings,
-    SharedInformationSettings,
-)
-from setsup.experiments.pose.settings import PoseABCSettings
+from setsup_papers.dcodr.settings import DCoDRSettings
+from setsup_papers.orbits.settings import OrbitJointSettings
+from setsup_papers.pixels.settings import PixelContrastSettings
 
 SHAPES = ("shape",)
 SMALL: list[Any] = [

@@ -12,8 +12,7 @@ from torch.nn import functional
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.methods.groups import GroupCodes
-from setsup.methods.networks import OrbitDecoder, OrbitEncoder, SpatialTransformer
-from setsup.methods.orbits import OrbitJoint
+from setsup_papers.orbits import OrbitDecoder, OrbitEncoder, OrbitJoint, SpatialTransformer
 
 SETS, SIZE, SIDE, CODE = 3, 4, 16, 6
 TABLE = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b", "c", "d"))], {"toy": [0, 1, 3, 0]})  # no row shows c

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.methods import rectification_loss, triplet_loss  # noqa: E402
+from setsup_papers.orbits import rectification_loss, triplet_loss  # noqa: E402
 
 
 def by_loops(points: "torch.Tensor", groups: list[int], margin: float) -> "torch.Tensor":

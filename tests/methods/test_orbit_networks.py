@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.methods.networks import OrbitDecoder, OrbitEncoder, SpatialTransformer  # noqa: E402
+from setsup_papers.orbits import OrbitDecoder, OrbitEncoder, SpatialTransformer  # noqa: E402
 
 SIZES = {
     "MNIST": ((1, 40, 40), (16, 32, 64, 128), (2, 2)),
@@ -57,7 +57,7 @@ def test_a_tied_linear_decoder_is_the_transpose() -> None:
 
 
 def test_where_values_go_when_maps_get_larger() -> None:
-    from setsup.methods.networks.orbits import _unpool
+    from setsup_papers.orbits.networks import _unpool
 
     values = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
     image = torch.zeros(1, 1, 5, 5)

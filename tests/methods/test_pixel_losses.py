@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from setsup.errors import DataError, SetsupError
-from setsup.methods import between_loss, pixel_distances, within_loss
+from setsup_papers.pixels import between_loss, pixel_distances, within_loss
 
 NORMS = ("inf", "l1", "l2")
 
@@ -160,7 +160,7 @@ def test_memory_between_pairs_does_not_grow_with_channels() -> None:
     """All differences would be 528 MB here; the loss takes about a quarter of it, mostly copies of features."""
     script = """
 import re, torch
-from setsup.methods import between_loss
+from setsup_papers.pixels import between_loss
 
 def peak():
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])

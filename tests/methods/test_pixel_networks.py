@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setsup.errors import SetsupError
-from setsup.methods.networks import PixelClassifier, PixelUNet
-from setsup.methods.networks.pixels import SelfAttention
+from setsup_papers.pixels import PixelClassifier, PixelUNet
+from setsup_papers.pixels.networks import SelfAttention
 
 TWO = ((32, 64, 64), (1, 2, 2))
 THREE = ((16, 16, 32, 32, 64), (1, 1, 1, 2, 4))

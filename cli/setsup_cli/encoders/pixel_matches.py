@@ -54,7 +54,7 @@ def run(options: Options) -> int:
     from setsup.datasets.images import decode
     from setsup.evaluation.pixels import mutual_pixels
     from setsup.experiments import load_trained
-    from setsup.experiments.pixels.features import MULTIPLE, pixel_features, resized_view
+    from setsup.experiments.pixel_features import MULTIPLE, pixel_features, resized_view
     from setsup.reports.pixel_matches import pixel_match_sheet
 
     if len(options.images) != 2:

@@ -1,33 +1,18 @@
-"""What substitutes for published data share: traits out of a seed, and a folder that says what it holds."""
+"""What substitutes for published data share: a folder that says what it holds."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from setsup.errors import DataError
 from setsup.files import data_places, disk_errors, written
 from setsup.files.roots import place_seen, root_option
-from setsup.random import fold, stream_key, uniform
 
-__all__ = ["RECORD", "find_substitute", "is_substitute", "place_substitute", "settle_record", "spread_traits"]
+__all__ = ["RECORD", "find_substitute", "is_substitute", "place_substitute", "settle_record"]
 
 RECORD = "SUBSTITUTE.json"
 """File that labels the folder of a substitute."""
-
-# roots of primes: multiples of them spread over 0 … 1, so that objects with neighbouring numbers are unlike (Kronecker)
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101)
-_STEPS = np.sqrt(np.array(_PRIMES))
-
-
-def spread_traits(seed: int, stream: str, number: int) -> npt.NDArray[np.float64]:
-    """Traits of object `number`, (26,) float64 in 0 … 1, whichever other objects there are."""
-    start = uniform(fold(stream_key(seed, stream), np.arange(len(_STEPS), dtype=np.uint64)))
-    found: npt.NDArray[np.float64] = (start + number * _STEPS) % 1.0
-    return found
 
 
 def is_substitute(folder: Path) -> bool:

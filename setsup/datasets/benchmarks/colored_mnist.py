@@ -75,7 +75,7 @@ class ColoredMnist(BaseDataset):
     ``leave-out-0.2`` and ``leave-out-0.9`` each test in one environment.
 
     The published code of [2]_ draws labels and colours again whenever an image is read;
-    :class:`setsup.loading.transforms.FreshColors` does so in batches.
+    :class:`setsup_papers.pixels.FreshColors` does so in batches.
 
     Parameters
     ----------

@@ -2,10 +2,11 @@
 
 A package offers a dataset through the entry-point group ``setsup.datasets``; where ``NAME.yaml`` lies in the folder of
 the module that the entry point names, it is the manifest of the dataset ``NAME``. The module is not imported for that.
+Setsup's own papers offer theirs through the group ``setsup.manifests``, which names packages with a folder ``manifests``.
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +14,12 @@ from pathlib import Path
 from setsup.errors import DataError, near
 from setsup.files.manifests.manifest import Manifest
 from setsup.files.manifests.parsing import read_manifest
+from setsup.packages import own_entries
 
 __all__ = ["find_manifest", "foreign_entries", "load_manifest", "manifest_folder", "manifest_names"]
 
 _GROUP = "setsup.datasets"
+_MANIFESTS = "setsup.manifests"
 
 
 def manifest_folder() -> Path:
@@ -49,7 +52,7 @@ def manifest_names() -> list[str]:
     True
 
     """
-    return sorted(file.stem for file in manifest_folder().glob("*.yaml"))
+    return sorted(file.stem for folder in _folders() for file in folder.glob("*.yaml"))
 
 
 def load_manifest(name: str) -> Manifest:
@@ -69,8 +72,19 @@ def load_manifest(name: str) -> Manifest:
     names = manifest_names()
     if name not in names:
         raise DataError(f"there is no dataset {name!r}{near(name, names)} (`setsup datasets` lists them)")
-    file = manifest_folder() / f"{name}.yaml"
+    file = next(file for folder in _folders() if (file := folder / f"{name}.yaml").is_file())
     return _as_of(file, file.stat().st_mtime_ns)
+
+
+def _folders() -> tuple[Path, ...]:
+    return (manifest_folder(), *_paper_folders())
+
+
+@cache
+def _paper_folders() -> tuple[Path, ...]:
+    """Folders of manifests of setsup's own papers."""
+    packages = (found for entry in own_entries(_MANIFESTS) if (found := _package_folders(entry.module)))
+    return tuple(folder for places in packages for place in places if (folder := place / "manifests").is_dir())
 
 
 @lru_cache(maxsize=256)  # a command loads some several times
@@ -94,17 +108,20 @@ def find_manifest(name: str) -> Manifest | None:
 
 
 def _beside(entry: EntryPoint) -> Path | None:
-    top, *inner = entry.module.split(".")
+    package, _, _ = entry.module.rpartition(".")
+    # a module may be a folder, or a file in one
+    places = (*_package_folders(entry.module), *_package_folders(package or entry.module))
+    return next((file for place in places if (file := place / f"{entry.name}.yaml").is_file()), None)
+
+
+def _package_folders(module: str) -> list[Path]:
+    """Where the folder of a package, which is not imported, may lie; that of the file of a module without a package."""
+    top, *inner = module.split(".")
     try:
         spec = find_spec(top)  # of what is inside a package, this would import the package
     except (ImportError, ValueError):
-        return None
+        return []
     if spec is None:
-        return None
-    # a module may be a folder, or a file in one
-    folders = list(spec.submodule_search_locations or [str(Path(spec.origin or "").parent)])
-    for parts in (inner, inner[:-1]):
-        for folder in folders:
-            if (file := Path(folder, *parts, f"{entry.name}.yaml")).is_file():
-                return file
-    return None
+        return []
+    folders = spec.submodule_search_locations or [str(Path(spec.origin or "").parent)]
+    return [Path(folder, *inner) for folder in folders]

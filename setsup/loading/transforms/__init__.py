@@ -10,10 +10,8 @@ from setsup.errors import need
 
 need("transforms need", "torch", "kornia")  # before what imports them
 
-from setsup.loading.transforms.affine_members import AffineMembers
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import ForLevels, OneOf, RandomApply
-from setsup.loading.transforms.fresh_colors import FreshColors
 from setsup.loading.transforms.operations.crops import CenterCrop, Crop, Resize, ResizedCrop
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
 from setsup.loading.transforms.operations.geometry import Affine, Flip, Perspective, Rotate, Shift, VerticalFlip
@@ -25,7 +23,6 @@ from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, P
 __all__ = [
     "AddBrightness",
     "Affine",
-    "AffineMembers",
     "Augment",
     "AutoContrast",
     "Background",
@@ -39,7 +36,6 @@ __all__ = [
     "Erase",
     "Flip",
     "ForLevels",
-    "FreshColors",
     "Gray",
     "Hue",
     "Jitter",

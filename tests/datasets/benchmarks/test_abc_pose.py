@@ -8,14 +8,14 @@ import pytest
 
 import setsup
 from setsup.datasets.benchmarks import abc_pose_procedural
-from setsup.datasets.benchmarks.abc_pose.cropping import crop_photo, crop_rendering, crop_with_margin
-from setsup.datasets.benchmarks.abc_pose_procedural import models, views, writing
-from setsup.datasets.benchmarks.abc_pose_procedural.symmetry import asymmetries, views_around
 from setsup.datasets.benchmarks.pascal3d.pose import geodesic, rotation
 from setsup.datasets.benchmarks.shapenet_renderings import crop_to_alpha
 from setsup.errors import DataError
 from setsup.experiments import Data
 from setsup.files import load_manifest
+from setsup_papers.abc.pose.datasets.abc_pose.cropping import crop_photo, crop_rendering, crop_with_margin
+from setsup_papers.abc.pose.datasets.abc_pose_procedural import models, views, writing
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.symmetry import asymmetries, views_around
 from tests.true_files import abc_pose as true_files
 
 COUNTS = {"models": 2, "codebook": 1, "views": 3, "real": 4, "tests": 2, "size": 24}

@@ -8,15 +8,15 @@ import scipy.io
 
 import setsup
 from setsup.datasets.benchmarks import cars3d_procedural, smallnorb_procedural
-from setsup.datasets.benchmarks.cars3d_procedural.meshes import car_scene
-from setsup.datasets.benchmarks.cars3d_procedural.traits import KINDS, car_of
-from setsup.datasets.benchmarks.cars3d_procedural.writing import camera, write_cars
-from setsup.datasets.benchmarks.smallnorb_procedural import toys, writing
-from setsup.datasets.benchmarks.smallnorb_procedural.lighting import LIGHTINGS, lit
 from setsup.errors import DataError
 from setsup.files import load_manifest
 from setsup.scenes import Camera, Frame, Scene
+from setsup.scenes.cars.meshes import car_scene
+from setsup.scenes.cars.traits import KINDS, car_of
 from setsup.scenes.renderers import renderer
+from setsup_papers.dcodr.datasets.cars3d_procedural.writing import camera, write_cars
+from setsup_papers.dcodr.datasets.smallnorb_procedural import toys, writing
+from setsup_papers.dcodr.datasets.smallnorb_procedural.lighting import LIGHTINGS, lit
 
 pytest.importorskip("embreex")
 

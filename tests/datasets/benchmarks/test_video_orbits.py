@@ -18,9 +18,9 @@ from PIL import Image
 
 import setsup
 from setsup.datasets.benchmarks import video_orbits
-from setsup.datasets.benchmarks.video_orbits import Cascades, ContentCuts, Faces, extract, no_cuts
 from setsup.errors import DataError
 from setsup_cli.main import main
+from setsup_papers.orbits.datasets.video_orbits import Cascades, ContentCuts, Faces, extract, no_cuts
 from tests.true_files.video_orbits import face_box, head, pasted, points
 
 av = pytest.importorskip("av")
@@ -416,7 +416,7 @@ def test_killed_and_started_again(several, tmp_path):
     script = tmp_path / "run.py"
     script.write_text(
         "import os, signal, sys\n"
-        "from setsup.datasets.benchmarks.video_orbits import Faces, extract, no_cuts\n"
+        "from setsup_papers.orbits.datasets.video_orbits import Faces, extract, no_cuts\n"
         "seen = []\n"
         "def detect(frame):\n"
         "    seen.append(1)\n"

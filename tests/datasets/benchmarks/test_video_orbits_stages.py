@@ -15,7 +15,9 @@ from PIL import Image
 
 import setsup
 from setsup.datasets.benchmarks import video_orbits
-from setsup.datasets.benchmarks.video_orbits import (
+from setsup.errors import DataError
+from setsup.files import data_places, load_manifest
+from setsup_papers.orbits.datasets.video_orbits import (
     Cascades,
     Faces,
     YuNet,
@@ -26,8 +28,6 @@ from setsup.datasets.benchmarks.video_orbits import (
     overlap,
     yaw_of_points,
 )
-from setsup.errors import DataError
-from setsup.files import data_places, load_manifest
 from tests.fuzzing import survives
 from tests.true_files import video_orbits as true_files
 
@@ -382,8 +382,8 @@ def test_an_empty_place(tmp_path):
 def test_importing_needs_no_video_library(monkeypatch):
     for name in ("cv2", "scenedetect", "av"):
         monkeypatch.setitem(sys.modules, name, None)
-    for name in [each for each in sys.modules if each.startswith("setsup.datasets.benchmarks.video_orbits")]:
+    for name in [each for each in sys.modules if each.startswith("setsup_papers.orbits.datasets.video_orbits")]:
         monkeypatch.delitem(sys.modules, name)
-    import setsup.datasets.benchmarks.video_orbits as fresh
+    import setsup_papers.orbits.datasets.video_orbits as fresh
 
     assert fresh.open is not video_orbits.open

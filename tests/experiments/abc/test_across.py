@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
-from setsup.experiments.abc.across import centred_correlation, nearest_of_each
 from setsup.random import fold, stream_key, uniform
+from setsup_papers.abc.across import centred_correlation, nearest_of_each
 
 
 def numbers(*shape: int, seed: int = 0) -> np.ndarray:

@@ -16,10 +16,10 @@ from setsup.datasets.benchmarks import mnist
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import assign_folds
 from setsup.evaluation.projection import principal_components
-from setsup.experiments.abc import digits as of_digits
-from setsup.experiments.abc.across import nearest_across
-from setsup.experiments.abc.digits import digit_measures, pixels, slant, thickness
 from setsup.random import fold, stream_key, uniform
+from setsup_papers.abc import digits as of_digits
+from setsup_papers.abc.across import nearest_across
+from setsup_papers.abc.digits import digit_measures, pixels, slant, thickness
 
 
 def numbers(*shape: int, seed: int = 0):

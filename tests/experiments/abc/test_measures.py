@@ -8,7 +8,7 @@ from PIL import Image
 
 pytest.importorskip("torch", reason="torch is not installed")
 
-from setsup.experiments.abc.measures import DigitStyle
+from setsup_papers.abc.measures import DigitStyle
 
 
 def test_components_of_the_picture_are_those_of_the_images_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

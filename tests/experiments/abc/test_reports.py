@@ -11,8 +11,8 @@ pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
 from setsup.experiments import find_report, presets, report_on, reports
-from setsup.experiments.abc.digits import DigitMeasures
 from setsup.experiments.report.fill import Result, fill
+from setsup_papers.abc.digits import DigitMeasures
 
 PRESETS, REPORTS = presets(), reports()
 FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")

@@ -18,9 +18,12 @@ from setsup.random import fold, stream_key, uniform
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")  # the package of experiments needs it
 
-from setsup.experiments.abc import cells, simulation  # noqa: E402
-from setsup.experiments.abc.simulation import Simulation, best_temperature, simulate, simulated_loss  # noqa: E402
-from setsup.methods import correspondence_loss  # noqa: E402
+from setsup_papers.abc import (  # noqa: E402
+    cells,
+    correspondence_loss,
+    simulation,
+)
+from setsup_papers.abc.simulation import Simulation, best_temperature, simulate, simulated_loss  # noqa: E402
 
 GRID = ([4, 2, 8], [1, 2])
 QUICK = {"draws": 40, "seed": 3}

@@ -13,11 +13,11 @@ pytest.importorskip("av")
 import torch
 
 from setsup.errors import SetsupError
-from setsup.experiments.cmc.actions import Actions
-from setsup.experiments.cmc.settings import CMCSettings
 from setsup.experiments.configs import build_method
 from setsup.experiments.data import Data
 from setsup.experiments.trained import TrainedRun
+from setsup_papers.cmc.actions import Actions
+from setsup_papers.cmc.settings import CMCSettings
 from tests.true_files import ucf101
 
 CONFIG = CMCSettings(views=("frame",), encoder="small", width=0.2, objective="patch", patch_layer="conv2", projection=8, images=((3, 32, 32),))  # fmt: skip  # noqa: E501

@@ -11,8 +11,8 @@ pytest.importorskip("torch", reason="torch is not installed")
 import setsup
 from setsup.errors import SetsupError
 from setsup.experiments import find_preset
-from setsup.experiments.cmc.augmentations import ViewCrops, _tell_smaller
 from setsup.samplers import EpochSampler
+from setsup_papers.cmc.augmentations import ViewCrops, _tell_smaller
 
 COUNT, HEIGHT, WIDTH = 8, 20, 28
 

@@ -13,10 +13,10 @@ import torch
 from torch.nn import functional
 
 from setsup.errors import SetsupError
-from setsup.experiments.cmc.frozen import derived_seed
-from setsup.experiments.cmc.layer_probes import LayerProbes
-from setsup.experiments.cmc.settings import CMCSettings
 from setsup.samplers import EpochSampler
+from setsup_papers.cmc.frozen import derived_seed
+from setsup_papers.cmc.layer_probes import LayerProbes
+from setsup_papers.cmc.settings import CMCSettings
 from tests.experiments.cmc.toys import Boxes, run_of
 
 CONFIG = CMCSettings(

@@ -6,9 +6,9 @@ from scipy.stats import spearmanr
 pytest.importorskip("torch")
 
 from setsup.experiments import find_preset, find_report, report_on, reports
-from setsup.experiments.cmc.claims import rank_correlation
 from setsup.experiments.report.cells import table_rows
 from setsup.experiments.report.fill import Result, fill
+from setsup_papers.cmc.claims import rank_correlation
 
 NAMES = [name for name in reports() if name.startswith("cmc/")]
 

@@ -15,11 +15,11 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Preset, RunConfig, load_trained, open_run, train  # noqa: E402
-from setsup.experiments.cmc.settings import CMCSettings, CrossViewPredictionSettings  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.optimisation import SGD, Adam, StepDecay  # noqa: E402
 from setsup.loading import Loader  # noqa: E402
-from setsup.methods.views import BankContrast, BatchContrast, PatchContrast  # noqa: E402
+from setsup_papers.cmc import BankContrast, BatchContrast, PatchContrast  # noqa: E402
+from setsup_papers.cmc.settings import CMCSettings, CrossViewPredictionSettings  # noqa: E402
 from tests.experiments.cmc.viewed import BANKED, CONVOLVED, ROWS  # noqa: E402
 from tests.experiments.ranks import run_ranks  # noqa: E402
 
@@ -189,7 +189,7 @@ def state_of(folder: Path, preset: Preset) -> Any:
 def test_a_run_that_is_resumed_equals_one_that_was_not(
     preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from setsup.methods.views import CMC
+    from setsup_papers.cmc import CMC
 
     train(preset, tmp_path / "whole", config=HERE)
     training_step = CMC.training_step
@@ -269,7 +269,7 @@ def test_a_view_without_any_value_in_the_first_batch_is_told(caplog: pytest.LogC
 
 
 def test_a_batch_larger_than_the_data_names_both_numbers() -> None:
-    from setsup.experiments.pixels.settings import Images
+    from setsup_papers.pixels.settings import Images
 
     class Few:
         name, factors = "few", None

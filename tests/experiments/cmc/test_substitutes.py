@@ -8,11 +8,11 @@ import pytest
 
 import setsup
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.cmc.objects import cut_objects, write_objects
-from setsup.experiments.cmc.photographs import PHOTOGRAPHS, photograph_tiles, write_photographs
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.writing import render
 from setsup.scenes.recipes import Room
+from setsup_papers.cmc.objects import cut_objects, write_objects
+from setsup_papers.cmc.photographs import PHOTOGRAPHS, photograph_tiles, write_photographs
 
 
 def test_tiles_are_parts_of_the_photographs(tmp_path: Path) -> None:

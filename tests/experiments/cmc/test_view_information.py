@@ -10,9 +10,9 @@ pytest.importorskip("lightning")
 
 from setsup.errors import SetsupError
 from setsup.evaluation import view_information
-from setsup.experiments.cmc.frozen import augmented_batches
-from setsup.experiments.cmc.settings import CMCSettings
-from setsup.experiments.cmc.view_information import ViewsInformation
+from setsup_papers.cmc.frozen import augmented_batches
+from setsup_papers.cmc.settings import CMCSettings
+from setsup_papers.cmc.view_information import ViewsInformation
 from tests.experiments.cmc.toys import run_of
 
 CONFIG = CMCSettings(

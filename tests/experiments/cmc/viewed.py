@@ -6,11 +6,11 @@ from typing import Any
 from torch import nn
 
 from setsup.experiments import Data, Preset
-from setsup.experiments.cmc.settings import CMCSettings
 from setsup.experiments.optimisation import SGD
-from setsup.experiments.pixels.settings import Images
 from setsup.loading.views import ColorViews
-from setsup.methods.networks import ViewEncoder
+from setsup_papers.cmc import ViewEncoder
+from setsup_papers.cmc.settings import CMCSettings
+from setsup_papers.pixels.settings import Images
 
 __all__ = ["BANKED", "CONVOLVED", "ROWS"]
 

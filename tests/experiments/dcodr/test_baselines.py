@@ -16,14 +16,14 @@ import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Data, Preset, Run, RunConfig, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
-from setsup.experiments.dcodr.baseline_settings import (  # noqa: E402
+from setsup_papers.dcodr.baseline_settings import (  # noqa: E402
     AmortisedLORDSettings,
     DRNETSettings,
     LORDSettings,
     MLVAESettings,
 )
-from setsup.experiments.orbits.settings import OrbitBatches  # noqa: E402
-from setsup.experiments.pixels.settings import Images  # noqa: E402
+from setsup_papers.orbits.settings import OrbitBatches  # noqa: E402
+from setsup_papers.pixels.settings import Images  # noqa: E402
 
 HERE = RunConfig(workers=0)
 FEW = "orientation == 0 and scale == 0.75 and floor_hue == 0"

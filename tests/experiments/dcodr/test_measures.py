@@ -14,16 +14,16 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from setsup import evaluation  # noqa: E402
 from setsup.datasets import Modality  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments.dcodr.invariance import study_invariance  # noqa: E402
-from setsup.experiments.dcodr.measures import (  # noqa: E402
+from setsup.experiments.measures.classes import classes_of, rows_of, split_attribute  # noqa: E402
+from setsup.experiments.measures.invariance import study_invariance  # noqa: E402
+from setsup.experiments.parts import PartStore  # noqa: E402
+from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
+from setsup_papers.dcodr.measures import (  # noqa: E402
     InvarianceProbes,
     LandmarkProbe,
     Retrieval,
     attainable,
 )
-from setsup.experiments.dcodr.rows import classes_of, rows_of, split_attribute  # noqa: E402
-from setsup.experiments.parts import PartStore  # noqa: E402
-from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from tests.experiments.numbered import Held, Numbered, trained  # noqa: E402
 
 

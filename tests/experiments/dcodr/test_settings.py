@@ -14,9 +14,9 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import SamplerError  # noqa: E402
 from setsup.experiments import Data, Preset, RunConfig, load_trained, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
-from setsup.experiments.dcodr.settings import DCoDRSettings, DomainBatches  # noqa: E402
 from setsup.experiments.preset import smoke  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
+from setsup_papers.dcodr.settings import DCoDRSettings, DomainBatches  # noqa: E402
 
 SHAPES = Data("shapes3d-procedural", where="scale == 0.75 and floor_hue == 0 and wall_hue == 0")
 SMALL = DCoDRSettings(
@@ -102,7 +102,7 @@ def test_trainings_end_and_are_opened_with_embeddings_of_length_1(tmp_path: Path
 
 @pytest.mark.long("trainings")
 def test_a_run_is_opened_without_the_file_of_vgg16(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    from setsup.methods.networks import vgg16_features
+    from setsup_papers.dcodr import vgg16_features
 
     path = tmp_path / "vgg16.pth"
     torch.save({f"features.{name}": one for name, one in vgg16_features().state_dict().items()}, path)
@@ -130,7 +130,8 @@ def test_a_smoke_run_needs_no_published_weights(tmp_path: Path, monkeypatch: pyt
 def test_two_exact_steps_start_from_the_published_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The paper's networks, on four images; files have the layouts of the published ones, and digests of their own."""
     from setsup.files import content_digest
-    from setsup.methods.networks import ResNetEncoder, published, vgg16_features
+    from setsup.methods.networks import published
+    from setsup_papers.dcodr import ResNetEncoder, vgg16_features
 
     torch.manual_seed(3)
     source = ResNetEncoder(128)

@@ -17,11 +17,11 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from setsup import evaluation  # noqa: E402
 from setsup.datasets import Dataset, Modality, fetch_request  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments.orbits.evaluations import OneShot, SampleComplexity  # noqa: E402
-from setsup.experiments.orbits.orbit_rows import draw_rows, number  # noqa: E402
-from setsup.experiments.orbits.verification import Verification  # noqa: E402
 from setsup.experiments.parts import PartStore  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
+from setsup_papers.orbits.evaluations import OneShot, SampleComplexity  # noqa: E402
+from setsup_papers.orbits.orbit_rows import draw_rows, number  # noqa: E402
+from setsup_papers.orbits.verification import Verification  # noqa: E402
 from tests.experiments.numbered import trained  # noqa: E402
 
 CLASSES, OBJECTS, VIEWS, LIGHTS = 3, 8, 4, 2

@@ -16,9 +16,9 @@ from sklearn.neighbors import NearestNeighbors  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.evaluation.maps import tsne_map  # noqa: E402
-from setsup.experiments.orbits.orbit_map import OrbitMap  # noqa: E402
-from setsup.experiments.orbits.orbit_rows import draw_rows  # noqa: E402
 from setsup.experiments.parts import PartStore  # noqa: E402
+from setsup_papers.orbits.orbit_map import OrbitMap  # noqa: E402
+from setsup_papers.orbits.orbit_rows import draw_rows  # noqa: E402
 from tests.experiments.orbits.test_evaluations import CLASSES, VIEWS, run  # noqa: E402
 
 MAP = OrbitMap(factor="class", orbit=("object", "light"))

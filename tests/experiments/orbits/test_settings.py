@@ -9,7 +9,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError
 from setsup.experiments import Data, Preset, RunConfig, train
-from setsup.experiments.orbits.settings import OrbitBatches, OrbitJointSettings
+from setsup_papers.orbits.settings import OrbitBatches, OrbitJointSettings
 
 
 def test_images_of_another_size_than_that_which_is_set_are_refused(tmp_path: Path) -> None:

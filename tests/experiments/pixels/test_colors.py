@@ -15,11 +15,10 @@ from lightning.pytorch import LightningModule
 from setsup.errors import SetsupError
 from setsup.experiments import RunConfig, evaluate, find_preset, find_report, presets, smoke, train
 from setsup.experiments.configs import build_transform
-from setsup.experiments.pixels.colors import ColorSwap, PixelLabels
 from setsup.experiments.trained import TrainedRun
 from setsup.loading import Loader
-from setsup.methods.networks import PixelUNet
-from setsup.methods.pixels import PixelContrast, between_loss, within_loss
+from setsup_papers.pixels import PixelContrast, PixelUNet, between_loss, within_loss
+from setsup_papers.pixels.colors import ColorSwap, PixelLabels
 from tests.true_files import mnist
 
 NAME = "pixels/colors-inf-100-small"

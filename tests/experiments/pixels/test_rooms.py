@@ -16,10 +16,10 @@ from setsup.correspondence import RenderedPairs, pair_table
 from setsup.errors import SetsupError
 from setsup.experiments import RunConfig, evaluate, find_preset, smoke, train
 from setsup.experiments.configs import build_transform
-from setsup.experiments.pixels import RoomMatches
 from setsup.loading import Loader
 from setsup.rendered.writing import render
 from setsup.scenes.recipes import Shapes3D
+from setsup_papers.pixels import RoomMatches
 
 
 @pytest.fixture(scope="module")

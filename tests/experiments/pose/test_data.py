@@ -6,11 +6,11 @@ import torch
 from scipy.stats import binomtest, chisquare
 
 from setsup.datasets import BaseDataset, Modality
-from setsup.datasets.benchmarks.abc_pose.factors import Part, pose_table
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.pose.data import PoseAugmentation, PoseCrop, PoseSets
 from setsup.loading.batch import make_batch
 from setsup.samplers import from_dict
+from setsup_papers.abc.pose.data import PoseAugmentation, PoseCrop, PoseSets
+from setsup_papers.abc.pose.datasets.abc_pose.factors import Part, pose_table
 
 MODELS, VIEWS, REAL = 5, 9, 30
 

@@ -16,12 +16,12 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.rotations import rotation_from_euler
 from setsup.experiments.parts import PartStore
-from setsup.experiments.pose.evaluations import PoseLookup, PoseRegression
-from setsup.experiments.pose.lookup import draw_codebooks, look_up
-from setsup.experiments.pose.measures import confused, disagreement, over_azimuth, summarise
-from setsup.experiments.pose.poses import half_turned, nearest_rotations, read_rotations
+from setsup_papers.abc.pose.evaluations import PoseLookup, PoseRegression
+from setsup_papers.abc.pose.lookup import draw_codebooks, look_up
+from setsup_papers.abc.pose.measures import confused, disagreement, over_azimuth, summarise
+from setsup_papers.abc.pose.poses import half_turned, nearest_rotations, read_rotations
+from setsup_papers.abc.pose.rotations import rotation_from_euler
 from tests.experiments.numbered import trained
 from tests.experiments.pose.posed import ReadsPose, as_images, of_rotations, posed, random_rotations
 
@@ -98,7 +98,7 @@ def test_codebooks_do_not_depend_on_the_seed_of_the_run_and_parts_are_kept(
     assert one != replace(measure, codebook_seed=1).measure(run()).values
     some = run(store=PartStore(tmp_path, {}))
     before = measure.measure(some)
-    monkeypatch.setattr("setsup.experiments.pose.lookup.look_up", None)
+    monkeypatch.setattr("setsup_papers.abc.pose.lookup.look_up", None)
     again = measure.measure(some)
     assert (again.values, again.curves) == (before.values, before.curves)
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.pose import lookup
-from setsup.experiments.pose.lookup import draw_codebooks, look_up
+from setsup_papers.abc.pose import lookup
+from setsup_papers.abc.pose.lookup import draw_codebooks, look_up
 
 
 def slowly(queries: np.ndarray, renderings: np.ndarray, books: np.ndarray) -> list[list[int]]:

@@ -14,9 +14,9 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup
 from setsup.datasets.benchmarks.shapenet_renderings import crop_to_alpha
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.pose.estimate import estimate_poses, image_size
-from setsup.experiments.pose.photo_boxes import PhotoBox, read_boxes
-from setsup.experiments.pose.photographs import CutRenderings, open_photographs
+from setsup_papers.abc.pose.estimate import estimate_poses, image_size
+from setsup_papers.abc.pose.photo_boxes import PhotoBox, read_boxes
+from setsup_papers.abc.pose.photographs import CutRenderings, open_photographs
 from tests.experiments.numbered import trained
 from tests.experiments.pose.posed import ReadsPose, of_rotations, random_rotations
 

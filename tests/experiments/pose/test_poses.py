@@ -5,9 +5,9 @@ import pytest
 
 import setsup
 from setsup.errors import DataError
-from setsup.evaluation.rotations import rotation_from_euler
-from setsup.experiments.pose.poses import read_rotations
 from setsup.factors import Factor, FactorTable, Kind
+from setsup_papers.abc.pose.poses import read_rotations
+from setsup_papers.abc.pose.rotations import rotation_from_euler
 
 IMAGES = np.zeros((3, 4, 4, 3), np.uint8)
 ANGLES = {"azimuth": np.array([10.0, 200.0, 359.0]), "elevation": np.array([-5.0, 0.0, 80.0])}

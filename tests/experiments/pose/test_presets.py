@@ -21,12 +21,12 @@ from setsup.experiments import (  # noqa: E402
     train,
 )
 from setsup.experiments.configs import build_method, build_transform, fit_to_batch  # noqa: E402
-from setsup.experiments.pose import PoseAugmentation, PoseSets  # noqa: E402
-from setsup.experiments.pose.ablations import CHANGES  # noqa: E402
-from setsup.experiments.pose.presets import CATEGORIES, TABLE_1, TABLE_2  # noqa: E402
 from setsup.experiments.report import Spread  # noqa: E402
 from setsup.loading import Loader  # noqa: E402
 from setsup.samplers import Stepwise  # noqa: E402
+from setsup_papers.abc.pose import PoseAugmentation, PoseSets  # noqa: E402
+from setsup_papers.abc.pose.ablations import CHANGES  # noqa: E402
+from setsup_papers.abc.pose.presets import CATEGORIES, TABLE_1, TABLE_2  # noqa: E402
 from tests.true_files import abc_pose  # noqa: E402
 
 

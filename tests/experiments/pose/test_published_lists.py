@@ -16,9 +16,9 @@ from lightning.pytorch import LightningModule
 import setsup
 from setsup.datasets import Dataset
 from setsup.datasets.benchmarks.pascal3d import read_abc_list
-from setsup.experiments.pose.evaluations import PoseLookup
-from setsup.experiments.pose.lookup import draw_codebooks
-from setsup.experiments.pose.poses import read_rotations
+from setsup_papers.abc.pose.evaluations import PoseLookup
+from setsup_papers.abc.pose.lookup import draw_codebooks
+from setsup_papers.abc.pose.poses import read_rotations
 from tests.experiments.numbered import trained
 from tests.experiments.pose.posed import posed
 from tests.true_files import pascal3d, shapenet_renderings

@@ -15,18 +15,18 @@ import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Data, Preset, Run, RunConfig, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
-from setsup.experiments.pose.baseline_settings import (  # noqa: E402
+from setsup.experiments.sets import Sets  # noqa: E402
+from setsup_papers.abc import pose_encoder  # noqa: E402
+from setsup_papers.abc.pose.baseline_settings import (  # noqa: E402
     CCVAESettings,
     ExclusiveInformationSettings,
     SharedInformationSettings,
 )
-from setsup.experiments.pose.settings import (  # noqa: E402
+from setsup_papers.abc.pose.settings import (  # noqa: E402
     PoseABCSettings,
     PoseFeaturesSettings,
     SphericalRegressionSettings,
 )
-from setsup.experiments.sets import Sets  # noqa: E402
-from setsup.methods.networks import pose_encoder  # noqa: E402
 from tests.methods.networks import keras_weights  # noqa: E402
 
 HERE = RunConfig(workers=0)

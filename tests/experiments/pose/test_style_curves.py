@@ -18,13 +18,13 @@ import torch
 
 from setsup.errors import SetsupError
 from setsup.experiments import Data, Preset, Run, RunConfig, Sets, evaluate, load_trained, open_run, train
-from setsup.experiments.abc.digits import digit_measures
-from setsup.experiments.pose.mnist import PRESETS, REPORTS
-from setsup.experiments.pose.style_curves import SECONDS, StyleOverTraining, training_points
 from setsup.experiments.report.fill import Result, fill
 from setsup.experiments.report.picture import draw_report
-from setsup.methods.abc import ABC
 from setsup.methods.networks.images import OverImages
+from setsup_papers.abc.digits import digit_measures
+from setsup_papers.abc.method import ABC
+from setsup_papers.abc.pose.mnist import PRESETS, REPORTS
+from setsup_papers.abc.pose.style_curves import SECONDS, StyleOverTraining, training_points
 from tests.true_files import mnist
 
 MEASURE = StyleOverTraining(every=2, noise=0.5)

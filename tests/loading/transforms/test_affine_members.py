@@ -11,7 +11,7 @@ pytest.importorskip("kornia")
 
 import setsup  # noqa: E402
 from setsup.errors import DataError  # noqa: E402
-from setsup.loading.transforms import AffineMembers  # noqa: E402
+from setsup_papers.orbits import AffineMembers  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
 

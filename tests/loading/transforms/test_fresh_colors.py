@@ -4,9 +4,10 @@ import torch
 
 import setsup
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms import Compose, FreshColors
+from setsup.loading.transforms import Compose
 from setsup.loading.views import PlanarPairs
 from setsup.random import fold, stream_key
+from setsup_papers.pixels import FreshColors
 from tests.true_files import mnist as true
 
 RECIPES = ("irm", "pixels")

@@ -14,11 +14,16 @@ from torch.nn import functional
 import setsup
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.methods import domain_contrast_loss
-from setsup.methods.domains import DCoDR
 from setsup.methods.groups import GroupCodes
-from setsup.methods.networks import AdaINGenerator, PyramidDistance, contrast_head, small_encoder
 from setsup.methods.recipes import recipe
+from setsup_papers.dcodr import (
+    AdaINGenerator,
+    DCoDR,
+    PyramidDistance,
+    contrast_head,
+    domain_contrast_loss,
+    small_encoder,
+)
 
 TABLE = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b", "c", "d"))], {"toy": [0, 1, 3, 0]})  # no row shows c
 SIDE, CODE = 16, 6

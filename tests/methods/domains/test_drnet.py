@@ -14,9 +14,9 @@ from torch.nn import functional
 
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.methods.domains.drnet import DRNET, draw_partners
 from setsup.methods.groups import GroupCodes
-from setsup.methods.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator, initialise_drnet
+from setsup_papers.dcodr.drnet import DRNET, draw_partners
+from setsup_papers.dcodr.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator, initialise_drnet
 
 TABLE = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b", "c", "d"))], {"toy": [0, 1, 3, 0]})
 CHANNELS = (4, 6, 8, 10)

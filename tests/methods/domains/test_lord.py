@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.methods.domains.lord import LORD, AmortisedLORD
 from setsup.methods.groups import GroupCodes
-from setsup.methods.networks.domain_encoders import ResNetEncoder
-from setsup.methods.networks.generator import AdaINGenerator, class_embedding
 from setsup.methods.rows import UnseenRows
+from setsup_papers.dcodr.lord import LORD, AmortisedLORD
+from setsup_papers.dcodr.networks.domain_encoders import ResNetEncoder
+from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
 
 CONTENT, STYLE, SIDE, ROWS = 3, 4, 16, 9
 TOYS = [0, 1, 3, 0, 3, 1, 1, 0, 3]  # no row shows c

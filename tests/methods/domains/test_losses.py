@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
-from setsup.methods import domain_contrast_loss
+from setsup_papers.dcodr import domain_contrast_loss
 
 # from the authors' code: 6 images of 2 domains, 4 dimensions, temperature 0.2
 PUBLISHED = [({}, 0.434724), ({"negatives": "batch"}, 0.941702), ({"positives": None}, 0.408938)]

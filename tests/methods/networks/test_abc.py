@@ -5,7 +5,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.methods.networks import convolutional, mnist_encoder, pose_encoder, shapes3d_encoder  # noqa: E402
+from setsup.methods.networks import convolutional  # noqa: E402
+from setsup_papers.abc import mnist_encoder, pose_encoder, shapes3d_encoder  # noqa: E402
 
 
 def _seeded(seed=0):

@@ -9,7 +9,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.methods.networks.cc_vae import CycleDecoder, CycleEncoder, cycle_vae  # noqa: E402
+from setsup_papers.abc.pose.cc_vae_networks import CycleDecoder, CycleEncoder, cycle_vae  # noqa: E402
 
 
 def _seeded(seed=0):

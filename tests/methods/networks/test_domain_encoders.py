@@ -10,8 +10,8 @@ from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.methods.networks import ResNetEncoder, contrast_head, small_encoder  # noqa: E402
 from setsup.methods.networks.files import load_state  # noqa: E402
+from setsup_papers.dcodr import ResNetEncoder, contrast_head, small_encoder  # noqa: E402
 
 WIDTHS, DEPTHS = (8, 16, 24, 32), (1, 1, 2, 1)
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setsup.errors import SetsupError
-from setsup.methods.networks import AdaINGenerator, class_embedding
+from setsup_papers.dcodr import AdaINGenerator, class_embedding
 
 
 def count(module: nn.Module) -> int:

@@ -8,8 +8,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.methods.networks import glorot_, mnist_encoder  # noqa: E402
+from setsup.methods.networks import glorot_  # noqa: E402
 from setsup.methods.networks.initialisation import bare  # noqa: E402
+from setsup_papers.abc import mnist_encoder  # noqa: E402
 
 
 def _seeded(seed):

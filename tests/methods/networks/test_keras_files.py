@@ -9,9 +9,10 @@ h5py = pytest.importorskip("h5py")
 from torch.nn import functional  # noqa: E402
 
 from setsup.errors import DamagedFile, DataError, SetsupError  # noqa: E402
-from setsup.methods.networks import ResNet50V2, glorot_, pose_encoder, resnet50v2  # noqa: E402
+from setsup.methods.networks import glorot_  # noqa: E402
 from setsup.methods.networks.files import load_state  # noqa: E402
-from setsup.methods.networks.resnet_v2 import load_trunk  # noqa: E402
+from setsup_papers.abc import ResNet50V2, pose_encoder, resnet50v2  # noqa: E402
+from setsup_papers.abc.resnet_v2 import load_trunk  # noqa: E402
 from tests.methods.networks import keras_weights as keras  # noqa: E402
 
 

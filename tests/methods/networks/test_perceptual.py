@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setsup.errors import DataError, SetsupError
-from setsup.methods.networks import PerceptualDistance, PyramidDistance, vgg16_features
+from setsup_papers.dcodr import PerceptualDistance, PyramidDistance, vgg16_features
 
 CONVOLUTIONS = (0, 2, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28)
 """Numbers of torchvision's convolutions, spelled out."""

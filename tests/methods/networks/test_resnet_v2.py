@@ -4,7 +4,8 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from setsup.methods.networks import Bottleneck, glorot_, resnet50v2  # noqa: E402
+from setsup.methods.networks import glorot_  # noqa: E402
+from setsup_papers.abc import Bottleneck, resnet50v2  # noqa: E402
 
 
 def _seeded(seed=0):

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.methods.networks import (  # noqa: E402
+from setsup_papers.cmc import (  # noqa: E402
     ViewDecoder,
     ViewEncoder,
     alexnet_view,

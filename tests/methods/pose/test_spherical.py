@@ -12,14 +12,14 @@ from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.evaluation import rotation_from_euler  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
-from setsup.methods.pose import (  # noqa: E402
+from setsup_papers.abc.pose import (  # noqa: E402
     AngleLogits,
     AngleTargets,
     SphericalHead,
     decode_angles,
     pose_rotation,
+    rotation_from_euler,
     spherical_losses,
 )
 

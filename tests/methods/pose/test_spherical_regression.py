@@ -8,17 +8,18 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.evaluation import geodesic_error, rotation_from_euler  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
-from setsup.methods import correspondence_loss, double_augmentation_loss  # noqa: E402
-from setsup.methods.abc import ABC  # noqa: E402
 from setsup.methods.networks import convolutional, glorot_  # noqa: E402
-from setsup.methods.pose import (  # noqa: E402
+from setsup_papers.abc import correspondence_loss, double_augmentation_loss  # noqa: E402
+from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.pose import (  # noqa: E402  # noqa: E402
     AngleTargets,
     PretrainedFeatures,
     SphericalHead,
     SphericalRegression,
     decode_angles,
+    geodesic_error,
+    rotation_from_euler,
     spherical_losses,
 )
 

@@ -14,15 +14,8 @@ from torch.nn import functional  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.methods.rows import UnseenRows  # noqa: E402
-from setsup.methods.views import (  # noqa: E402
-    BankContrast,
-    banks,
-    draw_features,
-    draw_negatives,
-    nce_loss,
-    pair_views,
-)
 from setsup.random import stream_key  # noqa: E402
+from setsup_papers.cmc import BankContrast, banks, draw_features, draw_negatives, nce_loss, pair_views  # noqa: E402
 from tests.methods.rows.threads import on_ranks  # noqa: E402
 
 PAIR = (("L", "ab"),)

@@ -8,17 +8,17 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.methods import in_batch_loss  # noqa: E402
-from setsup.methods.networks import small_view  # noqa: E402
-from setsup.methods.views import (  # noqa: E402
+from setsup_papers.cmc import (  # noqa: E402
     CMC,
     BankContrast,
     BatchContrast,
     PatchContrast,
+    in_batch_loss,
     pair_views,
+    small_view,
     view_images,
 )
-from setsup.methods.views.inputs import group_numbers  # noqa: E402
+from setsup_papers.cmc.inputs import group_numbers  # noqa: E402
 
 VIEWS = ("L", "ab", "depth", "normal")
 pytestmark = pytest.mark.filterwarnings("ignore:You are trying to `self.log")

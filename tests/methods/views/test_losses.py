@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.methods import in_batch_loss, nce_loss, patch_loss, softmax_loss  # noqa: E402
+from setsup_papers.cmc import in_batch_loss, nce_loss, patch_loss, softmax_loss  # noqa: E402
 
 
 def numbers(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -63,7 +63,7 @@ class AffineMnist(BaseDataset):
     The modality ``image`` is (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in the
     middle. All others are interpolated (bilinear, nothing outside the digit's image) from what the table holds.
     ``original`` is (28, 28, 1) uint8, the digit that a row is a copy of, for
-    :class:`~setsup.loading.transforms.AffineMembers`, which draws the copies of a batch on its device.
+    :class:`~setsup_papers.orbits.AffineMembers`, which draws the copies of a batch on its device.
 
     Parameters
     ----------

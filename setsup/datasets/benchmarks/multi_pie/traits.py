@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.substitutes import spread_traits
 from setsup.random import fold, stream_key, uniform
+from setsup.scenes.traits import spread_traits
 
 __all__ = ["HAIR_STYLES", "Sitting", "Traits", "sitting_of", "traits_of"]
 

@@ -1,0 +1,208 @@
+"""Approximate bijective correspondence (ABC): embeddings of what varies within sets, blind to what sets hold.
+
+References
+----------
+.. [1] "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak supervision",
+   arXiv 2103.03240.
+
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from setsup.checks import check_rates
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup.methods.embeddings import check_temperature
+from setsup.methods.fused import fuse
+from setsup.methods.similarity import Similarity, check_similarity
+from setsup_papers.abc.losses import augmentation_loss, correspondence_loss, double_augmentation_loss
+from setsup_papers.abc.resnet_v2 import load_trunk
+
+__all__ = ["ABC"]
+
+Objective = Literal["correspondence", "double", "augmentation"]
+
+_NEIGHBOURS = ("second", "first")
+_OBJECTIVES = {
+    "correspondence": "pairs of sets: an even number of sets",
+    "double": "pairs of sets whose images come in two copies: an even number of sets and (sets, size, 2, C, H, W)",
+    "augmentation": "sets whose images come in two copies: (sets, size, 2, C, H, W)",
+}
+
+
+class ABC(LightningModule):
+    """An encoder trained so that the images of two sets find each other by what varies in both [1]_.
+
+    Sets 0 and 1 of a batch are a pair, 2 and 3 the next, and so on; the loss is the mean over pairs. Slots that the
+    batch's mask leaves out take no part.
+
+    Parameters
+    ----------
+    encoder : nn.Module
+        (..., C, H, W) uint8 or float in [0, 1] → (..., d) float.
+    similarity : str or callable
+        As for :func:`~setsup.methods.similarities`.
+    temperature : float
+        τ > 0, in the unit of the similarity.
+    objective : {"correspondence", "double", "augmentation"}
+        The loss between single images; between two augmented copies of each; or the baseline that has copies and no
+        second set, which asks with copy 1 among copy 2.
+    neighbours : {"second", "first"}
+        With ``"double"``: the copy that soft neighbours are made of.
+    rate : float
+        Learning rate of Adam; its ε is 1e-7, as in Keras.
+    halve_every : int, optional
+        Steps after which the learning rate is halved, repeatedly; constant by default.
+
+    Raises
+    ------
+    SetsupError
+        When an argument is none of these.
+
+    Examples
+    --------
+    >>> from setsup_papers.abc.networks import mnist_encoder
+    >>> method = ABC(mnist_encoder(torch.Generator().manual_seed(0)))
+    >>> batch = {"image": torch.zeros(2, 64, 1, 28, 28), "mask": torch.ones(2, 64, dtype=torch.bool)}
+    >>> method.embed(batch).shape
+    torch.Size([2, 64, 8])
+    >>> round(method.loss(batch).item(), 3)  # equal images cannot be told apart: 2 ln 64
+    8.318
+
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        *,
+        similarity: Similarity = "l2sq",
+        temperature: float = 1.0,
+        objective: Objective = "correspondence",
+        neighbours: Literal["second", "first"] = "second",
+        rate: float = 3e-5,
+        halve_every: int | None = None,
+    ) -> None:
+        super().__init__()
+        check_similarity(similarity)
+        check_temperature(temperature)
+        if objective not in _OBJECTIVES:
+            raise SetsupError(f"the objective is one of {', '.join(_OBJECTIVES)}, not {objective!r}")
+        if neighbours not in _NEIGHBOURS:
+            raise SetsupError(f"soft neighbours are made of the second or the first copy, not of {neighbours!r}")
+        if halve_every is not None and (type(halve_every) is not int or halve_every < 1):
+            raise SetsupError(
+                f"the rate is halved every so many steps, 1 or more, or never (None), not {halve_every!r}"
+            )
+        check_rates(rate=rate)
+        self.encoder = encoder
+        self.similarity, self.temperature = similarity, temperature
+        self.objective, self.neighbours = objective, neighbours
+        self.rate, self.halve_every = rate, halve_every
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Embeddings of a batch's images, (sets, size, d) float."""
+        found: Tensor = self.encoder(batch["image"])
+        return found
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The objective on a batch.
+
+        Parameters
+        ----------
+        batch : dict
+            ``image`` (sets, size, C, H, W), or (sets, size, 2, C, H, W) where the objective takes copies, uint8 or
+            float in [0, 1]; ``mask`` (sets, size) bool.
+
+        Returns
+        -------
+        () float32, nats
+
+        Raises
+        ------
+        DataError
+            When sets have one image, or the batch has no pairs of sets, or no copies, and the objective takes some.
+
+        """
+        self._need_form(batch)
+        return self.compare(self.embed(batch), batch)
+
+    def compare(self, embedded: Tensor, batch: Batch) -> Tensor:
+        """The objective on embeddings of a batch that are there already.
+
+        Parameters
+        ----------
+        embedded : (sets, size, d) or (sets, size, 2, d) float
+            Of the batch's images, as `embed` gives them.
+        batch : dict
+            As for `loss`.
+
+        Returns
+        -------
+        () float32, nats
+
+        Raises
+        ------
+        DataError
+            As `loss` does.
+
+        """
+        self._need_form(batch)
+        mask = _mask(batch)
+        options: dict[str, Any] = {"similarity": self.similarity, "temperature": self.temperature}
+        if self.objective == "augmentation":
+            return augmentation_loss(embedded[:, :, 0], embedded[:, :, 1], mask=mask, **options)
+        if mask is not None:
+            options |= {"u_mask": mask[0::2], "v_mask": mask[1::2]}
+        u, v = embedded[0::2], embedded[1::2]
+        if self.objective == "correspondence":
+            return correspondence_loss(u, v, **options)
+        copies = (u[:, :, 0], u[:, :, 1]), (v[:, :, 0], v[:, :, 1])
+        return double_augmentation_loss(*copies, neighbours=self.neighbours, **options)
+
+    def load_initial(self, weights: Mapping[str, Tensor]) -> None:
+        """Start from weights of Keras' ResNet50V2, where the encoder has one, or from all of this method's weights."""
+        load_trunk(self, weights)
+
+    def _need_form(self, batch: Batch) -> None:
+        images = batch["image"]
+        copied = self.objective != "correspondence"
+        paired = self.objective != "augmentation"
+        if images.ndim != 5 + copied or (copied and images.shape[2] != 2) or (paired and len(images) % 2):
+            raise DataError(
+                f"images came as {tuple(images.shape)}, but the objective {self.objective!r} takes "
+                f"{_OBJECTIVES[self.objective]}; draw and augment them so, or choose another objective"
+            )
+        if images.shape[1] < 2:
+            raise DataError(
+                "an image is found among those of its set, and sets of one image leave no choice: draw sets of two "
+                "images or more, as --sampler.size 2"
+            )
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a step, logged as ``loss``."""
+        loss = self.loss(batch)
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        """Adam, with the learning rate halved every `halve_every` steps, if set."""
+        return self.configure_optimizers_for(self.parameters())
+
+    def configure_optimizers_for(self, parameters: Iterable[nn.Parameter]) -> Any:
+        """The optimiser and its schedule for the parameters of a method that has this one as a part."""
+        adam = fuse(torch.optim.Adam(parameters, self.rate, eps=1e-7))
+        if self.halve_every is None:
+            return adam
+        halved = torch.optim.lr_scheduler.StepLR(adam, self.halve_every, gamma=0.5)
+        return {"optimizer": adam, "lr_scheduler": {"scheduler": halved, "interval": "step"}}
+
+
+def _mask(batch: Batch) -> Tensor | None:
+    """None where every slot counts, which costs the loss less; known without waiting for a GPU only on the CPU."""
+    mask: Tensor = batch["mask"]
+    return None if mask.device.type == "cpu" and bool(mask.all()) else mask

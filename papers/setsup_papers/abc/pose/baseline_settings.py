@@ -1,0 +1,218 @@
+"""Settings of baselines of ABC's paper: CC-VAE, and the two stages of Sanchez et al.; ML-VAE's are those of DCoDR."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from setsup.experiments.configs import fit_image
+
+if TYPE_CHECKING:
+    import torch
+
+    from setsup.factors import FactorTable
+    from setsup.loading.batch import Batch
+    from setsup_papers.abc.pose.cc_vae import CCVAE
+    from setsup_papers.abc.pose.exclusive_information import ExclusiveInformation
+    from setsup_papers.abc.pose.information_networks import MapEncoder
+    from setsup_papers.abc.pose.shared_information import SharedInformation
+
+__all__ = ["CCVAESettings", "ExclusiveInformationSettings", "SharedInformationSettings"]
+
+_IMAGE = (3, 64, 64)
+"""Of settings that are built without data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CCVAESettings:
+    """Settings of :class:`setsup_papers.abc.pose.CCVAE` and of its networks; defaults are those published for digits.
+
+    A step takes two sets or more of an even size, whose images are pairs; the published one has 64 pairs.
+
+    Attributes
+    ----------
+    image : (int, int, int), optional
+        Channels, height and width of images; by default those of the data.
+    unspecified, specified : int
+        Dimensions of the codes of what varies within sets, and of what a set shares. [unclear]
+    channels : tuple of int
+        Of convolutions with stride 2: three for 28 × 28 pixels; four, as ``16 32 64 128``, for 64 × 64. [unclear]
+    running_statistics : bool
+        Whether instance norms use running statistics in evaluations, as the published networks declare, or those of
+        each image, as in training. [unclear]
+    reconstruction, divergence, cycle : float
+        Weights of the squared error, of the divergence, and of the reverse cycle.
+    rate : float
+        Learning rate of Adam.
+    decay_every : int, optional
+        Steps after which it is multiplied by `decay`; published are the steps of 80 epochs, of 100.
+    decay : float
+        See `decay_every`.
+
+    """
+
+    image: tuple[int, int, int] | None = None
+    unspecified: int = 16
+    specified: int = 16
+    channels: tuple[int, ...] = (16, 32, 64)
+    running_statistics: bool = True
+    reconstruction: float = 2.0
+    divergence: float = 3.0
+    cycle: float = 10.0
+    rate: float = 1e-4
+    decay_every: int | None = None
+    decay: float = 0.1
+
+    def fit_to(self, batch: "Batch") -> "CCVAESettings":
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "CCVAE":
+        """Build the method of a run; weights are the published initial ones."""
+        from setsup_papers.abc.pose.cc_vae import CCVAE
+        from setsup_papers.abc.pose.cc_vae_networks import cycle_vae
+
+        encoder, decoder = cycle_vae(
+            self.image or _IMAGE,
+            self.unspecified,
+            self.specified,
+            self.channels,
+            running_statistics=self.running_statistics,
+            generator=generator,
+        )
+        return CCVAE(
+            encoder,
+            decoder,
+            reconstruction=self.reconstruction,
+            divergence=self.divergence,
+            cycle=self.cycle,
+            rate=self.rate,
+            decay_every=self.decay_every,
+            decay=self.decay,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedInformationSettings:
+    """Settings of :class:`setsup_papers.abc.pose.SharedInformation`, the first stage of Sanchez et al.
+
+    A step takes two sets or more of an even size, whose images are pairs; the public code has 64 pairs.
+
+    Attributes
+    ----------
+    image : (int, int, int), optional
+        Channels, height and width of images; by default those of the data.
+    shared : int
+        Dimensions of the shared code.
+    filters : int
+        Channels of the encoder's first convolution; they double at each further one.
+    convolutions : int
+        3 for 28 × 28 pixels, as in the public code, and 4 for 64 × 64. [unclear]
+    width : int
+        Of hidden layers of statistics networks.
+    two_encoders : bool
+        Whether the second image of a pair has networks of its own, as where pairs are of two domains. [unclear]
+    local_weight, global_weight : float
+        Of the losses of mutual information.
+    distance_weight : float
+        Of the absolute difference of shared codes.
+    rate : float
+        Learning rate of Adam.
+
+    """
+
+    image: tuple[int, int, int] | None = None
+    shared: int = 64
+    filters: int = 64
+    convolutions: int = 3
+    width: int = 512
+    two_encoders: bool = False
+    local_weight: float = 1.0
+    global_weight: float = 0.5
+    distance_weight: float = 0.1
+    rate: float = 1e-4
+
+    def fit_to(self, batch: "Batch") -> "SharedInformationSettings":
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
+
+    def shrunk(self) -> "SharedInformationSettings":
+        """Narrow networks."""
+        return replace(self, filters=min(self.filters, 4), width=min(self.width, 16))
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "SharedInformation":
+        """Build the method of a run; weights are torch's own initial ones."""
+        from setsup_papers.abc.pose.information_networks import StatisticsNetworks
+        from setsup_papers.abc.pose.shared_information import SharedInformation
+
+        encoders = _encoders(self, self.shared)
+        return SharedInformation(
+            encoders,
+            [StatisticsNetworks(one.maps, self.shared, self.width) for one in encoders],
+            local_weight=self.local_weight,
+            global_weight=self.global_weight,
+            distance_weight=self.distance_weight,
+            rate=self.rate,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExclusiveInformationSettings:
+    """Settings of :class:`setsup_papers.abc.pose.ExclusiveInformation`, the second stage of Sanchez et al.
+
+    Its initial run is one of the first stage, with the same settings where both have them.
+
+    Attributes
+    ----------
+    image, shared, filters, convolutions, width, two_encoders, local_weight, global_weight, rate
+        As of :class:`SharedInformationSettings`.
+    exclusive : int
+        Dimensions of the exclusive code: 8 in its own paper, and 64 where ABC's compares with it.
+    independence_weight : float
+        Of the loss that makes both codes independent.
+
+    """
+
+    image: tuple[int, int, int] | None = None
+    shared: int = 64
+    exclusive: int = 64
+    filters: int = 64
+    convolutions: int = 3
+    width: int = 512
+    two_encoders: bool = False
+    local_weight: float = 1.0
+    global_weight: float = 0.5
+    independence_weight: float = 0.1
+    rate: float = 1e-4
+
+    def fit_to(self, batch: "Batch") -> "ExclusiveInformationSettings":
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
+
+    def shrunk(self) -> "ExclusiveInformationSettings":
+        """Narrow networks."""
+        return replace(self, filters=min(self.filters, 4), width=min(self.width, 16))
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "ExclusiveInformation":
+        """Build the method of a run; weights are torch's own initial ones until it takes those of a first stage."""
+        from setsup_papers.abc.pose.exclusive_information import ExclusiveInformation
+        from setsup_papers.abc.pose.information_networks import StatisticsNetworks, discriminator
+
+        shared, encoders = _encoders(self, self.shared), _encoders(self, self.exclusive)
+        channels, *sides = encoders[0].maps
+        maps, size = (2 * channels, sides[0], sides[1]), self.shared + self.exclusive
+        return ExclusiveInformation(
+            shared,
+            encoders,
+            [StatisticsNetworks(maps, size, self.width) for _ in encoders],
+            [discriminator(size) for _ in encoders],
+            local_weight=self.local_weight,
+            global_weight=self.global_weight,
+            independence_weight=self.independence_weight,
+            rate=self.rate,
+        )
+
+
+def _encoders(settings: SharedInformationSettings | ExclusiveInformationSettings, size: int) -> "list[MapEncoder]":
+    from setsup_papers.abc.pose.information_networks import MapEncoder
+
+    image = settings.image or _IMAGE
+    return [MapEncoder(image, size, settings.filters, settings.convolutions) for _ in range(1 + settings.two_encoders)]

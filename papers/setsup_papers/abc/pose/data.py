@@ -1,0 +1,206 @@
+"""Settings of the data of ABC's pose experiment: which images are drawn, and what is done to them.
+
+References
+----------
+.. [1] "Learning ABCs: Approximate Bijective Correspondence", arXiv 2103.03240, pose estimation and its appendix.
+
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from setsup.arrays import Pixels
+from setsup.errors import DataError, SetsupError
+from setsup.samplers import Mixture, SetSampler, Stepwise
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.loading.batch import Batch, Transform
+    from setsup.samplers import Sampler
+
+__all__ = ["PoseAugmentation", "PoseCrop", "PoseSets"]
+
+_LOG = logging.getLogger(__name__)
+_SMOKE = 4
+_RENDERED, _REAL = "source == 'rendering'", "source == 'real'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoseSets:
+    """Pairs of a set of renderings of one model, and an unconstrained one in which some images are real [1]_.
+
+    Sets 0, 2, 4 … of a step are of one model each, uniform among models; sets 1, 3, 5 … are uniform over all
+    renderings, and each of their images is replaced by a real one with a probability p, independently. See
+    :class:`setsup.SetSampler` and :class:`setsup.Mixture`.
+
+    Attributes
+    ----------
+    pairs : int
+        Pairs of sets per step.
+    size : int
+        Set size.
+    real : float
+        Largest p: 0.10 for look-up, 0.02 for regression. With 0 no real images are needed.
+    every : int, optional
+        p rises in equal steps every so many steps of training: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels − 1), so
+        that it is `real` for the last part of 40,000 steps; where between 0 and `real` its steps are is [unclear]. None
+        for the constant p = `real`.
+    levels : int
+        Number of values of p, with 0 and `real`.
+    constrained : bool
+        Whether every other set is of one model. Without, all sets are unconstrained, as for augmentation alone.
+        [unclear]
+
+    """
+
+    pairs: int = 4
+    size: int = 32
+    real: float = 0.10
+    every: int | None = 4_000
+    levels: int = 10
+    constrained: bool = True
+
+    def build(self, dataset: "Dataset", seed: int) -> "Sampler":
+        """Build the sampler of a run."""
+        if self.pairs < 1:
+            raise SetsupError(f"a step has 1 pair of sets or more, not {self.pairs}")
+        model = ["object"] if self.constrained else []
+        base = SetSampler(
+            dataset.factors,
+            [model, []] * self.pairs,
+            size=self.size,
+            sets=2 * self.pairs,
+            choose="groups",
+            small="drop",
+            where=_RENDERED,
+            seed=seed,
+        )
+        if not self.real:
+            return base
+        share = self.real if self.every is None else Stepwise(self.real, self.every, self.levels)
+        mixed = range(1, 2 * self.pairs, 2) if self.constrained else range(2 * self.pairs)
+        return Mixture(base, _REAL, list(mixed), share, seed=seed)
+
+    def shrunk(self) -> "PoseSets":
+        """One pair of sets of four, and real images from the first step on."""
+        return replace(self, pairs=1, size=min(self.size, _SMOKE), real=0.5 if self.real else 0.0, every=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoseAugmentation:
+    """Double augmentation: two copies of each image; the recipe ``abc-pose`` of :mod:`setsup.loading.transforms`.
+
+    The operations are those of the paper [1]_; amounts that it does not state are [unclear], and so is their order.
+
+    Attributes
+    ----------
+    size : int
+        Side of the object's box, pixels, in the middle of the images of the data.
+    move : float
+        Largest move of the box, as a share of its sides, as stated. Images have a margin as large around the box, .1 by
+        default; beyond a smaller one is background, which is logged.
+    brightness, hue, sobel : float
+        Largest amounts either way: what is added to colours of 0 … 1, turns of the hue of real images, weight of a
+        Sobel-filtered copy. [unclear]
+    noise : float
+        Standard deviation of normal noise of each pixel. [unclear]
+    salt_and_pepper : float
+        Share of the pixels that become black or white. The text has this noise, a caption has normal noise. [unclear]
+    backgrounds : int
+        Images of the pool of backgrounds, at most; renderings stand before random crops of them. 0 leaves renderings on
+        black.
+
+    """
+
+    size: int = 128
+    move: float = 0.1
+    brightness: float = 0.2
+    hue: float = 0.5
+    noise: float = 0.05
+    salt_and_pepper: float = 0.0
+    sobel: float = 0.2
+    backgrounds: int = 1_000
+
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform of a run."""
+        from setsup.loading.transforms import Compose
+        from setsup.methods.recipes import recipe
+
+        self._note_margin(dataset)
+        names = ("size", "move", "brightness", "hue", "noise", "salt_and_pepper", "sobel")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        options["real"] = ("source", int(dataset.factors["source"].code("real")))
+        if self.backgrounds:
+            options["pool"] = _pool(dataset, self.backgrounds, self.size)
+        augment = recipe("abc-pose", seed=seed, **options)
+        return augment if self.backgrounds else Compose([_without_alpha, augment])
+
+    def _note_margin(self, dataset: "Dataset") -> None:
+        """Warn where a move shows what images do not have."""
+        sides = dataset.modalities["image"].shape[:2] if "image" in dataset.modalities else ()
+        short = min((side for side in sides if side is not None), default=None)
+        if short is not None and self.size <= short and (short - self.size) / 2 < self.move * self.size - 1e-6:
+            _LOG.warning(
+                "images of %s have a margin of %g pixels, and moves are of up to %g: what they show beyond it is "
+                "%s; open the data with a larger margin, or give a smaller --augmentation.move",
+                *(dataset.name, (short - self.size) / 2, self.move * self.size),
+                "background" if self.backgrounds else "black",
+            )
+
+    def shrunk(self) -> "PoseAugmentation":
+        """A pool of eight images."""
+        return replace(self, backgrounds=min(self.backgrounds, 2 * _SMOKE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoseCrop:
+    """The object's box as it is, from the middle of images, without alpha: colours of transparent pixels are kept.
+
+    Those are black in images with a margin, and what the file has in images without one, as in the published
+    evaluation; see :func:`setsup_papers.abc.pose.datasets.abc_pose.open`.
+
+    Attributes
+    ----------
+    size : int
+        Side of the box, pixels; images are as large, or larger.
+
+    """
+
+    size: int = 128
+
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform; nothing of it is random."""
+        return _Crop(self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Crop:
+    """The middle of the images of a batch, and their first three channels."""
+
+    size: int
+
+    def __call__(self, batch: "Batch") -> "Batch":
+        height, width = batch["image"].shape[-2:]
+        if min(height, width) < self.size:
+            raise SetsupError(f"images of {height} × {width} are smaller than the box, {self.size} × {self.size}")
+        # where CenterCrop has it: what is left over above and on the left is rounded to an even number
+        top, left = round((height - self.size) / 2), round((width - self.size) / 2)
+        image = batch["image"][..., :3, top : top + self.size, left : left + self.size]
+        return {**batch, "image": image.contiguous()}
+
+
+def _without_alpha(batch: "Batch") -> "Batch":
+    return {**batch, "image": batch["image"][..., :3, :, :].contiguous()}
+
+
+def _pool(dataset: "Dataset", count: int, side: int) -> Pixels:
+    """Images of a dataset for what lies behind its renderings, (k, height, width, 3) uint8."""
+    backgrounds = getattr(dataset, "backgrounds", None)
+    if backgrounds is None:
+        raise DataError(
+            f"{dataset.name} has no backgrounds: train on abc-pose or its substitute, or give "
+            "--augmentation.backgrounds 0"
+        )
+    found: Pixels = backgrounds(count, side)
+    return found

@@ -1,0 +1,1 @@
+"""Datasets that only the experiments on poses use."""

@@ -1,0 +1,180 @@
+"""Exclusive representations by mutual information: the second stage of Sanchez et al.
+
+References
+----------
+.. [1] E. H. Sanchez, M. Serrurier, M. Ortner, "Learning disentangled representations via mutual information
+   estimation", ECCV 2020 (arXiv 1912.03915), and a public reimplementation,
+   github.com/MehdiZouitine/Learning-Disentangled-Representations-via-Mutual-Information-Estimation.
+
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+from torch.nn import functional
+
+from setsup.checks import check_rates
+from setsup.errors import SetsupError
+from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
+from setsup.methods.minimise import minimise
+from setsup.methods.networks.images import encode_images
+from setsup_papers.abc.pose.information_networks import MapEncoder, StatisticsNetworks
+from setsup_papers.abc.pose.mutual_information import check_networks, information_losses, network_of
+from setsup_papers.abc.pose.pairs import pair_images
+
+__all__ = ["ExclusiveInformation"]
+
+_SHARED = "encoders."
+"""Prefix of the weights of a first stage's encoders."""
+
+
+class ExclusiveInformation(LightningModule):
+    """The second stage: codes of what an image has on its own, with the first stage's encoders as they are [1]_.
+
+    For a pair x, y with shared codes s, exclusive codes e, and maps m of both encoders together, encoders and
+    statistics networks minimise a sum over both images of the losses of I(m(x); s(y), e(x)), of whole maps and place by
+    place, and of −log σ(D(s(y), e(x))). The discriminator D tells these from shared codes of another pair:
+    −log(1 − σ(D(s(y), e(x)))) − log σ(D(s(y'), e(x))). A step trains the former, then D, each by Adam. The embedding is
+    the exclusive code.
+
+    Parameters
+    ----------
+    shared : one or two MapEncoder
+        Of a run of :class:`~setsup_papers.abc.pose.SharedInformation`, which `load_initial` loads; they are not trained.
+    encoders : as many MapEncoder
+        Of exclusive codes.
+    statistics : as many StatisticsNetworks
+        For maps and codes of both.
+    discriminators : as many nn.Module
+        (n, shared + exclusive) float → (n, 1) logits.
+    global_weight, local_weight, independence_weight : float
+        Of the three losses.
+    rate : float
+        Learning rate.
+
+    Raises
+    ------
+    SetsupError
+        When there is another number of networks, or the rate is not above 0.
+
+    """
+
+    started: Tensor
+
+    def __init__(
+        self,
+        shared: Sequence[MapEncoder],
+        encoders: Sequence[MapEncoder],
+        statistics: Sequence[StatisticsNetworks],
+        discriminators: Sequence[nn.Module],
+        *,
+        global_weight: float = 0.5,
+        local_weight: float = 1.0,
+        independence_weight: float = 0.1,
+        rate: float = 1e-4,
+    ) -> None:
+        super().__init__()
+        check_rates(rate=rate)
+        check_networks(shared, encoders, statistics, discriminators)
+        self.automatic_optimization = False
+        self.shared = nn.ModuleList(shared).requires_grad_(False)
+        self.encoders, self.statistics = nn.ModuleList(encoders), nn.ModuleList(statistics)
+        self.discriminators = nn.ModuleList(discriminators)
+        self.global_weight, self.local_weight = global_weight, local_weight
+        self.independence_weight, self.rate = independence_weight, rate
+        self.register_buffer("started", torch.tensor(False))
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Exclusive codes of a batch's images, (sets, size, d) float32."""
+        return encode_images(lambda images: self.encoders[0](images)[0], batch["image"])
+
+    def loss(self, batch: Batch) -> Tensor:
+        """What encoders and statistics networks minimise; its terms are logged.
+
+        Parameters
+        ----------
+        batch : dict
+            As for :meth:`setsup_papers.abc.pose.SharedInformation.loss`.
+
+        Returns
+        -------
+        () float32
+
+        Raises
+        ------
+        DataError
+            When images are no such pairs.
+        SetsupError
+            Before :meth:`load_initial`.
+
+        """
+        return self._main_loss(*self._encode(batch))
+
+    def training_step(self, batch: Batch, batch_idx: int) -> None:
+        """A step of each optimiser; the losses are logged as ``loss`` and ``discriminator``."""
+        maps, shared, exclusive = self._encode(batch)
+        optimisers: Any = self.optimizers()
+        training, discriminating = optimisers
+        loss = self._main_loss(maps, shared, exclusive)
+        minimise(self, training, loss)
+        found = self._discriminator_loss(shared, [one.detach() for one in exclusive])
+        minimise(self, discriminating, found)
+        self.log("loss", loss)
+        self.log("discriminator", found)
+
+    def configure_optimizers(self) -> Any:
+        """Adam for encoders and statistics networks, and for discriminators; rates are constant."""
+        training = [*self.encoders.parameters(), *self.statistics.parameters()]
+        return [fuse(torch.optim.Adam(some, self.rate)) for some in (training, self.discriminators.parameters())]
+
+    def load_initial(self, weights: Mapping[str, Tensor]) -> None:
+        """Take the encoders of a run of the first stage, or all weights of a run of this method."""
+        if any(name.startswith("shared.") for name in weights):
+            self.load_state_dict(weights)
+            return
+        found = {name.removeprefix(_SHARED): one for name, one in weights.items() if name.startswith(_SHARED)}
+        if not found:
+            raise SetsupError(
+                "the weights have no shared encoders: name a run of the first stage, of the same settings, as "
+                "--initial-run"
+            )
+        self.shared.load_state_dict(found)
+        self.started.fill_(True)
+
+    def _encode(self, batch: Batch) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """Maps of both encoders together, shared and exclusive codes, of each image of pairs."""
+        if not bool(self.started):
+            raise SetsupError(
+                "exclusive codes are trained beside the shared ones of a first stage: name its run, as --initial-run"
+            )
+        self.shared.eval()  # in training too, as published: their batch norms stay as they are
+        maps, shared, exclusive = [], [], []
+        for place, images in enumerate(pair_images(batch)):
+            code, of_shared = network_of(self.shared, place)(images)
+            own, of_exclusive = network_of(self.encoders, place)(images)
+            maps.append(torch.cat([of_shared, of_exclusive], 1))
+            shared.append(code)
+            exclusive.append(own)
+        return maps, shared, exclusive
+
+    def _main_loss(self, maps: list[Tensor], shared: list[Tensor], exclusive: list[Tensor]) -> Tensor:
+        codes = [torch.cat(both, 1) for both in zip(shared[::-1], exclusive, strict=True)]
+        whole, places = information_losses(self.statistics, maps, codes)
+        logits = [network_of(self.discriminators, place)(one).float() for place, one in enumerate(codes)]
+        independence = torch.stack([functional.softplus(-one).mean() for one in logits]).sum()
+        for name, term in (("global", whole), ("local", places), ("independence", independence)):
+            self.log(name, term)
+        return self.global_weight * whole + self.local_weight * places + self.independence_weight * independence
+
+    def _discriminator_loss(self, shared: list[Tensor], exclusive: list[Tensor]) -> Tensor:
+        terms = []
+        for place, (code, own) in enumerate(zip(shared[::-1], exclusive, strict=True)):
+            together = network_of(self.discriminators, place)(torch.cat([code, own], 1)).float()
+            apart = network_of(self.discriminators, place)(torch.cat([code.roll(-1, 0), own], 1)).float()
+            # softplus(x) and softplus(-x) are the cross-entropies with 0 and 1
+            terms.append(functional.softplus(together).mean() + functional.softplus(-apart).mean())
+        return self.independence_weight * torch.stack(terms).sum()

@@ -1,0 +1,258 @@
+"""Photographs with boxes of objects, and renderings, cut to the object: what poses are looked up for, and among."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from setsup.arrays import Array, Rows
+from setsup.datasets.adapters.boxes import crop
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import BaseDataset
+from setsup.datasets.benchmarks.shapenet_renderings.poses import crop_to_alpha
+from setsup.datasets.dataset import Modality
+from setsup.datasets.formats.image_formats import KNOWN_ENDINGS, ending_pattern
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import decode, header, parallel
+from setsup.errors import DataError, near
+from setsup.experiments.data import image_modality
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files import open_members
+from setsup.files.expand_user import expanded
+from setsup_papers.abc.pose.photo_boxes import PhotoBox
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+
+__all__ = ["BoxedPhotographs", "CutRenderings", "open_photographs"]
+
+_NOT_HIDDEN = "(?:[^/.][^/]*/)*[^/.][^/]*"
+"""Paths without a part that begins with a dot."""
+
+
+def open_photographs(
+    places: Sequence[Path | str], boxes: Sequence[PhotoBox] | None = None, size: tuple[int, int] = (128, 128)
+) -> "BoxedPhotographs":
+    """Open photographs as a dataset of one row for each box, or for each photograph without boxes.
+
+    Parameters
+    ----------
+    places : sequence of Path or str
+        A folder, zip or tar of images, which are taken in the order of their names; or image files.
+    boxes : sequence of PhotoBox, optional
+        Names of files are paths below the folder, or names alone where these are unique. Photographs without a box are
+        left out. By default all photographs are taken whole.
+    size : (height, width)
+        To which boxes are brought; their proportions are not kept.
+
+    Returns
+    -------
+    BoxedPhotographs
+
+    Raises
+    ------
+    DataError
+        When there are no images, one cannot be read, or a box names none of them or lies outside of its photograph.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from setsup_papers.abc.pose.photo_boxes import PhotoBox
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> Image.new("RGB", (200, 100)).save(folder / "a.png")
+    >>> boxes = [PhotoBox("a.png", (10.0, 20.0, 110.0, 180.0), "by hand")]
+    >>> photographs = open_photographs([folder], boxes, size=(64, 64))
+    >>> photographs.edges.tolist(), photographs.fetch(0)["image"].shape
+    ([[10.0, 20.0, 110.0, 100.0]], (64, 64, 3))
+
+    """
+    names, sources = _list([expanded(place) for place in places])
+    chosen: list[tuple[int, PhotoBox | None]]
+    if boxes is None:
+        chosen = [(at, None) for at in range(len(names))]
+    elif not boxes:
+        raise DataError("there is no box, and so no photograph to find a pose in")
+    else:
+        chosen = _placed(names, boxes)
+    items = parallel(lambda pair: _checked(sources[pair[0]], pair[1]), chosen)
+    given = [edges if box is None else box.edges for edges, (_, box) in zip(items, chosen, strict=True)]
+    files = [names[at] for at, _ in chosen]
+    return BoxedPhotographs(files, [sources[at] for at, _ in chosen], items, given, size, len(set(names)))
+
+
+class BoxedPhotographs(BaseDataset):
+    """Boxes in photographs, cut out and brought to a size (bilinear, antialiased); made by :func:`open_photographs`.
+
+    The factor ``file`` is the name of a photograph, the modality ``image`` (height, width, 3) uint8 sRGB.
+
+    Attributes
+    ----------
+    files : list of str
+        Name of the photograph of each row.
+    edges : (n, 4) float64
+        Left, top, right and bottom of each box, in pixels from the upper left corner, clipped to the photograph.
+    given : (n, 4) float64
+        The same as they were given.
+    boxless : int
+        Photographs that were left out, since no box names them.
+
+    """
+
+    name = "photographs"
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        sources: Sequence[tuple[Source, str]],
+        edges: Sequence[tuple[float, ...]],
+        given: Sequence[tuple[float, ...]],
+        size: tuple[int, int],
+        photographs: int,
+    ) -> None:
+        self.files, self._sources, self._size = list(files), list(sources), size
+        self.edges, self.given = (np.array(sides, dtype=np.float64).reshape(-1, 4) for sides in (edges, given))
+        levels = tuple(dict.fromkeys(files))
+        codes = {name: code for code, name in enumerate(levels)}
+        factor = Factor("file", Kind.NOMINAL, levels, role="key")
+        self.factors = FactorTable([factor], {"file": np.array([codes[name] for name in files], dtype=np.int64)})
+        self.modalities = {"image": Modality((*size, 3), "uint8", color="srgb")}
+        self.boxless = photographs - len(levels)
+
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        def put(slot: int) -> None:
+            row = int(rows[slot])
+            out[slot] = crop(decode(*self._sources[row], 3), self.edges[row], self._size)
+
+        parallel(put, range(len(rows)))
+        return out
+
+
+class CutRenderings(BaseDataset):
+    """Images of a dataset cut to what is not transparent and brought to a size, as ABC's evaluation does.
+
+    Images without transparency are brought to the size as they are. The modality is ``image``, without alpha.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of renderings.
+    rows : (n,) int64
+        Which of them.
+    size : (height, width)
+        Of the images.
+
+    Raises
+    ------
+    DataError
+        When these are no images of uint8.
+
+    """
+
+    def __init__(self, dataset: "Dataset", rows: Rows, size: tuple[int, int]) -> None:
+        self.name = dataset.name
+        self.factors = dataset.factors.select(rows)
+        self._dataset, self._rows, self._modality, self._size = dataset, rows, image_modality(dataset), size
+        form = dataset.modalities[self._modality]
+        if form.dtype != "uint8" or len(form.shape) != 3 or form.shape[2] not in (1, 3, 4):
+            raise DataError(
+                f"{dataset.name} has {self._modality!r} as {form.dtype} {form.shape}, but renderings are images of "
+                "uint8, 0 to 255, (height, width, channels): convert them, those in 0 … 1 as "
+                "(255 * x).round().astype('uint8')"
+            )
+        channels = min(3, form.shape[2])
+        self.modalities = {"image": Modality((*size, channels), "uint8", color="srgb" if channels == 3 else "grey")}
+
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        own = self._rows[rows]
+        given = self._dataset.fetch(own, [self._modality])[self._modality]
+
+        def put(slot: int) -> None:
+            out[slot] = _cut(given[slot], self._size, f"{self.name}, row {own[slot]}")
+
+        parallel(put, range(len(rows)))
+        return out
+
+
+def _cut(image: Array, size: tuple[int, int], label: str) -> Array:
+    if image.shape[2] == 4 and (image[..., 3] < 255).any():
+        try:
+            return crop_to_alpha(image, size)[..., :3]
+        except DataError as error:
+            raise DataError(f"{label}: {error}") from error
+    height, width, channels = image.shape
+    if (height, width) == size:
+        return image[..., :3]
+    cut = crop(np.repeat(image, 3, axis=2) if channels == 1 else image[..., :3], (0, 0, width, height), size)
+    return cut[..., :1] if channels == 1 else cut
+
+
+def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
+    """Names of photographs, and what reads them."""
+    if not places:
+        raise DataError("there is no photograph: name a folder of them, or image files")
+    if len(places) == 1 and not (places[0].is_file() and _is_image(places[0])):
+        (place,) = places
+        members = open_members(place)
+        rows, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
+        if not len(rows):
+            raise DataError(
+                f"{place} has no image files, so that there is no photograph to find a pose in: name a folder, a zip "
+                "or a tar of them, or image files"
+            )
+        taken = MemberImages(members, rows).take(np.arange(len(rows)))
+        labels = [members.label(int(row)) for row in rows]
+        names = [members.names[int(row)].as_py() for row in rows]
+        return names, [(source, label) for (source, _), label in zip(taken, labels, strict=True)]
+    for path in places:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder: name one folder of photographs, or image files")
+        if not path.is_file():
+            raise DataError(f"there is no photograph {path}")
+    return [str(path) for path in places], [(path, str(path)) for path in places]
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in KNOWN_ENDINGS
+
+
+def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, PhotoBox | None]]:
+    """The photograph of each box."""
+    whole = {name: at for at, name in enumerate(names)}
+    short: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        short.setdefault(Path(name).name, []).append(at)
+    found: list[tuple[int, PhotoBox | None]] = []
+    lost: list[PhotoBox] = []
+    for box in boxes:
+        place = whole.get(box.file.replace("\\", "/").removeprefix("./"))
+        alike = short.get(box.file, []) if place is None else [place]
+        if len(alike) > 1:
+            raise DataError(f"{box.where}: {len(alike)} photographs are called {box.file!r}; write the path of one")
+        if alike:
+            found.append((alike[0], box))
+        else:
+            lost.append(box)
+    if lost:
+        first, others = lost[0], len(lost) - 1
+        more = (f", and so do {others:,} other lines" if others > 1 else ", and so does another line") if others else ""
+        raise DataError(
+            f"{first.where} names {first.file!r}, which is no photograph here{near(first.file, names)}{more}"
+        )
+    return found
+
+
+def _checked(item: tuple[Source, str], box: PhotoBox | None) -> tuple[float, ...]:
+    """Edges of a box, clipped to its photograph; of all of it without one."""
+    found = header(*item)
+    if box is None:
+        return 0.0, 0.0, float(found.width), float(found.height)
+    left, top, right, bottom = box.edges
+    clipped = max(left, 0.0), max(top, 0.0), min(right, float(found.width)), min(bottom, float(found.height))
+    if not (clipped[0] < clipped[2] and clipped[1] < clipped[3]):
+        edges = ", ".join(f"{edge:g}" for edge in box.edges)
+        raise DataError(
+            f"{box.where}: the box {edges} lies outside of {box.file}, which has {found.width} × {found.height} pixels"
+        )
+    return clipped

@@ -1,0 +1,160 @@
+"""Pose by regression: spherical regression of its Euler angles, alone or with ABC as a further loss.
+
+References
+----------
+.. [1] "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak supervision",
+   arXiv 2103.03240, table 2.
+
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor
+
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup_papers.abc.method import ABC
+from setsup_papers.abc.pose.angles import AngleTargets, pose_rotation
+from setsup_papers.abc.pose.spherical import Magnitude, SphericalHead, decode_angles, spherical_losses
+from setsup_papers.abc.resnet_v2 import load_trunk
+
+__all__ = ["SphericalRegression"]
+
+_AXES = ("azimuth", "elevation", "theta")
+_LEAST = ("azimuth", "elevation")
+
+
+class SphericalRegression(LightningModule):
+    """Regression of an object's azimuth, elevation and possibly theta from an embedding [1]_.
+
+    The loss is a sum over angles of the losses of magnitudes and quadrants,
+    :func:`~setsup_papers.abc.pose.spherical.spherical_losses`, each a mean over images whose angle is known, and of ABC's
+    on the same embeddings, if it has a weight. Images without annotation, such as real ones, are in ABC's loss only.
+    Images may come in two augmented copies, which have the same angles.
+
+    Parameters
+    ----------
+    abc : ABC
+        The encoder, the loss of embeddings, the learning rate and its schedule.
+    head : SphericalHead
+        For as many angles as the targets have.
+    targets : AngleTargets
+        Of factors named ``azimuth``, ``elevation`` and, in the third place if there is one, ``theta``.
+    contrast : float
+        Weight of ABC's loss; 0 leaves it out, and batches need no pairs of sets then.
+    magnitude : {"cosine", "log"}
+        Loss of magnitudes.
+    magnitude_weight : float
+        Its weight beside that of quadrants.
+
+    Raises
+    ------
+    SetsupError
+        When an argument is none of these.
+
+    """
+
+    def __init__(
+        self,
+        abc: ABC,
+        head: SphericalHead,
+        targets: AngleTargets,
+        *,
+        contrast: float = 0.0,
+        magnitude: Magnitude = "cosine",
+        magnitude_weight: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if targets.names not in (_AXES, _LEAST):
+            raise SetsupError(
+                f"a pose has the angles {', '.join(_LEAST)}, and possibly theta, in this order, not "
+                f"{', '.join(targets.names)}: name the factors so"
+            )
+        for name, weight in (("contrast", contrast), ("magnitude_weight", magnitude_weight)):
+            if not (math.isfinite(weight) and weight >= 0):
+                raise SetsupError(f"{name}, a weight, must be a finite number from 0 on, not {weight}")
+        self.abc, self.head, self.targets = abc, head, targets
+        self.contrast, self.magnitude, self.magnitude_weight = contrast, magnitude, magnitude_weight
+
+    def embed(self, batch: Batch) -> dict[str, Tensor]:
+        """Embeddings and rotations of a batch's images.
+
+        Returns
+        -------
+        dict of str to Tensor
+            ``embedding`` (sets, size, d) float32, and ``rotation`` (sets, size, 9) float32, the rows of each matrix of
+            `predict_rotation`.
+
+        """
+        embedded = self.abc.embed(batch)
+        return {"embedding": embedded, "rotation": self._rotation(embedded).flatten(-2)}
+
+    def predict_rotation(self, batch: Batch) -> Tensor:
+        """Rotations of the objects of a batch's images, (sets, size, 3, 3) float32.
+
+        From the axes of the object to those of the camera, as :func:`setsup_papers.abc.pose.rotation_from_euler` has them.
+        Where theta is not regressed, it is 0.
+        """
+        return self._rotation(self.abc.embed(batch))
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Losses of angles, and of ABC where it has a weight; its terms are logged.
+
+        Parameters
+        ----------
+        batch : dict
+            ``image`` (sets, size, C, H, W) or (sets, size, 2, C, H, W) uint8, or float in [0, 1]; ``mask`` (sets,
+            size) bool; ``factors`` with the angles.
+
+        Returns
+        -------
+        () float32
+
+        Raises
+        ------
+        DataError
+            When images have neither form, or not that of ABC's objective where it has a weight.
+
+        """
+        images, mask = batch["image"], batch["mask"]
+        if images.ndim not in (5, 6):
+            raise DataError(
+                f"images came as {tuple(images.shape)}, but regression takes (sets, size, C, H, W), or (sets, size, "
+                "2, C, H, W) for augmented copies"
+            )
+        embedded = self.abc.embed(batch)
+        angles = self.targets.angles(batch).masked_fill(~mask[..., None], torch.nan)
+        if images.ndim == 6:
+            angles = angles[:, :, None].expand(*images.shape[:3], -1)
+        known = (~angles.isnan()).flatten(0, -2).sum(0).clamp(min=1)
+        sums = spherical_losses(self.head(embedded), angles, self.magnitude)
+        magnitudes, quadrants = ((one.flatten(0, -2).sum(0) / known).sum() for one in sums)
+        terms = {"magnitude": magnitudes, "quadrant": quadrants}
+        loss = self.magnitude_weight * magnitudes + quadrants
+        if self.contrast:
+            terms["contrast"] = self.abc.compare(embedded, batch)
+            loss = loss + self.contrast * terms["contrast"]
+        for name, term in terms.items():
+            self.log(name, term)
+        return loss
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a step, logged as ``loss``."""
+        loss = self.loss(batch)
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        """Adam for all parts, with the rate and the schedule of ABC."""
+        return self.abc.configure_optimizers_for(self.parameters())
+
+    def load_initial(self, weights: Mapping[str, Tensor]) -> None:
+        """Start from weights of Keras' ResNet50V2, where the encoder has one, or from all of this method's weights."""
+        load_trunk(self, weights)
+
+    def _rotation(self, embedded: Tensor) -> Tensor:
+        return pose_rotation(*decode_angles(self.head(embedded)).unbind(-1))

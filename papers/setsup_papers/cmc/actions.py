@@ -1,0 +1,210 @@
+"""Action recognition from frames: an encoder of frames is fine-tuned, and videos are classified by several frames.
+
+References
+----------
+.. [1] Y. Tian, D. Krishnan, P. Isola, "Contrastive multiview coding", 2019 (arXiv 1906.05849), table 6.
+
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from setsup.errors import SetsupError
+from setsup.experiments.preset import Measured
+from setsup.experiments.trained import TrainedRun
+from setsup.progress import progress
+from setsup.random import below, fold, stream_key
+from setsup.samplers import EpochSampler
+from setsup_papers.cmc.frozen import (
+    batches_of,
+    check_views,
+    derived_seed,
+    seeded,
+    shared_classes,
+    training_precision,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+    from setsup.datasets import Dataset
+    from setsup.loading.batch import Batch
+
+__all__ = ["Actions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actions:
+    """Accuracy of the classes of videos, by a fine-tuned encoder of frames and a linear classifier on top.
+
+    A step trains on a random frame of each of some clips: a random box of it, half of them flipped. A video of the test
+    is classified by the mean, over frames evenly spaced in all its clips, of the probabilities for the middle box. How
+    the encoder was fine-tuned is not published: layers, optimiser, schedule and frames are [our choice].
+
+    Attributes
+    ----------
+    view : str
+        Whose encoder is fine-tuned; it reads frames, (3, size, size).
+    factor : str
+        The class.
+    video : str
+        The factor that tells videos apart.
+    layer : str
+        Stage whose output is classified.
+    size : int
+        Side of the boxes, pixels: that of the training.
+    dataset : str, optional
+        One of the preset's ``datasets`` to fine-tune and test on; by default that of the training.
+    fit, split : str
+        Splits to fine-tune and to test on.
+    frozen : bool
+        Whether the encoder stays as it is.
+    steps, batch : int
+        Of the fine-tuning, and frames per step.
+    rate : float
+        Learning rate of Adam, divided by 10 after 2/3 and 5/6 of the steps.
+    frames : int
+        Of each clip of the test.
+    baselines : tuple of {"untrained"}
+        Besides: the same from the initial weights, which is a training with labels alone.
+
+    """
+
+    version: ClassVar[int] = 1
+
+    view: str = "frame"
+    factor: str = "action"
+    video: str = "file"
+    layer: str = "fc6"
+    size: int = 224
+    dataset: str | None = None
+    fit: str = "split1-train"
+    split: str = "split1-test"
+    frozen: bool = False
+    steps: int = 20_000
+    batch: int = 128
+    rate: float = 1e-4
+    frames: int = 5
+    baselines: tuple[Literal["untrained"], ...] = ("untrained",)
+
+    def shrunk(self) -> "Actions":
+        """The same with few steps."""
+        return replace(self, steps=2, batch=4)
+
+    def measure(self, trained: TrainedRun) -> Measured:
+        """Values ``accuracy`` and ``untrained: accuracy``, shares of the videos; the curves are losses."""
+        (view,) = check_views(trained.method, (self.view,))
+        fit, test = (trained.open(self.dataset, split=split) for split in (self.fit, self.split))
+        for data in (fit, test):
+            if "video" not in data.modalities or not {self.factor, self.video} <= set(data.factors.names):
+                raise SetsupError(
+                    f"{data.name} has not the modality 'video' and factors {self.factor}, {self.video}: name a dataset "
+                    "of videos, such as ucf101, and its factors"
+                )
+        classes = shared_classes(fit, test, self.factor)
+        names = ("factor", "video", "layer", "size", "frozen", "steps", "batch", "rate", "frames")
+        about = {"view": view, **{name: getattr(self, name) for name in names}}
+        about |= {"fit": fit.factors.fingerprint, "test": test.factors.fingerprint}
+        values: dict[str, float] = {}
+        curves: dict[str, tuple[list[int], list[float]]] = {}
+        for source in ("", *self.baselines):
+
+            def compute(source: str = source) -> dict[str, Any]:
+                method = trained.untrained if source else trained.method
+                return self._measured(trained, method, fit, test, classes)
+
+            found = trained.part("actions", about | {"source": source}, compute)
+            front = f"{source}: " if source else ""
+            values[f"{front}accuracy"] = found["accuracy"]
+            curves[f"{front}loss"] = (list(range(1, self.steps + 1)), found["losses"])
+        return Measured(values=values, curves=curves)
+
+    def _measured(
+        self, trained: TrainedRun, method: Any, fit: "Dataset", test: "Dataset", classes: int
+    ) -> dict[str, Any]:
+        import torch
+        from torch.nn import functional
+
+        encoder = deepcopy(method.encoders[self.view]).requires_grad_(not self.frozen)
+
+        def scores(batch: "Batch") -> "torch.Tensor":
+            images = method.inputs(batch, [self.view])[self.view]
+            with training_precision(trained):
+                found: torch.Tensor = head(encoder.layers(images, [self.layer])[self.layer].flatten(1)).float()
+            return found
+
+        encoder.eval()
+        batches = self._drawn(trained, fit)
+        first = next(batches)
+        with torch.no_grad():
+            width = encoder.layers(method.inputs(first, [self.view])[self.view], [self.layer])[self.layer][0].numel()
+        with seeded(trained, "actions"):
+            head = torch.nn.Linear(width, classes).to(trained.device)
+            optimizer = torch.optim.Adam([*head.parameters(), *encoder.parameters()], self.rate, fused=True)
+            decays = [round(self.steps * share) for share in (2 / 3, 5 / 6)]
+            schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, decays, 0.1)
+            encoder.train(not self.frozen)
+            losses: list[float] = []
+            with progress(self.steps, "actions", "steps") as advance, torch.enable_grad():
+                for batch in chain([first], islice(batches, self.steps - 1)):
+                    labels = batch["factors"][self.factor].flatten().long()
+                    loss = functional.cross_entropy(scores(batch), labels)
+                    optimizer.zero_grad()
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    optimizer.step()
+                    schedule.step()
+                    losses.append(loss.item())
+                    advance()
+        encoder.eval()
+        return {"accuracy": self._accuracy(trained, test, scores, classes), "losses": losses}
+
+    def _accuracy(self, trained: TrainedRun, test: "Dataset", scores: Any, classes: int) -> float:
+        """Share of the videos whose class has the largest sum of probabilities over frames and clips."""
+        import torch
+
+        videos, owner = np.unique(test.factors.codes(self.video), return_inverse=True)
+        sums, start = np.zeros((len(videos), classes)), 0
+        with torch.inference_mode():
+            for batch in batches_of(trained, test, max(1, self.batch // self.frames), ["video"], transform=False):
+                clips = batch["video"]
+                times = np.linspace(0, clips.shape[2] - 1, self.frames).round().astype(int)
+                found = sum(
+                    scores(self._cut({**batch, self.view: clips[:, :, time]}, None)).softmax(1).cpu().numpy()
+                    for time in times.tolist()
+                )
+                known = batch["mask"].flatten().cpu().numpy()
+                rows = owner[start : start + int(known.sum())]
+                np.add.at(sums, rows, found[known])
+                start += len(rows)
+        first = np.unique(owner, return_index=True)[1]
+        return float((sums.argmax(1) == test.factors.codes(self.factor)[first]).mean())
+
+    def _drawn(self, trained: TrainedRun, dataset: "Dataset") -> "Iterator[Batch]":
+        """Batches with a random frame of each of some clips, cut and flipped at random."""
+        import torch
+
+        from setsup.loading import Loader
+
+        seed = derived_seed(trained, "actions")
+        sampler = EpochSampler(dataset.factors, min(self.batch, len(dataset)), seed=seed)
+        to = "torch" if trained.device == "cpu" else trained.device
+        for batch in Loader(dataset, sampler, modalities=["video"], to=to):
+            clips = batch["video"]
+            key = fold(stream_key(seed, "frames"), int(batch["step"]))
+            times = torch.from_numpy(below(fold(key, np.arange(clips.shape[1])), clips.shape[2]).astype(np.int64))
+            frames = clips[0, torch.arange(clips.shape[1]), times.to(clips.device)]
+            yield self._cut({**batch, self.view: frames[None]}, seed)
+
+    def _cut(self, batch: "Batch", seed: int | None) -> "Batch":
+        """Cut boxes out of frames: at random places by a seed, or the middle ones."""
+        from setsup.loading.transforms import Augment, CenterCrop, Crop, Flip
+
+        operations: list[Any] = [CenterCrop(self.size)] if seed is None else [Crop(self.size), Flip()]
+        kept = {name: value for name, value in batch.items() if name != "video"}
+        kinds = {self.view: "color"}
+        return Augment(operations, modalities=kinds, eight_bit=True, seed=seed or 0, stream="actions")(kept)

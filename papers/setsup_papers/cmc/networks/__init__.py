@@ -1,0 +1,1 @@
+"""Networks of views of an image."""

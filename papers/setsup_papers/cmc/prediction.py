@@ -1,0 +1,164 @@
+"""Prediction of a view from another one: the baseline of contrast between the two [1]_.
+
+References
+----------
+.. [1] Y. Tian, D. Krishnan, P. Isola, "Contrastive multiview coding", 2019 (arXiv 1906.05849), table 4.
+
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+from torch.nn import functional
+
+from setsup.checks import check_choice
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup_papers.cmc.inputs import view_images
+from setsup_papers.cmc.method import Optimise
+from setsup_papers.cmc.networks.dense_views import ViewDecoder
+from setsup_papers.cmc.networks.views import ViewEncoder
+
+__all__ = ["CrossViewPrediction", "Error"]
+
+Error = Literal["l1", "l2", "cross_entropy"]
+
+
+class CrossViewPrediction(LightningModule):
+    """An encoder of one view, and a decoder that predicts another one from its last map [1]_.
+
+    Parameters
+    ----------
+    source : str
+        View that is encoded.
+    target : str
+        View that is predicted.
+    encoder : ViewEncoder
+        From :func:`~setsup_papers.cmc.nyu_view`. The average of its last map takes the place of its head, which
+        nothing would train.
+    decoder : ViewDecoder
+        With the channels of the target, or as many as there are classes.
+    optimise : callable
+        As for :class:`CMC`.
+    error : {"l1", "l2", "cross_entropy"}
+        Mean over pixels of the absolute or squared error of values; or of the cross-entropy of classes, of a target
+        that is an integer map of labels.
+    unlabelled : int
+        Label of pixels that are not counted by the cross-entropy; negative labels never are.
+
+    Raises
+    ------
+    SetsupError
+        When the error is none of these.
+
+    Examples
+    --------
+    >>> from setsup_papers.cmc.networks.dense_views import ViewDecoder, nyu_view
+    >>> encoder = nyu_view((1, 64, 64), width=0.125)
+    >>> decoder = ViewDecoder(encoder, channels=1, skips=False)
+    >>> method = CrossViewPrediction("L", "depth", encoder, decoder, lambda some, steps: torch.optim.Adam(some))
+    >>> batch = {"L": torch.rand(1, 2, 1, 64, 64), "mask": torch.ones(1, 2).bool()}
+    >>> tuple(method.predict(batch).shape)
+    (2, 1, 64, 64)
+
+    """
+
+    def __init__(
+        self,
+        source: str,
+        target: str,
+        encoder: ViewEncoder,
+        decoder: ViewDecoder,
+        optimise: Optimise,
+        *,
+        error: Error = "l1",
+        unlabelled: int = 0,
+    ) -> None:
+        super().__init__()
+        check_choice(error, get_args(Error), "the error", SetsupError)
+        self.source, self.target, self.error, self.unlabelled = source, target, error, unlabelled
+        encoder.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.encoders = nn.ModuleDict({source: encoder})
+        self.decoder, self.optimise = decoder, optimise
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The view that is encoded."""
+        return (self.source,)
+
+    def inputs(self, batch: Batch, views: Iterable[str] | None = None) -> dict[str, Tensor]:
+        """The encoded view of a batch, (sets·size, C, h, w) float32."""
+        return {view: view_images(batch, view) for view in (self.views if views is None else views)}
+
+    def layers(
+        self, batch: Batch, names: Iterable[str] | None = None, views: Iterable[str] | None = None
+    ) -> dict[str, dict[str, Tensor]]:
+        """Stages of the encoder by view and name, as of :class:`CMC`."""
+        wanted = None if names is None else tuple(names)
+        encoder: Any = self.encoders[self.source]
+        return {view: encoder.layers(found, wanted) for view, found in self.inputs(batch, views).items()}
+
+    def embed(self, batch: Batch) -> dict[str, Tensor]:
+        """The average of the encoder's last map, scaled to unit length, (sets, size, d) float32, by the view's name."""
+        encoder: Any = self.encoders[self.source]
+        found = encoder(self.inputs(batch)[self.source]).float()
+        return {self.source: functional.normalize(found, dim=1).reshape(*batch["mask"].shape, -1)}
+
+    def predict(self, batch: Batch) -> Tensor:
+        """The predicted view, or logits of classes, (sets·size, C, h, w) float32."""
+        found: Tensor = self.decoder(self.layers(batch, self.decoder.reads)[self.source])
+        return found.float()
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The mean error over all pixels of images that are no padding.
+
+        Parameters
+        ----------
+        batch : dict
+            With both views, and ``mask`` (sets, size).
+
+        Returns
+        -------
+        () float32
+
+        Raises
+        ------
+        DataError
+            When the target has another size than the prediction, or labels are no classes of the decoder.
+
+        """
+        counts = batch["mask"].flatten()
+        predicted = self.predict(batch)[counts]
+        wanted = view_images(batch, self.target)[counts]
+        if predicted.shape[2:] != wanted.shape[2:] or (
+            wanted.shape[1] != (1 if self.error == "cross_entropy" else predicted.shape[1])
+        ):
+            raise DataError(
+                f"{self.target!r} is {tuple(wanted.shape[1:])}, and predicted as {tuple(predicted.shape[1:])}"
+            )
+        if self.error == "l1":
+            return functional.l1_loss(predicted, wanted)
+        if self.error == "l2":
+            return functional.mse_loss(predicted, wanted)
+        return self._cross_entropy(predicted, wanted[:, 0].long())
+
+    def _cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
+        largest = int(labels.max())
+        if largest >= logits.shape[1]:
+            raise DataError(f"{self.target!r} has the label {largest}, and the decoder {logits.shape[1]} classes")
+        labels = torch.where((labels == self.unlabelled) | (labels < 0), -100, labels)
+        # the mean over labelled pixels; a batch without any has no error
+        return functional.cross_entropy(logits, labels, reduction="sum") / (labels >= 0).sum().clamp_min(1)
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a step, logged as ``loss``."""
+        loss = self.loss(batch)
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        """What `optimise` gives."""
+        return self.optimise(self.parameters(), int(self.trainer.estimated_stepping_batches))

@@ -1,0 +1,303 @@
+"""Settings of contrastive multiview coding, and of prediction across views."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from setsup.errors import SetsupError, near
+from setsup.experiments.optimisation import SGD, Adam, Constant, Optimiser, Schedule, optimise
+
+if TYPE_CHECKING:
+    import torch
+    from torch.nn import Parameter
+
+    from setsup.factors import FactorTable
+    from setsup.loading.batch import Batch
+    from setsup_papers.cmc.method import CMC, Contrast
+    from setsup_papers.cmc.networks.views import ViewEncoder
+    from setsup_papers.cmc.prediction import CrossViewPrediction
+
+__all__ = ["CMCSettings", "CrossViewPredictionSettings", "names_of"]
+
+_log = logging.getLogger("setsup")
+
+Encoder = Literal["alexnet", "stl10", "resnet18", "resnet50", "resnet101", "nyu", "caffenet", "small"]
+Image = tuple[int, int, int]
+
+_SGD = SGD(rate=0.03, momentum=0.9, weight_decay=1e-4)
+_ADAM = Adam(rate=1e-3, betas=(0.5, 0.999))
+_CONSTANT = Constant()
+
+
+def names_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Names, also of words that are several names with commas.
+
+    Examples
+    --------
+    >>> names_of(("image,depth", "normals"))
+    ('image', 'depth', 'normals')
+
+    """
+    return tuple(name for word in words for part in word.split(",") if (name := part.strip()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CMCSettings:
+    """Settings of :class:`setsup_papers.cmc.CMC`, of what it compares, and of its encoders.
+
+    Attributes
+    ----------
+    views : tuple of str
+        Modalities of batches; ``image,depth`` are two.
+    pairs : {"full", "core"}
+        All pairs of views, or the first view with each other one.
+    objective : {"nce", "softmax", "in_batch", "patch"}
+        Noise-contrastive estimation or softmax over memory banks; softmax over the images of a batch; or over places of
+        an early layer, which a single view allows too.
+    encoder : str
+        Of every view: ``alexnet``, ``stl10``, ``resnet18``, ``resnet50``, ``resnet101``, ``nyu``, ``caffenet`` or
+        ``small``.
+    width : float
+        Multiplies the channels of its layers; of ResNets 0.5, 1 and 2 are v1, v2 and v3 of the code.
+    features : int
+        d, dimensions of features.
+    negatives : int
+        m, of memory banks, drawn with replacement: of data with fewer rows some are there several times. The paper has
+        4,096, and the default of the code 16,384.
+    temperature : float
+        τ of all objectives but ``patch``.
+    momentum : float
+        Share of a memory bank's row that stays when it is updated.
+    bank : {"float32", "float16"}
+        Type of memory banks.
+    normaliser : {"pair", "anchor"}
+        Whether the constant Z of ``nce`` is estimated for each ordered pair of views, or for each view over its pairs
+        [our choice].
+    patch_layer : str
+        Stage whose places ``patch`` compares with images [our choice].
+    projection : int
+        Size of the projections of ``patch`` [our choice].
+    shared : tuple of str
+        Views that have one encoder in common, such as two frames.
+    apart : tuple of str
+        Factors: images that are equal in all of them, such as clips of one video, are no negatives of each other in
+        ``in_batch`` and ``patch``.
+    norm : {"batch", "local"}
+        Normalisation of ``caffenet`` [our choice].
+    images : tuple of (int, int, int), optional
+        Channels, height and width of each view; by default those of the data.
+    optimiser : Optimiser
+        Settings of the optimiser.
+    schedule : Schedule
+        Settings of its rate.
+
+    """
+
+    views: tuple[str, ...] = field(default=("L", "ab"), metadata={"option": "views"})
+    pairs: Literal["full", "core"] = field(default="full", metadata={"option": "pairs"})
+    objective: Literal["nce", "softmax", "in_batch", "patch"] = "nce"
+    encoder: Encoder = "alexnet"
+    width: float = 1.0
+    features: int = 128
+    negatives: int = 4096
+    temperature: float = 0.07
+    momentum: float = 0.5
+    bank: Literal["float32", "float16"] = "float32"
+    normaliser: Literal["pair", "anchor"] = "pair"
+    patch_layer: str = "conv3"
+    projection: int = 2048
+    shared: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    norm: Literal["batch", "local"] = "batch"
+    images: tuple[tuple[int, int, int], ...] | None = None
+    optimiser: Optimiser = _SGD
+    schedule: Schedule = _CONSTANT
+
+    def __post_init__(self) -> None:
+        """Split names at commas, and check sizes, and that shared views are views."""
+        for name in ("views", "shared", "apart"):
+            object.__setattr__(self, name, names_of(getattr(self, name)))
+        for name in ("features", "projection", "width"):
+            if not getattr(self, name) > 0:
+                raise SetsupError(f"{name} is a size of networks, above 0, not {getattr(self, name)}")
+        if other := [view for view in self.shared if view not in self.views]:
+            raise SetsupError(f"{other[0]!r} of shared is none of the views {self.views}{near(other[0], self.views)}")
+
+    def fit_to(self, batch: "Batch") -> "CMCSettings":
+        """Settings with the sizes of the views of a batch."""
+        return self if self.images is not None else replace(self, images=_sizes(batch, self.views))
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "CMC":
+        """Build the method of a run."""
+        from setsup_papers.cmc.method import CMC
+
+        encoders = self.encoders()
+        patches = self.objective == "patch"
+        return CMC(
+            encoders,
+            self._contrast(encoders, len(table), generator),
+            partial(_optimise, self.optimiser, self.schedule),
+            patch_layer=self.patch_layer if patches else None,
+            apart=self.apart,
+        )
+
+    def encoders(self) -> "dict[str, ViewEncoder]":
+        """Untrained encoders by view, for weights of torch's global generator."""
+        if self.images is None or len(self.images) != len(self.views):
+            raise SetsupError(
+                f"the sizes of {len(self.views)} views are {self.images}: give (channels, height, width) of each as "
+                "images, or complete the settings by fit_to(batch)"
+            )
+        sizes = dict(zip(self.views, self.images, strict=True))
+        common = None
+        if self.shared:
+            if len({sizes[view] for view in self.shared}) > 1:
+                several = ", ".join(f"{view} {' × '.join(map(str, sizes[view]))}" for view in self.shared)
+                raise SetsupError(
+                    f"views of one encoder have one size, and {several} (channels × height × width) have several; "
+                    "leave one out of --method.shared"
+                )
+            common = self._encoder(sizes[self.shared[0]])
+        return {view: (common if view in self.shared else None) or self._encoder(sizes[view]) for view in self.views}
+
+    def _encoder(self, image: Image) -> "ViewEncoder":
+        return _build_encoder(self.encoder, image, self.features, self.width, self.norm)
+
+    def _contrast(self, encoders: "dict[str, ViewEncoder]", images: int, generator: "torch.Generator") -> "Contrast":
+        import torch
+
+        from setsup_papers.cmc.banks import BankContrast
+        from setsup_papers.cmc.inputs import pair_views
+        from setsup_papers.cmc.within_batch import BatchContrast, PatchContrast
+
+        pairs = pair_views(self.views, self.pairs)
+        if self.objective == "in_batch":
+            return BatchContrast(pairs, self.temperature)
+        if self.objective == "patch":
+            channels = {view: encoder.channels(self.patch_layer) for view, encoder in encoders.items()}
+            return PatchContrast(pairs, self.features, channels, self.projection)
+        return BankContrast(
+            pairs,
+            images,
+            self.features,
+            objective=self.objective,
+            negatives=self.negatives,
+            temperature=self.temperature,
+            momentum=self.momentum,
+            dtype=torch.float16 if self.bank == "float16" else torch.float32,
+            normaliser=self.normaliser,
+            seed=generator.initial_seed() % 2**64,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossViewPredictionSettings:
+    """Settings of :class:`setsup_papers.cmc.CrossViewPrediction`, and of its networks.
+
+    Attributes
+    ----------
+    source : str
+        View that is encoded.
+    target : str
+        View that is predicted.
+    width : float
+        Multiplies the channels of the encoder for NYU, and of the decoder that mirrors it [our choice].
+    error : {"l1", "l2", "cross_entropy"}
+        Of predictions, the last one of labels [our choice].
+    classes : int
+        Of labels, numbered from 0.
+    unlabelled : int
+        Label of pixels that are not counted.
+    images : tuple of (int, int, int), optional
+        Channels, height and width of the two views; by default those of the data.
+    optimiser : Optimiser
+        Settings of the optimiser.
+    schedule : Schedule
+        Settings of its rate.
+
+    """
+
+    source: str = "L"
+    target: str = "depth"
+    width: float = 1.0
+    error: Literal["l1", "l2", "cross_entropy"] = "l1"
+    classes: int = 14
+    unlabelled: int = 0
+    images: tuple[tuple[int, int, int], ...] | None = None
+    optimiser: Optimiser = _ADAM
+    schedule: Schedule = _CONSTANT
+
+    @property
+    def views(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.source, self.target
+
+    def fit_to(self, batch: "Batch") -> "CrossViewPredictionSettings":
+        """Settings with the sizes of the views of a batch."""
+        return self if self.images is not None else replace(self, images=_sizes(batch, self.views))
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "CrossViewPrediction":
+        """Build the method of a run."""
+        from setsup_papers.cmc.networks.dense_views import ViewDecoder
+        from setsup_papers.cmc.prediction import CrossViewPrediction
+
+        if self.images is None or len(self.images) != 2:
+            raise SetsupError(
+                f"the sizes of source and target are {self.images}: complete the settings by fit_to(batch)"
+            )
+        source, (channels, *_) = self.images
+        encoder = _build_encoder("nyu", source, 256, self.width)
+        decoder = ViewDecoder(encoder, self.classes if self.error == "cross_entropy" else channels, skips=False)
+        return CrossViewPrediction(
+            self.source,
+            self.target,
+            encoder,
+            decoder,
+            partial(_optimise, self.optimiser, self.schedule),
+            error=self.error,
+            unlabelled=self.unlabelled,
+        )
+
+
+def _build_encoder(
+    name: Encoder, image: Image, features: int, width: float, norm: Literal["batch", "local"] = "batch"
+) -> "ViewEncoder":
+    from setsup.methods import networks
+
+    if name == "caffenet":
+        return networks.caffenet_view(image, features, width, norm)
+    if name.startswith("resnet"):
+        return networks.resnet_view(name, image, features, width)
+    built = {
+        "alexnet": networks.alexnet_view,
+        "stl10": networks.stl10_view,
+        "nyu": networks.nyu_view,
+        "small": networks.small_view,
+    }
+    if name not in built:
+        raise SetsupError(f"there is no encoder {name!r}{near(name, (*built, 'caffenet', *networks.RESNETS))}")
+    return built[name](image, features, width)
+
+
+def _sizes(batch: "Batch", views: tuple[str, ...]) -> tuple[Image, ...]:
+    """Channels, height and width of views of a batch."""
+    from setsup_papers.cmc.inputs import view_images
+
+    found: list[Image] = []
+    for view in views:
+        channels, height, width = view_images(batch, view).shape[1:]
+        values = batch[view]
+        if values.is_floating_point() and not bool(values.isfinite().any()):
+            _log.warning(
+                "the view %r has no finite value in the first %d images, and is 0 there: is this the right one?",
+                view,
+                len(values.flatten(0, 1)),
+            )
+        found.append((channels, height, width))
+    return tuple(found)
+
+
+def _optimise(optimiser: Optimiser, schedule: Schedule, parameters: "Iterable[Parameter]", steps: int) -> Any:
+    return optimise(parameters, optimiser, schedule, steps=steps)

@@ -1,0 +1,108 @@
+"""Mutual information between the views that a preset draws, figure 5 of contrastive multiview coding."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
+from setsup.experiments.preset import Measured
+from setsup.experiments.trained import TrainedRun
+from setsup_papers.cmc.frozen import augmented_batches, modalities_of
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+
+__all__ = ["ViewsInformation"]
+
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewsInformation:
+    """Mutual information between two views by MINE, see :func:`setsup.evaluation.view_information`.
+
+    Pairs of views are those of the preset's augmentation, each of another random crop. Nothing of the trained method
+    enters but the names of its views.
+
+    Attributes
+    ----------
+    views : (str, str), optional
+        By default the first two of the method.
+    dataset : str, optional
+        One of the preset's ``datasets``; what was trained on by default.
+    pairs : int
+        Pairs of views: 70 % for the training of the statistics network, 15 % to choose the step, 15 % for the test.
+    steps, batch : int
+        Of the training of the statistics network, and pairs per step [our choice].
+    rate : float
+        Learning rate [our choice].
+    width : int
+        Of the statistics network [our choice].
+    pair_seed : int
+        Of pairs and network; not the seed of the run, so that presets are compared on the same crops.
+
+    """
+
+    version: ClassVar[int] = 1
+
+    views: tuple[str, ...] = ()
+    dataset: str | None = None
+    pairs: int = 10_000
+    steps: int = 4_000
+    batch: int = 128
+    rate: float = 3e-4
+    width: int = 32
+    pair_seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the number of views before any is drawn."""
+        if len(self.views) not in (0, 2):
+            raise SetsupError(f"information is measured between two views, not {self.views}")
+
+    def shrunk(self) -> "ViewsInformation":
+        """The same on few pairs."""
+        return replace(self, pairs=100, steps=4, batch=16, width=2)
+
+    def measure(self, trained: TrainedRun) -> Measured:
+        """Values ``nats``, the bound on pairs of the test, and ``nats of the fit``; the curve is that of the choice."""
+        names = self.views or tuple(getattr(trained.method, "views", ()))[:2]
+        if len(names) != 2:
+            raise SetsupError(f"{type(trained.method).__name__} has not two views: name them by views=")
+        dataset = trained.open(self.dataset)
+        settings = {"views": names, "data": dataset.factors.fingerprint, "name": dataset.name}
+        settings |= {key: getattr(self, key) for key in ("pairs", "steps", "batch", "rate", "width", "pair_seed")}
+
+        def compute() -> dict[str, Any]:
+            from setsup.evaluation import view_information
+
+            first, second = (np.concatenate(some) for some in zip(*self._drawn(trained, dataset, names), strict=True))
+            found = view_information(
+                first[: self.pairs],
+                second[: self.pairs],
+                steps=self.steps,
+                batch=self.batch,
+                rate=self.rate,
+                width=self.width,
+                seed=self.pair_seed,
+                device=trained.device,
+            )
+            return {"nats": found.nats, "fit": found.fit_nats, "steps": found.steps, "chosen_on": found.chosen_on}
+
+        found = trained.part("information", settings, compute)
+        curve = (found["steps"], found["chosen_on"])
+        return Measured(values={"nats": found["nats"], "nats of the fit": found["fit"]}, curves={"nats": curve})
+
+    def _drawn(
+        self, trained: TrainedRun, dataset: "Dataset", names: Sequence[str]
+    ) -> Iterator[list[npt.NDArray[np.float32]]]:
+        """Both views (n, C, h, w) of crops of images, batch by batch."""
+        from setsup_papers.cmc.inputs import view_images
+
+        size = min(_BATCH, len(dataset))
+        modalities = modalities_of(trained, dataset)
+        steps = -(-self.pairs // size)
+        for batch in augmented_batches(trained, dataset, "information", steps, size, modalities, seed=self.pair_seed):
+            yield [view_images(batch, name).cpu().numpy() for name in names]

@@ -1,0 +1,1 @@
+"""Procedural substitutes for releases that the paper trains on."""

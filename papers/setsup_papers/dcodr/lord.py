@@ -1,0 +1,358 @@
+"""LORD: a learned code for each image and one for each domain, and encoders that are fitted to them afterwards.
+
+References
+----------
+.. [1] A. Gabbay, Y. Hoshen, "Demystifying inter-class disentanglement", ICLR 2020 (arXiv 1906.11796), and its published
+   code.
+
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from setsup.checks import check_number, check_rates
+from setsup.errors import SetsupError
+from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
+from setsup.methods.groups import GroupCodes
+from setsup.methods.networks.images import encode_images, unit_range
+from setsup.methods.networks.pretrained import read_weights
+from setsup.methods.rows import RowCodes, RowState
+from setsup_papers.dcodr.networks.domain_encoders import ResNetEncoder
+from setsup_papers.dcodr.networks.generator import EMBEDDED, AdaINGenerator
+
+__all__ = ["LORD", "AmortisedLORD"]
+
+_BETAS = (0.5, 0.999)
+"""Of Adam, in both stages."""
+
+
+class LORD(LightningModule):
+    """The first stage: codes of images and domains, and a generator from both, are optimised together [1]_.
+
+    With the code c of an image, the code s of its domain, the generator G and normal noise ε, the loss is the mean over
+    the images x of a batch of
+
+    d(G(c + ε, s), x) + λ ‖c + ε‖²
+
+    The noise keeps codes of images from holding what the code of the domain already says. An image that training never
+    saw has no code: :class:`AmortisedLORD` trains an encoder.
+
+    Codes of images are updated by Adam at the images of each step, with their moments, as of
+    :class:`torch.optim.SparseAdam`; the published code moves all codes in every step, by moments that decay.
+
+    Parameters
+    ----------
+    generator : AdaINGenerator
+        Images from both codes.
+    classes : torch.nn.Embedding
+        Codes of domains.
+    domains : GroupCodes
+        Domain of each image of a batch; as many as there are classes.
+    distance : nn.Module
+        d, (n, C, H, W) images and their targets → (n,).
+    rows : int
+        Rows of the training data.
+    content : int
+        Dimensions of an image's code.
+    noise : float
+        Standard deviation of ε.
+    penalty : float
+        λ.
+    rate, latent_rate : float
+        First learning rates of the generator, and of all codes.
+    last_rate : float
+        Learning rate of both at the end, along half a cosine.
+
+    Raises
+    ------
+    SetsupError
+        When a rate is not above 0, or the last one below 0.
+
+    """
+
+    def __init__(
+        self,
+        generator: AdaINGenerator,
+        classes: nn.Embedding,
+        domains: GroupCodes,
+        distance: nn.Module,
+        *,
+        rows: int,
+        content: int = 128,
+        noise: float = 1.0,
+        penalty: float = 1e-4,
+        rate: float = 3e-4,
+        latent_rate: float = 3e-3,
+        last_rate: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        _check_rates(last_rate, rate=rate, latent_rate=latent_rate)
+        self.generator, self.classes, self.domains, self.distance = generator, classes, domains, distance
+        self.codes = RowCodes(rows, content, rate=latent_rate, betas=_BETAS, initial=_uniform(content))
+        # which rows and domains the codes are of, for the second stage
+        self.register_buffer("table", _described(domains))
+        self.register_load_state_dict_pre_hook(_keep_table)  # type: ignore[no-untyped-call]
+        self.noise, self.penalty = noise, penalty
+        self.rate, self.latent_rate, self.last_rate = rate, latent_rate, last_rate
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Codes of a batch's images, (sets, size, content) float32, of rows that were trained on only."""
+        found: Tensor = self.codes(batch["indices"])
+        return found
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The objective on a batch; its terms are logged. There is no noise in evaluation mode.
+
+        Parameters
+        ----------
+        batch : dict
+            ``image`` (sets, size, C, H, W) uint8, or float in [0, 1]; ``indices`` and ``mask`` (sets, size);
+            ``factors`` with those of domains. Images of unknown domain take no part.
+
+        Returns
+        -------
+        () float32
+
+        """
+        used, classes = _classes(self.domains, batch)
+        codes = self.codes(batch["indices"].flatten()[used])
+        if self.training:
+            codes = codes + self.noise * torch.randn_like(codes)
+        images = unit_range(batch["image"].flatten(0, 1)[used])
+        distance = self.distance(self.generator(codes, self.classes(classes)), images).mean()
+        penalty = codes.square().sum(1).mean()
+        self.log("distance", distance)
+        self.log("penalty", penalty)
+        loss: Tensor = distance + self.penalty * penalty
+        return loss
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a step, logged as ``loss``."""
+        loss = self.loss(batch)
+        self.log("loss", loss)
+        return loss
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Update the codes of images."""
+        self.codes.step()
+
+    def configure_optimizers(self) -> Any:
+        """Adam, with rates that fall along half a cosine, also of the codes of images."""
+        steps = self.trainer.estimated_stepping_batches
+        latent = _cosine(self.last_rate / self.latent_rate, steps)
+        self.codes.rate = lambda step: self.latent_rate * latent(step)
+        groups = [
+            {"params": list(self.generator.parameters()), "lr": self.rate},
+            {"params": list(self.classes.parameters()), "lr": self.latent_rate},
+        ]
+        return _scheduled(torch.optim.Adam(groups, betas=_BETAS), [_cosine(self.last_rate / self.rate, steps), latent])
+
+
+class AmortisedLORD(LightningModule):
+    """The second stage: encoders that give the codes of a first stage, for images that have none [1]_.
+
+    An encoder of content and one of the domain are fitted to the codes c and s of the first stage, while the generator
+    is trained further. The loss is the mean over the images x of a batch of
+
+    d(G(E_c(x), E_s(x)), x) + α |E_c(x) - c|² + β |E_s(x) - s|²
+
+    where squares are means over dimensions. The embedding of an image is E_c(x), which is not meant to have its domain.
+    An image without a code, which the first stage never saw, takes no part in the second term.
+
+    It starts from the weights of a :class:`LORD`, and keeps its codes.
+
+    Parameters
+    ----------
+    content, style : nn.Module
+        E_c and E_s, (n, C, H, W) float in [0, 1] → (n, d).
+    generator : AdaINGenerator
+        As that of the first stage, which gives it weights.
+    classes : torch.nn.Embedding
+        For the codes of domains of the first stage.
+    domains : GroupCodes
+        As of the first stage.
+    distance : nn.Module
+        d, (n, C, H, W) images and their targets → (n,).
+    rows : int
+        Rows of the training data.
+    dimensions : int
+        Of an image's code.
+    weights : (float, float)
+        α and β.
+    rate, last_rate : float
+        Learning rate of the first step, and at the end of half a cosine.
+    encoder_weights : str or Path, optional
+        File, or published name, of a run of MoCo-v2 that both encoders start from; :meth:`load_initial` reads it.
+
+    Raises
+    ------
+    SetsupError
+        When the rate is not above 0, or the last one below 0.
+
+    """
+
+    def __init__(
+        self,
+        content: nn.Module,
+        style: nn.Module,
+        generator: AdaINGenerator,
+        classes: nn.Embedding,
+        domains: GroupCodes,
+        distance: nn.Module,
+        *,
+        rows: int,
+        dimensions: int = 128,
+        weights: tuple[float, float] = (10.0, 10.0),
+        rate: float = 1e-4,
+        last_rate: float = 1e-5,
+        encoder_weights: str | Path | None = None,
+    ) -> None:
+        super().__init__()
+        _check_rates(last_rate, rate=rate)
+        self.content, self.style, self.generator, self.distance = content, style, generator, distance
+        self.classes, self.domains = classes.requires_grad_(False), domains
+        self.targets = RowState(rows, dimensions, seen=True)
+        self.weights, self.rate, self.last_rate = weights, rate, last_rate
+        self.encoder_weights = encoder_weights
+        self.started: Tensor
+        self.register_buffer("started", torch.zeros((), dtype=torch.bool))
+
+    def load_initial(self, weights: Mapping[str, Tensor]) -> None:
+        """Take generator and codes from the weights of a :class:`LORD`, and those of the encoders from their file.
+
+        Raises
+        ------
+        SetsupError
+            When they are not those of a LORD, its codes are of other data or domains, or an encoder is no ResNet, and
+            cannot start from MoCo-v2.
+        DataError
+            When the file of the encoders cannot be read, or holds other weights.
+
+        """
+        if not all(_below(weights, prefix) for prefix in ("generator.", "classes.", "codes.codes.")):
+            raise SetsupError(
+                "the initial weights are not those of a first stage of LORD, which has codes of images and of domains: "
+                "name a run of LORD, such as one of dcodr/…-lord-latent"
+            )
+        table = weights.get("table")
+        if table is not None and not torch.equal(table.cpu(), _described(self.domains)):
+            raise SetsupError(
+                "the first stage of LORD has codes of the rows of other data, or of other domains: train both stages "
+                "on the same data and domains, with the same --data.split, --data.where and --domain"
+            )
+        self.generator.load_state_dict(_below(weights, "generator."))
+        self.classes.load_state_dict(_below(weights, "classes."))
+        self.targets.load_state_dict(_below(weights, "codes.codes."))
+        if self.encoder_weights is not None:
+            self._load_encoders(self.encoder_weights)
+        self.started.fill_(True)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """What the encoder of content gives for a batch's images, (sets, size, dimensions) float32."""
+        return encode_images(self.content, batch["image"])
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The objective on a batch, as :meth:`LORD.loss` takes it; its terms are logged.
+
+        Returns
+        -------
+        () float32
+
+        Raises
+        ------
+        SetsupError
+            Before :meth:`load_initial`.
+
+        """
+        if not bool(self.started):
+            raise SetsupError(
+                "the encoders of LORD are fitted to codes of a first stage: name its run, as --initial-run "
+                "runs/…/seed-0"
+            )
+        used, classes = _classes(self.domains, batch)
+        images = unit_range(batch["image"].flatten(0, 1)[used])
+        content, style = self.content(images).float(), self.style(images).float()
+        terms = {
+            "distance": self.distance(self.generator(content, style), images).mean(),
+            "content": self._content_error(content, batch["indices"].flatten()[used]),
+            "domain": (style - self.classes(classes)).square().mean(),
+        }
+        for name, term in terms.items():
+            self.log(name, term)
+        loss: Tensor = terms["distance"] + self.weights[0] * terms["content"] + self.weights[1] * terms["domain"]
+        return loss
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a step, logged as ``loss``."""
+        loss = self.loss(batch)
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        """Adam, with a rate that falls along half a cosine."""
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        steps = self.trainer.estimated_stepping_batches
+        adam = torch.optim.Adam(trained, self.rate, _BETAS)
+        return _scheduled(adam, [_cosine(self.last_rate / self.rate, steps)])
+
+    def _load_encoders(self, source: str | Path) -> None:
+        weights = read_weights(source)
+        for encoder in (self.content, self.style):
+            if not isinstance(encoder, ResNetEncoder):
+                raise SetsupError("only ResNet encoders start from MoCo-v2: choose encoder resnet50, or no weights")
+            encoder.load_moco(weights, source)
+
+    def _content_error(self, codes: Tensor, rows: Tensor) -> Tensor:
+        """Mean squared error of codes (n, d), over the rows that have one."""
+        seen = self.targets.seen(rows)
+        errors = (codes - self.targets.gather(rows.clamp(min=0))).square().mean(1)
+        return torch.where(seen, errors, 0).sum() / seen.sum().clamp(min=1)
+
+
+def _described(domains: GroupCodes) -> Tensor:
+    """Table and factors of domains as bytes, which a checkpoint keeps."""
+    return torch.tensor(list(" ".join([domains.table, *domains.factors]).encode()), dtype=torch.uint8)
+
+
+def _keep_table(method: nn.Module, weights: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Let weights be loaded that do not say which rows and domains their codes are of."""
+    weights.setdefault(f"{prefix}table", method.table)
+
+
+def _check_rates(last: float, **rates: float) -> None:
+    """Check first learning rates, and that at the end, which may be 0."""
+    check_rates(**rates)
+    check_number(last, "last_rate, a learning rate,", SetsupError, 0)
+
+
+def _classes(domains: GroupCodes, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Which images take part (sets · size,) bool, and the domains of these as classes (n,)."""
+    used, _ = domains.used(batch)
+    known = {**batch, "mask": used.reshape(batch["mask"].shape)}
+    return used, domains.classes(known).flatten()[used]
+
+
+def _uniform(size: int) -> Callable[[Tensor], Tensor]:
+    """Initial codes of rows, as those of domains are."""
+    return lambda rows: torch.empty(len(rows), size).uniform_(-EMBEDDED, EMBEDDED)
+
+
+def _cosine(last: float, steps: float) -> Callable[[int], float]:
+    """Share of the first rate at each step: half a cosine from 1 to `last`, as CosineAnnealingLR has it."""
+    return lambda step: last + (1 - last) * (1 + math.cos(math.pi * min(step / steps, 1))) / 2
+
+
+def _scheduled(optimiser: torch.optim.Adam, shares: list[Callable[[int], float]]) -> dict[str, Any]:
+    schedule = torch.optim.lr_scheduler.LambdaLR(fuse(optimiser), shares)
+    return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def _below(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): one for name, one in weights.items() if name.startswith(prefix)}

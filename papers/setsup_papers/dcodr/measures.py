@@ -1,0 +1,335 @@
+"""What DCoDR measures: probes of the domain and of attributes, errors of landmarks, and what is retrieved."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import evaluation
+from setsup.errors import SetsupError
+from setsup.experiments.measures.classes import FitRows, rows_of, split_attribute
+from setsup.experiments.measures.rows import SMOKE_ROWS, Sample, shared_rows
+from setsup.experiments.preset import Measured
+from setsup.experiments.trained import TrainedRun
+from setsup.factors import Kind
+from setsup_papers.dcodr.retrieval_sheet import retrieval_sheet
+
+__all__ = ["InvarianceProbes", "LandmarkProbe", "Retrieval"]
+
+Array = npt.NDArray[Any]
+
+_DOMAIN = "domain"
+_TRAINING = ("width", "layers", "rate", "batch", "epochs", "patience")
+"""Settings of deep probes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvarianceProbes:
+    """Accuracy of deep probes of the domain, which is to be low, and of attributes, which is to be high.
+
+    The protocol is that of DCoDR's published code; see :func:`~setsup.evaluation.deep_probes`. All rows of the training
+    data are fitted, a tenth of them held out to choose the epoch, and all rows of the test are tested.
+
+    Attributes
+    ----------
+    domain : tuple of str
+        Factors whose combinations are the domains.
+    attributes : tuple of str
+        Factors that the code should tell; ``"elevation+azimuth"`` is one attribute, the combinations of both.
+    dataset : str, optional
+        One of the preset's ``datasets``, which is tested.
+    split : str, optional
+        Of it, or of what was trained on. Without a dataset and a split a tenth of the training data is tested, and not
+        fitted.
+    resplit : bool
+        Fit to 70 % of the rows of the test and test 30 %, of each domain, as DCoDR does where the training has no
+        domain of the test (CelebA).
+    samples : int, optional
+        At most so many rows are fitted, and tested; all by default.
+    width, layers, rate, batch, epochs, patience
+        As for :func:`~setsup.evaluation.deep_probes`.
+    embedding : str, optional
+        Which embedding, of a method with several.
+
+    """
+
+    version: ClassVar[int] = 1
+
+    domain: tuple[str, ...]
+    attributes: tuple[str, ...]
+    dataset: str | None = None
+    split: str | None = None
+    resplit: bool = False
+    samples: int | None = None
+    width: int = 128
+    layers: int = 6
+    rate: float = 1e-3
+    batch: int = 128
+    epochs: int = 100
+    patience: int = 7
+    embedding: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check names before all is embedded."""
+        if not self.domain:
+            raise SetsupError("the domain is one factor or more: name them as --domain")
+        if self.resplit and self.dataset is None and self.split is None:
+            raise SetsupError("resplit divides the rows of a test: name its dataset or split")
+        _check_labels(self.attributes, (_DOMAIN, "ideal", "informativeness"))
+
+    def shrunk(self) -> "InvarianceProbes":
+        """The same on few rows, for two epochs."""
+        return replace(self, samples=SMOKE_ROWS, epochs=2)
+
+    def measure(self, trained: TrainedRun) -> Measured:
+        """``domain``, ``ideal``, ``informativeness`` and each attribute; and ``majority: …`` of each attribute.
+
+        ``ideal`` is the share of the most frequent domain of the test, ``informativeness`` the mean over attributes.
+        """
+        resplit = self.domain if self.resplit else None
+        rows = rows_of(
+            trained, self.dataset, self.split, samples=self.samples, embedding=self.embedding, resplit=resplit
+        )
+        factors = {_DOMAIN: self.domain, **{one: split_attribute(one) for one in self.attributes}}
+        found = _probe(trained, rows, factors, _training(self))
+        values = {_DOMAIN: found[_DOMAIN]["accuracy"], "ideal": found[_DOMAIN]["majority"]}
+        if self.attributes:
+            values["informativeness"] = float(np.mean([found[one]["accuracy"] for one in self.attributes]))
+        values |= {one: found[one]["accuracy"] for one in self.attributes}
+        values |= {f"majority: {one}": found[one]["majority"] for one in self.attributes}
+        return Measured(values=values)
+
+
+def _training(settings: "InvarianceProbes | LandmarkProbe") -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in _TRAINING}
+
+
+def _probe(
+    trained: TrainedRun, rows: FitRows, factors: dict[str, tuple[str, ...]], how: dict[str, Any]
+) -> dict[str, dict[str, float]]:
+    """By name of classes: ``accuracy``, ``majority`` and ``epoch``; those that are not kept are fitted together."""
+    # parts go by their factors: the domain of one evaluation may be an attribute of another
+    combinations = {" ".join(names): names for names in factors.values()}
+
+    def compute(keys: Sequence[str]) -> dict[str, dict[str, float]]:
+        classes = [rows.classes(combinations[key]) for key in keys]
+        fit, test = (np.stack([both[part] for both in classes], axis=1) for part in (0, 1))
+        found = evaluation.deep_probes(
+            rows.fit.embedded, fit, rows.test.embedded, test, seed=trained.seed, device=trained.device, **how
+        )
+        columns = {"accuracy": found.accuracy, "majority": found.majority, "epoch": found.epochs}
+        return {key: {what: float(of[at]) for what, of in columns.items()} for at, key in enumerate(keys)}
+
+    found = trained.parts("deep-probes", {**rows.about, **how}, list(combinations), compute)
+    return {name: found[" ".join(names)] for name, names in factors.items()}
+
+
+def _check_labels(attributes: Sequence[str], taken: Sequence[str]) -> None:
+    """Refuse attributes whose names are those of other results."""
+    if same := next((one for one in attributes if one in taken), None):
+        raise SetsupError(
+            f"an attribute cannot be called {same!r}, as one of the results is: rename the factor, or leave it out"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandmarkProbe:
+    """Error of a deep probe that predicts landmarks: DCoDR's informativeness on CelebA.
+
+    The rows of the test are divided, 70 % for the fit and 30 % for the test, the same share of each identity; those of
+    the training data where no test is named.
+
+    Attributes
+    ----------
+    landmarks : str
+        Modality (points, 2), pixels of the image; rows where a number is unknown are left out. They are rounded down to
+        whole pixels, as the published code has them.
+    identity : tuple of str
+        Factors by whose combinations rows are divided.
+    dataset, split, samples, width, layers, rate, batch, epochs, patience, embedding
+        As for :class:`InvarianceProbes`.
+
+    """
+
+    version: ClassVar[int] = 1
+
+    landmarks: str = "landmarks68"
+    identity: tuple[str, ...] = ("identity",)
+    dataset: str | None = None
+    split: str | None = None
+    samples: int | None = None
+    width: int = 128
+    layers: int = 6
+    rate: float = 1e-3
+    batch: int = 128
+    epochs: int = 100
+    patience: int = 7
+    embedding: str | None = None
+
+    def shrunk(self) -> "LandmarkProbe":
+        """The same on few rows, for two epochs."""
+        return replace(self, samples=SMOKE_ROWS, epochs=2)
+
+    def measure(self, trained: TrainedRun) -> Measured:
+        """``L1``: mean absolute error in pixels; ``mean landmark``: that of naming the mean of the fit."""
+        rows = rows_of(
+            trained, self.dataset, self.split, samples=self.samples, embedding=self.embedding, resplit=self.identity
+        )
+        how = _training(self)
+
+        def compute() -> dict[str, float]:
+            points = [self._points(sample) for sample in (rows.fit, rows.test)]
+            (fit, wanted), (test, truth) = (
+                (sample.embedded[known], numbers[known])
+                for sample, (numbers, known) in zip((rows.fit, rows.test), points, strict=True)
+            )
+            more: dict[str, Any] = {"seed": trained.seed, "device": trained.device, **how}
+            return {
+                "L1": evaluation.landmark_error(fit, wanted, test, truth, **more),
+                "mean landmark": float(np.abs(truth - wanted.mean(axis=0)).mean()),
+            }
+
+        return Measured(values=trained.part("landmarks", {**rows.about, **how, "landmarks": self.landmarks}, compute))
+
+    def _points(self, sample: Sample) -> tuple[Array, Array]:
+        """Numbers (n, 2 · points) of each row, and whether they are known."""
+        if self.landmarks not in sample.dataset.modalities:
+            raise SetsupError(
+                f"{sample.dataset.name} has no {self.landmarks!r}: see its page on how to make the file of landmarks, "
+                "or name another modality as landmarks="
+            )
+        found = np.concatenate(
+            [
+                np.asarray(sample.dataset.fetch(some, [self.landmarks])[self.landmarks], np.float64)
+                for some in np.array_split(sample.rows, -(-len(sample.rows) // 4096))
+            ]
+        ).reshape(len(sample.rows), -1)
+        known = np.isfinite(found).all(axis=1)
+        return np.floor(np.where(known[:, None], found, 0)), known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """Whether the image nearest to a test image has its attributes, among all images of training and test.
+
+    Distances are Euclidean between embeddings of length 1. The image itself is left out, those of its domain are not,
+    as in DCoDR's published code. There the gallery of Shapes3D is the whole dataset, with the 382,000 images that were
+    not trained on: give that as `gallery`.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        As for :class:`InvarianceProbes`; an attribute of several factors is right where each of them is.
+    tolerances : tuple of (str, int)
+        Levels by which a factor may differ; around the circle where it is cyclic.
+    dataset, split : str, optional
+        The test, as for :class:`InvarianceProbes`.
+    gallery : str, optional
+        One of the preset's ``datasets`` that is searched in place of what was trained on.
+    samples : int, optional
+        At most so many images of the test are queries; all of it is searched.
+    embedding : str, optional
+        Which embedding, of a method with several.
+
+    """
+
+    version: ClassVar[int] = 1
+
+    attributes: tuple[str, ...]
+    tolerances: tuple[tuple[str, int], ...] = ()
+    dataset: str | None = None
+    split: str | None = None
+    gallery: str | None = None
+    samples: int | None = None
+    embedding: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check names before all is embedded."""
+        known = self._factors
+        if not known:
+            raise SetsupError("nothing can be retrieved by no attribute: name one or more")
+        _check_labels(self.attributes, ("all", "attainable"))
+        for name, levels in self.tolerances:
+            if name not in known or levels < 0:
+                raise SetsupError(
+                    f"a tolerance is of one of {', '.join(sorted(known))}, 0 levels or more, not {name!r}, {levels}"
+                )
+
+    @property
+    def _factors(self) -> list[str]:
+        """Of all attributes, once each."""
+        return list(dict.fromkeys(name for one in self.attributes for name in split_attribute(one)))
+
+    def shrunk(self) -> "Retrieval":
+        """The same with few queries."""
+        return replace(self, samples=SMOKE_ROWS)
+
+    def measure(self, trained: TrainedRun) -> Measured:
+        """By attribute the share of queries whose neighbour has it; ``all`` of them; what is ``attainable``; a sheet.
+
+        ``attainable`` is the share of queries for which the gallery has an image with all attributes.
+        """
+        rows = rows_of(trained, self.dataset, self.split, embedding=self.embedding)
+        if self.gallery is not None:
+            whole = trained.open(self.gallery)
+            others = np.flatnonzero(~shared_rows(whole, rows.test.dataset))
+            rows = FitRows(Sample(trained, whole, others, {}, self.embedding), rows.test)
+        count = len(rows.test.rows) if self.samples is None else min(self.samples, len(rows.test.rows))
+        settings = {**rows.about, "attributes": self.attributes, "tolerances": self.tolerances, "queries": count}
+        values = trained.part("retrieval", settings, lambda: self._compute(rows, count))
+        return Measured(values=values, pictures={"retrieved": retrieval_sheet(rows, self._factors, trained.seed)})
+
+    def _compute(self, rows: FitRows, count: int) -> dict[str, float]:
+        names = self._factors
+        fit, test = (np.stack([rows.classes([name])[part] for name in names], axis=1) for part in (0, 1))
+        table = rows.test.dataset.factors
+        nested = [name for name, _ in self.tolerances if table.outer(name)]
+        if nested:  # its classes are combinations with the other, so that equal instances of two categories differ
+            raise SetsupError(f"{nested[0]!r} counts within another factor, so its levels have no distance")
+        cyclic = {at: len(table[name]) for at, name in enumerate(names) if table[name].kind is Kind.CYCLIC}
+        periods = {at: levels for at, levels in cyclic.items() if levels > 1}  # one level is no circle
+        tolerances = dict(self.tolerances)
+        levels = {at: tolerances[name] for at, name in enumerate(names) if tolerances.get(name)}
+        codes, queries = np.concatenate([fit, test]), test[:count]
+        own = len(fit) + np.arange(count)
+        near, _ = evaluation.nearest(rows.test.embedded[:count], rows.gallery, 1, metric="cosine", own=own)
+        right = evaluation.matches(queries, codes, near, tolerance=levels, period=periods)[:, 0]
+        known = (queries >= 0).all(axis=1)
+        if not known.any():
+            raise SetsupError("no query has all attributes: name others")
+        values: dict[str, float] = {}
+        for one in self.attributes:
+            columns = [names.index(name) for name in split_attribute(one)]
+            values[one] = float(right[known][:, columns].all(axis=1).mean())
+        values["all"] = float(right[known].all(axis=1).mean())
+        values["attainable"] = attainable(queries[known], codes, own[known], levels, periods)
+        return values
+
+
+def attainable(queries: Array, codes: Array, own: Array, tolerance: dict[int, int], period: dict[int, int]) -> float:
+    """Share of queries (q, m) for which rows of (g, m) other than their own have all factors, within tolerances."""
+    both = np.concatenate([codes, queries])
+    exact = [axis for axis in range(both.shape[1]) if axis not in tolerance]
+    first = np.unique(both[:, exact], axis=0, return_inverse=True)[1].reshape(-1) if exact else np.zeros(len(both), int)
+    near = list(tolerance)
+    places = np.column_stack([first, both[:, near]])
+    sizes = (int(first.max()) + 1, *(period.get(axis, int(both[:, axis].max()) + 1) for axis in near))
+    good: Array = np.asarray((codes >= 0).all(axis=1))
+    cells = np.ravel_multi_index(places[: len(codes)][good].T, sizes)
+    counts = np.bincount(cells, minlength=math.prod(sizes)).reshape(sizes)
+    for place, axis in enumerate(near, start=1):
+        counts = _within(counts, place, tolerance[axis], axis in period)
+    here = counts[tuple(places[len(codes) :].T)] - good[own]  # a query is within its own tolerance
+    return float((here > 0).mean())
+
+
+def _within(counts: Array, axis: int, levels: int, circular: bool) -> Array:
+    """Sums over the levels within a distance, along an axis."""
+    place = np.arange(counts.shape[axis])
+    apart = np.abs(place[:, None] - place)
+    if circular:
+        apart = np.minimum(apart, len(place) - apart)
+    return np.moveaxis(np.tensordot(apart <= levels, counts, axes=(1, axis)), 0, axis)

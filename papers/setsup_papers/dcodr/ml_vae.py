@@ -1,0 +1,193 @@
+"""Multi-level variational autoencoder (ML-VAE): one code for all images of a group, and one for each image.
+
+References
+----------
+.. [1] D. Bouchacourt, R. Tomioka, S. Nowozin, "Multi-level variational autoencoder: learning disentangled
+   representations from grouped observations", AAAI 2018 (arXiv 1705.08841).
+
+"""
+
+import math
+from typing import Any, Literal, get_args
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor
+from torch.nn import functional
+
+from setsup.checks import check_rates
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
+from setsup.methods.gaussians import Gaussian, gaussian_divergence
+from setsup.methods.groups import GroupCodes
+from setsup.methods.networks.images import encode_images, unit_range
+from setsup_papers.dcodr.networks.ml_vae import GroupedDecoder, GroupedEncoder
+
+__all__ = ["MLVAE", "GroupSamples", "Likelihood", "gaussian_product"]
+
+GroupSamples = Literal["image", "group"]
+Likelihood = Literal["gaussian", "bernoulli"]
+
+
+def gaussian_product(means: Tensor, log_variances: Tensor, groups: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Normal distribution of each group that is proportional to the product of its members' densities [1]_.
+
+    Its precision is the sum of the members' precisions, and its mean their average weighted by precision.
+
+    Parameters
+    ----------
+    means, log_variances : (n, d) float
+        Of normal distributions with independent dimensions.
+    groups : (n,) integers
+        Group of each, from 0 to below `count`.
+    count : int
+        Groups, each of one member or more.
+
+    Returns
+    -------
+    two of (count, d) float
+        Means and log-variances.
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree.
+
+    Examples
+    --------
+    >>> means, variances = torch.tensor([[0.0], [4.0], [7.0]]), torch.tensor([[1.0], [3.0], [2.0]])
+    >>> mean, log_variance = gaussian_product(means, variances.log(), torch.tensor([0, 0, 1]), 2)
+    >>> mean.T, log_variance.exp().T
+    (tensor([[1., 7.]]), tensor([[0.7500, 2.0000]]))
+
+    """
+    if means.ndim != 2 or means.shape != log_variances.shape or groups.shape != means.shape[:1]:
+        raise DataError(
+            "means and log-variances are (n, d) with a group for each, (n,), not "
+            f"{tuple(means.shape)}, {tuple(log_variances.shape)} and {tuple(groups.shape)}"
+        )
+    member = groups == torch.arange(count, device=groups.device)[:, None]
+    log_precision = torch.where(member[:, :, None], -log_variances, -math.inf).logsumexp(1)
+    shares = (-log_variances - log_precision[groups]).exp()
+    # as a product of matrices, since sums by index are not reproducible on a GPU
+    return member.to(means.dtype) @ (shares * means), -log_precision
+
+
+class MLVAE(LightningModule):
+    """A variational autoencoder with a code of each image, its style, and one of its group [1]_.
+
+    A group is all images of a domain in a batch. The posterior of its code is the product of those that its images
+    give, see :func:`~setsup_papers.dcodr.ml_vae.gaussian_product`. The loss is the negative evidence lower bound of
+    a batch, divided by the number of its groups:
+
+    (Σ KL(q(style)) + Σ over groups KL(q(group's code)) - Σ log p(image | style, group's code)) / groups
+
+    with standard normal priors. The embedding of an image is the mean of its style, which is not meant to have its
+    domain.
+
+    Parameters
+    ----------
+    encoder : GroupedEncoder
+        Gives posteriors of both codes.
+    decoder : GroupedDecoder
+        With 2 maps for ``gaussian``, or 1 for ``bernoulli``.
+    domains : GroupCodes
+        Which images of a batch are of one group.
+    likelihood : {"gaussian", "bernoulli"}
+        Of pixels in [0, 1]: normal with a mean and a log-variance in (-1, 1) for each, or Bernoulli.
+    samples : {"image", "group"}
+        Whether each image decodes a sample of its group's posterior of its own, or all of them the same.
+    noise : float
+        Standard deviation of the normal noise of these samples, in units of the posterior's.
+    rate : float
+        Learning rate of Adam.
+
+    Raises
+    ------
+    SetsupError
+        When an argument is none of these, or the decoder has another number of maps.
+
+    """
+
+    def __init__(
+        self,
+        encoder: GroupedEncoder,
+        decoder: GroupedDecoder,
+        domains: GroupCodes,
+        *,
+        likelihood: Likelihood = "gaussian",
+        samples: GroupSamples = "image",
+        noise: float = 1.0,
+        rate: float = 1e-3,
+    ) -> None:
+        super().__init__()
+        if likelihood not in get_args(Likelihood):
+            raise SetsupError(f"the likelihood is one of {', '.join(get_args(Likelihood))}, not {likelihood!r}")
+        if samples not in get_args(GroupSamples):
+            raise SetsupError(f"samples of groups are one for each image or group, not {samples!r}")
+        check_rates(rate=rate)
+        if decoder.parts != (2 if likelihood == "gaussian" else 1):
+            raise SetsupError(
+                f"a decoder of {decoder.parts} maps does not fit the likelihood {likelihood!r}: gaussian takes 2, "
+                "bernoulli 1"
+            )
+        self.encoder, self.decoder, self.domains = encoder, decoder, domains
+        self.likelihood, self.samples, self.noise, self.rate = likelihood, samples, noise, rate
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Means of the styles of a batch's images, (sets, size, style) float32."""
+        return encode_images(lambda images: self.encoder(images)[0].mean, batch["image"])
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Negative evidence lower bound per group; its terms are logged.
+
+        Parameters
+        ----------
+        batch : dict
+            ``image`` (sets, size, C, H, W) uint8, or float in [0, 1]; ``mask`` (sets, size) bool; ``factors`` with
+            those of domains. Images of unknown domain take no part.
+
+        Returns
+        -------
+        () float32, nats
+
+        """
+        used, codes = self.domains.used(batch)
+        images = unit_range(batch["image"].flatten(0, 1)[used])
+        known, groups = torch.unique(codes, return_inverse=True)
+        style, member = self.encoder(images)
+        group = Gaussian(*gaussian_product(member.mean, member.log_variance, groups, len(known)))
+        maps = self.decoder(style.sample(), self._sample_groups(group, groups))
+        terms = {
+            "reconstruction": -self._log_likelihood(maps, images) / len(known),
+            "style": gaussian_divergence(*style).sum() / len(known),
+            "group": gaussian_divergence(*group).mean(),
+        }
+        for name, term in terms.items():
+            self.log(name, term)
+        return terms["reconstruction"] + terms["style"] + terms["group"]
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a step, logged as ``loss``."""
+        loss = self.loss(batch)
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        """Adam with a constant rate."""
+        return fuse(torch.optim.Adam(self.parameters(), self.rate))
+
+    def _sample_groups(self, group: Gaussian, groups: Tensor) -> Tensor:
+        """A sample of the group's code for each image, (n, d)."""
+        if self.samples == "group":
+            return group.sample(self.noise)[groups]
+        return Gaussian(group.mean[groups], group.log_variance[groups]).sample(self.noise)
+
+    def _log_likelihood(self, maps: Tensor, images: Tensor) -> Tensor:
+        """Of all pixels together, ()."""
+        if self.likelihood == "bernoulli":
+            return -functional.binary_cross_entropy_with_logits(maps[0], images, reduction="sum")
+        mean, log_variance = maps[0], maps[1].tanh()
+        errors = (images - mean).square() * (-log_variance).exp()
+        return -(errors + log_variance + math.log(2 * math.pi)).sum() / 2

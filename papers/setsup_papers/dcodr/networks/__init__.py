@@ -1,0 +1,1 @@
+"""Encoders and generators of DCoDR and of the methods that its paper compares it with."""

@@ -1,0 +1,181 @@
+"""Settings of DCoDR and of its sampler."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from setsup.experiments.configs import fit_image
+from setsup.samplers import DomainSampler
+from setsup_papers.dcodr.network_choice import IMAGE, image_distance, image_encoder
+
+if TYPE_CHECKING:
+    import torch
+
+    from setsup.datasets import Dataset
+    from setsup.factors import FactorTable
+    from setsup.loading.batch import Batch
+    from setsup_papers.dcodr.method import DCoDR
+
+__all__ = ["DCoDRSettings", "DomainBatches"]
+
+_SMOKE = 4
+"""Domains, and images of each, of a batch that is only tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainBatches:
+    """Some domains per step, and some images of each; see :class:`setsup.DomainSampler`.
+
+    Attributes
+    ----------
+    domain : tuple of str
+        Factors whose combinations are the domains.
+    sets : int
+        Domains per step; all of them where there are fewer.
+    size : int
+        Images of each.
+    domains : {"independent", "balanced"}
+        Whether the domains of a step, and their images, are drawn independently of other steps, or in rounds in which
+        each domain, and each of its images, comes equally often. The published code draws the domains independently,
+        and goes through each domain's images in passes.
+    small : {"short", "drop", "replace", "error"}
+        What to do with domains of fewer than `size` images.
+    where : str, optional
+        Expression over the factors that drawn rows satisfy.
+
+    """
+
+    domain: tuple[str, ...] = field(metadata={"option": "domain"})
+    sets: int = 4
+    size: int = 32
+    domains: Literal["independent", "balanced"] = "independent"
+    small: Literal["short", "drop", "replace", "error"] = "short"
+    where: str | None = None
+
+    def build(self, dataset: "Dataset", seed: int) -> DomainSampler:
+        """Build the sampler of a run."""
+        options: dict[str, Any] = {"small": self.small, "where": self.where, "seed": seed}
+        of_all = DomainSampler(dataset.factors, self.domain, self.sets, self.size, domains="all", **options)
+        if self.domains == "balanced":
+            return of_all
+        return DomainSampler(dataset.factors, self.domain, of_all.sets, self.size, domains=self.domains, **options)
+
+    def shrunk(self) -> "DomainBatches":
+        """At most four domains of four images."""
+        return replace(self, sets=min(self.sets, _SMOKE), size=min(self.size, _SMOKE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DCoDRSettings:
+    """Settings of :class:`setsup_papers.dcodr.DCoDR` and of its networks.
+
+    Attributes
+    ----------
+    domain : tuple of str
+        Factors whose combinations are the domains.
+    image : (int, int, int), optional
+        Channels, height and width of images; by default those of the data. With a generator, sides are multiples of 16.
+    encoder : {"resnet50", "small"}
+        The paper's, or four convolutions with stride 2. MoCo's weights are an initial run: ``--initial-run
+        moco_v2_800ep_pretrain.pth.tar``, or the name ``resnet50-mocov2-800``.
+    channels : tuple of int
+        Of the small encoder's convolutions.
+    dimensions : int
+        Of the code.
+    head : bool
+        Whether three linear layers follow. The text has them for SmallNORB and Shapes3D, the published code only for
+        SmallNORB and not without reconstruction.
+    temperature : float
+        τ.
+    negatives : {"domain", "batch"}
+        Whether negatives are of the image's domain, or all other images of the batch.
+    positives : bool
+        Whether augmented copies are positives; without, the similarity to them is the constant 1.
+    short : {"all", "replace"}
+        Negatives of domains of different sizes: all there are, or one number for all, drawn as in the published code.
+    decoupled : bool
+        Whether the positive is left out of the denominator. The code has it there; equations 5 and 7 of the text have
+        two separate terms. [unclear]
+    reconstruction : float
+        Weight of the distance of reconstructions; 0 for DCoDR-norec, which has no generator.
+    generator_width : int
+        Channels of the generator's maps.
+    style : int
+        Dimensions of a domain's learned code.
+    perceptual : {"vgg16", "pyramid"}
+        Features in the distance of reconstructions: of VGG16, or three levels of a Laplacian pyramid.
+    vgg_weights : str
+        torchvision's file of VGG16, or ``vgg16-imagenet``, which is fetched where it is not there yet; ``random`` for
+        RANDOM WEIGHTS, to try a training.
+    rate : float
+        Learning rate of encoder and head. The text has 1e-4 where the published code has other ones.
+    generator_rate : float
+        Of the generator.
+    style_rate : float
+        Of the domains' codes.
+    decay : float
+        Factor of all rates, every `decay_every` steps; published only as code.
+    decay_every : int, optional
+        Steps between decays, in the code those of 30 epochs; constant rates by default.
+
+    """
+
+    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
+    image: tuple[int, int, int] | None = None
+    encoder: Literal["resnet50", "small"] = "resnet50"
+    channels: tuple[int, ...] = (32, 64, 128, 256)
+    dimensions: int = 128
+    head: bool = False
+    temperature: float = 0.2
+    negatives: Literal["domain", "batch"] = "domain"
+    positives: bool = True
+    short: Literal["all", "replace"] = "all"
+    decoupled: bool = False
+    reconstruction: float = 0.3
+    generator_width: int = 256
+    style: int = 256
+    perceptual: Literal["vgg16", "pyramid"] = "vgg16"
+    vgg_weights: str = "vgg16-imagenet"
+    rate: float = 1e-4
+    generator_rate: float = 3e-4
+    style_rate: float = 3e-3
+    decay: float = 0.33
+    decay_every: int | None = None
+
+    def fit_to(self, batch: "Batch") -> "DCoDRSettings":
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "DCoDR":
+        """Build the method of a run; weights are torch's own initial ones, and transformers' of the ResNet."""
+        from setsup.methods.groups import GroupCodes
+        from setsup_papers.dcodr.method import DCoDR
+        from setsup_papers.dcodr.networks.domain_encoders import contrast_head
+        from setsup_papers.dcodr.networks.generator import AdaINGenerator
+
+        image, size = self.image or IMAGE, self.dimensions
+        parts: dict[str, Any] = {}
+        if self.reconstruction:
+            parts["generator"] = AdaINGenerator(image, size, self.style, self.generator_width)
+            parts["style"] = self.style
+            parts["reconstruction"] = self.reconstruction
+            parts["distance"] = image_distance(self.perceptual, self.vgg_weights)
+        return DCoDR(
+            image_encoder(self.encoder, image, size, self.channels),
+            GroupCodes(table, self.domain, "domain"),
+            head=contrast_head(size) if self.head else None,
+            temperature=self.temperature,
+            negatives=self.negatives,
+            positives=self.positives,
+            short=self.short,
+            decoupled=self.decoupled,
+            rate=self.rate,
+            generator_rate=self.generator_rate,
+            style_rate=self.style_rate,
+            decay=self.decay,
+            decay_every=self.decay_every,
+            **parts,
+        )
+
+    def shrunk(self) -> "DCoDRSettings":
+        """Small networks, and a VGG16 with random weights."""
+        return replace(self, encoder="small", channels=(8, 8, 8, 8), generator_width=8, vgg_weights="random")

@@ -1,0 +1,177 @@
+"""Settings of samplers and methods of the orbit papers."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from setsup.experiments.configs import fit_image
+from setsup.samplers import OrbitSampler
+
+if TYPE_CHECKING:
+    import torch
+
+    from setsup.datasets import Dataset
+    from setsup.factors import FactorTable
+    from setsup.loading.batch import Batch, Transform
+    from setsup_papers.orbits.orbit_joint import OrbitJoint
+
+__all__ = ["MembersOnDevice", "OrbitBatches", "OrbitJointSettings"]
+
+_SMOKE = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrbitBatches:
+    """Some orbits per step, and some members of each; see :class:`setsup.OrbitSampler`.
+
+    Attributes
+    ----------
+    orbit : tuple of str
+        Factors whose combinations are the orbits.
+    sets : int
+        Orbits per step.
+    size : int
+        Members of each, without repeats.
+    canonical : str, optional
+        Canonical member of an orbit: ``first``, ``argmin:FACTOR``, or an expression over the factors, such as ``yaw ==
+        0``.
+    values : {"different", "independent"}
+        Whether the orbits of a step differ; ``independent`` with ``size`` 1 draws images, not orbits.
+    small : {"short", "drop", "replace", "error"}
+        What to do with orbits of fewer members than `size`.
+    where : str, optional
+        Expression over the factors that drawn rows satisfy, canonical ones too.
+
+    """
+
+    orbit: tuple[str, ...] = field(metadata={"option": "orbit"})
+    sets: int = 32
+    size: int = 8
+    canonical: str | None = field(default=None, metadata={"option": "canonical"})
+    values: Literal["different", "independent"] = "different"
+    small: Literal["short", "drop", "replace", "error"] = "short"
+    where: str | None = None
+
+    def build(self, dataset: "Dataset", seed: int) -> OrbitSampler:
+        """Build the sampler of a run."""
+        return OrbitSampler(
+            dataset.factors,
+            self.orbit,
+            self.sets,
+            self.size,
+            canonical=self.canonical,
+            values=self.values,
+            choose="groups" if self.values == "different" else "rows",
+            small=self.small,
+            where=self.where,
+            seed=seed,
+        )
+
+    def shrunk(self) -> "OrbitBatches":
+        """At most four orbits of four members."""
+        return replace(self, sets=min(self.sets, _SMOKE), size=min(self.size, _SMOKE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembersOnDevice:
+    """Renders the images of Affine MNIST on the device; see :class:`setsup_papers.orbits.AffineMembers`.
+
+    The order of the steps is the dataset's.
+    """
+
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform of a run."""
+        from setsup.datasets.benchmarks.affine_mnist.dataset import AffineMnist
+        from setsup.experiments.origin import find_origin
+        from setsup_papers.orbits.affine_members import AffineMembers
+
+        source, _ = find_origin(dataset)
+        return AffineMembers(order=source.order) if isinstance(source, AffineMnist) else AffineMembers()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrbitJointSettings:
+    """Settings of :class:`setsup_papers.orbits.OrbitJoint` and of its networks.
+
+    Attributes
+    ----------
+    objective : {"joint", "triplet", "rectification", "exemplar", "autoencoder"}
+        What is minimised: OJ, OT, OE, EX or AE.
+    orbit : tuple of str
+        Factors whose combinations are the orbits; for the supervised baseline the class.
+    image : (int, int, int), optional
+        Channels, height and width of images; by default those of the data.
+    channels : tuple of int
+        Of the encoder's stages.
+    dimensions : int
+        Of the code.
+    pools : tuple of int
+        Side of each stage's max-pool; the paper has 2 and 4, and does not say where. [unclear]
+    transformer : bool
+        Whether a spatial transformer comes before the encoder.
+    margin : float
+        α of triplets, in units of squared distances. [unclear]
+    normalise : bool
+        Whether triplets, and embeddings, have codes of length 1. [unclear]
+    negatives : {"hardest", "random"}
+        Which of the semi-hard negatives. [unclear]
+    weights : (float, float)
+        Of the triplets' and of the rectification's term.
+    scale : {"recmean", "dims", "none"}
+        Divisors of these terms: 1 and the size of an image; the dimensions of the code and that size; none. [unclear]
+    tied : bool
+        Whether the decoder's weights are the encoder's.
+    unpooling : {"fixed", "nearest", "switches"}
+        Where the decoder puts values of a smaller map: to the upper left, to all pixels, or to where the encoder's
+        maxima were. [unclear]
+    decoder_norm : bool
+        Whether the decoder has batch normalisation. [unclear]
+    rate : float
+        Learning rate of Adam. [unclear]
+
+    """
+
+    objective: Literal["joint", "triplet", "rectification", "exemplar", "autoencoder"] = "joint"
+    orbit: tuple[str, ...] = field(metadata={"option": "orbit", "factors": True})
+    image: tuple[int, int, int] | None = None
+    channels: tuple[int, ...] = (16, 32, 64, 128)
+    dimensions: int = 1024
+    pools: tuple[int, ...] = (2, 2, 2, 2)
+    transformer: bool = False
+    margin: float = 0.2
+    normalise: bool = True
+    negatives: Literal["hardest", "random"] = "hardest"
+    weights: tuple[float, float] = (1.0, 1.0)
+    scale: Literal["recmean", "dims", "none"] = "recmean"
+    tied: bool = True
+    unpooling: Literal["fixed", "nearest", "switches"] = "fixed"
+    decoder_norm: bool = True
+    rate: float = 1e-3
+
+    def fit_to(self, batch: "Batch") -> "OrbitJointSettings":
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        return fit_image(self, batch)
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "OrbitJoint":
+        """Build the method of a run; weights are torch's own initial ones."""
+        from setsup.methods.groups import GroupCodes
+        from setsup_papers.orbits.networks import OrbitDecoder, OrbitEncoder, SpatialTransformer
+        from setsup_papers.orbits.orbit_joint import DECODED, OrbitJoint
+
+        image = (1, 40, 40) if self.image is None else self.image
+        encoder = OrbitEncoder(image, self.channels, self.dimensions, self.pools)
+        decoder = None
+        if self.objective in DECODED:
+            decoder = OrbitDecoder(encoder, self.tied, self.unpooling, self.decoder_norm)
+        return OrbitJoint(
+            encoder,
+            GroupCodes(table, self.orbit),
+            self.objective,
+            decoder=decoder,
+            front=SpatialTransformer(image) if self.transformer else None,
+            margin=self.margin,
+            normalise=self.normalise,
+            negatives=self.negatives,
+            weights=self.weights,
+            scale=self.scale,
+            rate=self.rate,
+        )

@@ -1,0 +1,91 @@
+"""Verification and retrieval of identities on held-out orbits, as on Multi-PIE."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import evaluation
+from setsup.errors import SetsupError
+from setsup.experiments.preset import Measured
+from setsup.experiments.trained import TrainedRun
+from setsup_papers.orbits.orbit_rows import at_most_few, check_limits, draw_rows, embedders
+
+__all__ = ["Verification"]
+
+Reals = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Whether two images are of one identity, over all pairs; and top-1 retrieval without easy images.
+
+    Attributes
+    ----------
+    identity : str
+        The identity.
+    conditions : tuple of str
+        From the gallery of a query are removed images of its identity that share one of these with it; see
+        :func:`~setsup.evaluation.identity_retrieval`.
+    orbit : tuple of str
+        Factors whose combinations are the orbits, which the training data must not share.
+    dataset : str, optional
+        One of the preset's ``datasets``; what was trained on by default.
+    split : str, optional
+        Of the dataset.
+    identities : int, optional
+        Take at most so many identities, the first ones.
+    metric : {"l2sq", "cosine"}
+        Euclidean distance of embeddings, or of embeddings scaled to length 1.
+    baselines : tuple of {"pixels", "untrained"}
+        Measure these on the same images, too.
+    embedding : str, optional
+        Which embedding, of a method with several.
+
+    """
+
+    version: ClassVar[int] = 1
+
+    identity: str = "subject"
+    conditions: tuple[str, ...] = ("camera", "lighting")
+    orbit: tuple[str, ...] = ("subject", "lighting", "session")
+    dataset: str | None = None
+    split: str | None = None
+    identities: int | None = None
+    metric: Literal["l2sq", "cosine"] = "l2sq"
+    baselines: tuple[Literal["pixels", "untrained"], ...] = ()
+    embedding: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check settings before all is embedded."""
+        if not self.conditions:
+            raise SetsupError("without conditions nothing is removed from the gallery: name one or more")
+        check_limits(identities=self.identities)
+
+    def shrunk(self) -> "Verification":
+        """The same on few identities."""
+        return replace(self, identities=at_most_few(self.identities))
+
+    def measure(self, trained: TrainedRun) -> Measured:
+        """``AUC`` over all pairs, and ``top-1``, the share of queries whose nearest image has their identity."""
+        dataset = trained.open(self.dataset, split=self.split)
+        rows = draw_rows(trained, dataset, self.identity, self.orbit, classes=self.identities, embedding=self.embedding)
+        conditions = np.stack([dataset.factors.codes(name, rows.sample.rows) for name in self.conditions], axis=1)
+        about = rows.sample.about | {"identity": self.identity, "metric": self.metric}
+        values: dict[str, float] = {}
+        for source, embedded in embedders(self.baselines, trained, dataset, rows).items():
+
+            def area(embedded: Callable[[], Reals] = embedded) -> float:
+                return evaluation.verification_auc(embedded(), rows.labels, metric=self.metric).auc
+
+            def top(embedded: Callable[[], Reals] = embedded) -> float:
+                found = evaluation.identity_retrieval(embedded(), rows.labels, conditions, metric=self.metric)
+                return found.value
+
+            front = f"{source}: " if source else ""
+            values[f"{front}AUC"] = trained.part("auc", about | {"source": source}, area)
+            settings = about | {"source": source, "conditions": self.conditions}
+            values[f"{front}top-1"] = trained.part("top-1", settings, top)
+        return Measured(values=values)

@@ -1,0 +1,71 @@
+"""Stable single-pixel contrast, arXiv 2512.04970: pixels of the same place have near features."""
+
+from typing import TYPE_CHECKING
+
+from setsup.errors import need
+from setsup.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from setsup_papers.pixels.colors import ColorSwap, PixelLabels
+    from setsup_papers.pixels.experiments import PRESETS, REPORTS
+    from setsup_papers.pixels.fresh_colors import FreshColors
+    from setsup_papers.pixels.losses import between_loss, pixel_distances, within_loss
+    from setsup_papers.pixels.networks import PixelClassifier, PixelUNet
+    from setsup_papers.pixels.pixel_contrast import PixelContrast
+    from setsup_papers.pixels.recipes import RECIPES
+    from setsup_papers.pixels.room_measures import RoomMatches
+    from setsup_papers.pixels.rooms import RoomPairs, Views
+    from setsup_papers.pixels.settings import ColoredPairs, PixelContrastSettings
+
+__all__ = [
+    "PRESETS",
+    "RECIPES",
+    "REPORTS",
+    "ColorSwap",
+    "ColoredPairs",
+    "FreshColors",
+    "PixelClassifier",
+    "PixelContrast",
+    "PixelContrastSettings",
+    "PixelLabels",
+    "PixelUNet",
+    "RoomMatches",
+    "RoomPairs",
+    "Views",
+    "between_loss",
+    "pixel_distances",
+    "within_loss",
+]
+
+if not TYPE_CHECKING:
+    _NETWORKS = (
+        "fresh_colors",
+        "losses",
+        "networks",
+        "pixel_contrast",
+        "recipes",
+    )
+
+    def _check(_: str, home: str) -> None:
+        if home in _NETWORKS:
+            need("methods need", "torch")
+
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "colors": ("ColorSwap", "PixelLabels"),
+            "experiments": ("PRESETS", "REPORTS"),
+            "fresh_colors": ("FreshColors",),
+            "losses": ("between_loss", "pixel_distances", "within_loss"),
+            "networks": ("PixelClassifier", "PixelUNet"),
+            "pixel_contrast": ("PixelContrast",),
+            "recipes": ("RECIPES",),
+            "room_measures": ("RoomMatches",),
+            "rooms": ("RoomPairs", "Views"),
+            "settings": ("ColoredPairs", "PixelContrastSettings"),
+        },
+        _check,
+    )
+
+    def __dir__() -> list[str]:
+        return sorted(__all__)

@@ -1,0 +1,11 @@
+"""Experiments of single-pixel contrast (arXiv 2512.04970), and what the paper says of them."""
+
+from setsup_papers.pixels import presets, reports, room_presets
+
+__all__ = ["PRESETS", "REPORTS"]
+
+PRESETS = [*presets.PRESETS, *room_presets.PRESETS]
+"""All experiments."""
+
+REPORTS = [*reports.REPORTS, *room_presets.REPORTS]
+"""All reports."""

@@ -1,0 +1,139 @@
+"""Stable single-pixel contrast: a network that gives every pixel a feature [1]_.
+
+References
+----------
+.. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
+   (arXiv 2512.04970), and its published code.
+
+"""
+
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from setsup.checks import check_number, check_rates
+from setsup.errors import SetsupError
+from setsup.loading.batch import Batch
+from setsup.methods.fused import fuse
+from setsup.methods.networks.images import unit_range
+from setsup_papers.pixels.losses import Balance, Norm, between_loss, within_loss
+
+__all__ = ["PixelContrast"]
+
+_VIEWS = ("view_1", "view_2", "partner", "positive", "valid")
+
+
+class PixelContrast(LightningModule):
+    """Trains λ · :func:`~setsup_papers.pixels.within_loss` + (1 - λ) · :func:`~setsup_papers.pixels.between_loss` [1]_.
+
+    Parameters
+    ----------
+    network : nn.Module
+        From images (n, C, h, w) float in [0, 1] to features (n, D, h, w).
+    within : float
+        λ in [0, 1]. With 1 the features of a pixel tell apart the places of an image; with less also images.
+    norm : {"inf", "l1", "l2"}
+        Of the losses' distances; see :func:`~setsup_papers.pixels.pixel_distances`.
+    balance : {"pooled", "per_part"}
+        As for :func:`~setsup_papers.pixels.within_loss`.
+    rate : float
+        Largest learning rate of AdamW; it rises from 1/25 of that and falls to 10⁻⁴ of its first value by one cycle.
+    warmup : float
+        Share of the steps in which the rate rises.
+    weight_decay : float
+        Of AdamW.
+
+    Raises
+    ------
+    SetsupError
+        When λ is not in [0, 1], or another number is out of range.
+
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        *,
+        within: float = 1.0,
+        norm: Norm = "inf",
+        balance: Balance = "pooled",
+        rate: float = 1e-3,
+        warmup: float = 0.05,
+        weight_decay: float = 1e-6,
+    ) -> None:
+        super().__init__()
+        if not 0 <= within <= 1:
+            raise SetsupError(f"the weight λ of the loss within pairs lies in [0, 1], not at {within}")
+        check_rates(rate=rate)
+        check_number(warmup, "warmup, a share of the steps,", SetsupError, 0, 1)
+        check_number(weight_decay, "the weight decay", SetsupError, 0)
+        # the memory layout of a loader's images
+        self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.within, self.norm, self.balance = within, norm, balance
+        self.rate, self.warmup, self.weight_decay = rate, warmup, weight_decay
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Features of all pixels, (sets, size, h, w, D) float32."""
+        images = batch["image"]
+        features = self._features(images).movedim(1, -1)
+        return features.reshape(*images.shape[:-3], *features.shape[1:])
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The weighted sum; both losses are logged.
+
+        Parameters
+        ----------
+        batch : dict
+            What :class:`~setsup.loading.views.PlanarPairs` or :class:`~setsup.loading.views.SpatialPairs`
+            adds: ``view_1`` and ``view_2``, (..., C, h, w), uint8 or float in [0, 1]; ``partner``, ``positive`` and
+            ``valid``, (..., h·w).
+
+        Returns
+        -------
+        () float32
+
+        Raises
+        ------
+        SetsupError
+            When the batch has no views.
+
+        """
+        missing = [name for name in _VIEWS if name not in batch]
+        if missing:
+            raise SetsupError(
+                f"single-pixel contrast compares pixels of two views, and the batch has no {', '.join(missing)}: let "
+                "the augmentation be PlanarPairs or SpatialPairs"
+            )
+        partner, positive, valid = (batch[name].reshape(-1, batch[name].shape[-1]) for name in _VIEWS[2:])
+        # one pass: no layer mixes images
+        first, second = self._features(torch.stack([batch["view_1"], batch["view_2"]])).flatten(2).chunk(2)
+        loss = first.new_zeros(())
+        if self.within > 0:
+            found = within_loss(first, second, partner, positive, valid, norm=self.norm, balance=self.balance)
+            self.log("within", found)
+            loss = loss + self.within * found
+        if self.within < 1:
+            found = between_loss(first, second, partner, valid, norm=self.norm)
+            self.log("between", found)
+            loss = loss + (1 - self.within) * found
+        return loss
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a step, logged as ``loss``."""
+        loss = self.loss(batch)
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        """AdamW whose rate, and first β from .95 to .85 and back, go through one cycle."""
+        adam = torch.optim.AdamW(self.parameters(), self.rate, betas=(0.9, 0.99), weight_decay=self.weight_decay)
+        steps = int(self.trainer.estimated_stepping_batches)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(fuse(adam), self.rate, steps, pct_start=self.warmup)
+        return {"optimizer": adam, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _features(self, images: Tensor) -> Tensor:
+        """Features (n, D, h, w) float32 of images with any leading axes."""
+        features: Tensor = self.network(unit_range(images.reshape(-1, *images.shape[-3:])))
+        return features.float()

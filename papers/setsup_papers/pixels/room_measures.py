@@ -1,0 +1,240 @@
+"""What features of pixels of rooms say of places, objects and edges, beside features that need no training.
+
+References
+----------
+.. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
+   (arXiv 2512.04970), second experiment: figures, which these measures turn into numbers.
+.. [2] E. Tola, V. Lepetit, P. Fua, "DAISY: an efficient dense descriptor applied to wide-baseline stereo", PAMI 2010.
+
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.correspondence import Status
+from setsup.correspondence.pair_sampler import PixelPairSampler
+from setsup.errors import SetsupError, imported
+from setsup.evaluation.pixels import edge_pixels, nearest_pixels, separation
+from setsup.experiments.preset import Measured
+from setsup.experiments.trained import TrainedRun
+from setsup.random import fold, permute, stream_key
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from setsup.datasets import Dataset
+
+__all__ = ["RoomMatches"]
+
+Reals = npt.NDArray[Any]
+Maps = Callable[[npt.NDArray[np.int64]], Reals]
+"""From rows (n,) to feature maps (n, h, w, D)."""
+
+_MODALITIES = ("depth", "instances", "partners", "status")
+_LIMITS = (1, 3, 5)  # pixels
+_DRAWN = 3  # pairs of views of the image of an evaluation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomMatches:
+    """Matches, rejections, instances and edges by features of pixels, on pairs of views that training never saw.
+
+    Views are rows of a folder of ``setsup render --matches`` with depth, instances, partners and status. For some
+    pixels of view 1 the nearest feature among all pixels of view 2 is found, by Euclidean distance.
+
+    Attributes
+    ----------
+    pairs : int
+        Pairs of views, each of another combination of the scene's factors where there are as many.
+    queries : int
+        Visible pixels per pair, and as many occluded ones, where there are so many.
+    instances : int
+        Random pairs of pixels per view.
+    dataset : str, optional
+        One of the preset's ``datasets``; what was trained on by default.
+    baselines : tuple of {"untrained", "colors", "daisy"}
+        Other features that are measured on the same pixels: the initial weights, sRGB values, and DAISY of grey images.
+    patches : str, optional
+        A vision transformer whose features are measured, too, ``"hf:facebook/dinov2-small"``; see
+        :func:`setsup.experiments.encoders.patch_features.patch_features`.
+    pair_seed : int
+        Of pairs and pixels; not the seed of the run, so that runs are compared on the same ones.
+
+    """
+
+    version: ClassVar[int] = 1
+
+    pairs: int = 200
+    queries: int = 1024
+    instances: int = 10_000
+    dataset: str | None = "test"
+    baselines: tuple[Literal["untrained", "colors", "daisy"], ...] = ("untrained", "colors", "daisy")
+    patches: str | None = None
+    pair_seed: int = 0
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Libraries of its areas and descriptors."""
+        return ("sklearn", "scipy", *(("skimage",) if "daisy" in self.baselines else ()))
+
+    def shrunk(self) -> "RoomMatches":
+        """The same on few pixels."""
+        return replace(self, pairs=min(self.pairs, 2), queries=min(self.queries, 16), instances=100)
+
+    def measure(self, trained: TrainedRun) -> Measured:
+        """Means over pairs of views by source, the trained features without a name; and values of each pair as curves.
+
+        ``within 1 px`` and others: share of the visible pixels whose nearest one is so near to the true place.
+        ``rejection``: area under the ROC curve of telling occluded from visible ones by the distance of the nearest
+        feature. ``instances``: of telling pixels of different instances from those of one by their features'
+        distance. ``edges``: of telling pixels within 2 px of an edge by one channel, the best one over all views.
+        ``pairs`` is how many there were, at most as many as asked for.
+        The image of a source shows features, true places and nearest pixels of some pairs.
+        """
+        dataset = trained.open(self.dataset)
+        missing = [name for name in _MODALITIES if name not in dataset.modalities]
+        if missing:
+            raise SetsupError(
+                f"{dataset.name} has no {', '.join(missing)}: render it by `setsup render room --matches N` with these "
+                "modalities"
+            )
+        pairs = self._pairs(dataset)
+        values: dict[str, float] = {"pairs": len(pairs)}
+        curves: dict[str, tuple[list[int], list[float]]] = {}
+        numbers = list(range(len(pairs)))
+        about = {"table": dataset.factors.fingerprint, "rows": pairs, "queries": self.queries}
+        about |= {"instances": self.instances, "seed": self.pair_seed}
+        pictures: dict[str, Image] = {}
+        sources = {source: (maps, about) for source, maps in self._sources(trained, dataset).items()}
+        if self.patches is not None:
+            maps, weights = _patches(self.patches, trained.device, dataset)
+            sources["patches"] = maps, about | {"weights": weights}
+        for source, (maps, settings) in sources.items():
+
+            def compute(maps: Maps = maps) -> dict[str, Any]:
+                return self._measured(dataset, pairs, maps)
+
+            found = trained.part("rooms", settings | {"source": source}, compute)
+            for name, each in found.items():
+                title = f"{source}: {name}" if source else name
+                known = np.array([np.nan if one is None else one for one in each], dtype=np.float64)
+                values[title] = float(np.nanmean(known))
+                values[f"{title}: spread"] = float(np.nanstd(known, ddof=1)) if len(known) > 1 else 0.0
+                curves[title] = (numbers, known.tolist())
+            pictures[source or "trained"] = _drawn(dataset, pairs[:_DRAWN], maps)
+        curves = {name: curve for name, curve in curves.items() if "px" in name}
+        return Measured(values=values, curves=curves, pictures=pictures)
+
+    def _pairs(self, dataset: "Dataset") -> npt.NDArray[np.int64]:
+        """Rows (pairs, 2) of two views each."""
+        sampler = PixelPairSampler(dataset, pairs=1, seed=self.pair_seed)
+        found: list[tuple[int, ...]] = []
+        for step in range(20 * self.pairs):
+            rows = tuple(sampler[step].indices[0].tolist())
+            if rows not in found and rows[::-1] not in found:
+                found.append(rows)
+            if len(found) == self.pairs:
+                break
+        return np.array(found, dtype=np.int64)
+
+    def _sources(self, trained: TrainedRun, dataset: "Dataset") -> Mapping[str, Maps]:
+        from setsup.experiments.embedding import embed_batches
+
+        def learned(rows: npt.NDArray[np.int64]) -> Reals:
+            return np.concatenate(list(trained.embed_batches(dataset, rows)))
+
+        def untrained(rows: npt.NDArray[np.int64]) -> Reals:
+            return np.concatenate(list(embed_batches(trained.untrained, dataset, rows, **trained.embedding(dataset))))
+
+        def colors(rows: npt.NDArray[np.int64]) -> Reals:
+            return dataset.fetch(rows, ["image"])["image"][..., :3] / 255
+
+        def daisy(rows: npt.NDArray[np.int64]) -> Reals:
+            return np.stack([_daisy(image) for image in dataset.fetch(rows, ["image"])["image"]])
+
+        known: dict[str, Maps] = {"untrained": untrained, "colors": colors, "daisy": daisy}
+        return {"": learned} | {name: known[name] for name in self.baselines}
+
+    def _measured(self, dataset: "Dataset", pairs: npt.NDArray[np.int64], maps: Maps) -> dict[str, list[float]]:
+        """Values of each pair of views, by name."""
+        found: dict[str, list[float]] = {f"within {limit} px": [] for limit in _LIMITS}
+        found |= {"rejection": [], "instances": []}
+        channels: list[list[float]] = []
+        for number, rows in enumerate(pairs):
+            truth = {name: one[0] for name, one in dataset.fetch(rows[:1], list(_MODALITIES)).items()}
+            key = fold(stream_key(self.pair_seed, "pixels of rooms"), number)
+            first, second = maps(rows)
+            seen, hidden = (
+                _chosen(truth["status"] == status, self.queries, int(fold(key, int(status))))
+                for status in (Status.VISIBLE, Status.OCCLUDED)
+            )
+            nearest = nearest_pixels(first[seen[:, 1], seen[:, 0]], second)
+            errors = np.hypot(*(nearest.places - truth["partners"][seen[:, 1], seen[:, 0]]).T)
+            for limit in _LIMITS:
+                found[f"within {limit} px"].append(float((errors <= limit).mean()) if len(errors) else np.nan)
+            lost = nearest_pixels(first[hidden[:, 1], hidden[:, 0]], second).distances if len(hidden) else np.empty(0)
+            distances = np.concatenate([nearest.distances, lost])
+            found["rejection"].append(separation(distances, np.arange(len(distances)) >= len(nearest.distances)))
+            found["instances"].append(_told_apart(first, truth["instances"], self.instances, int(fold(key, 7))))
+            channels.append(_edges(first, edge_pixels(truth["instances"], truth["depth"])))
+        means = np.nanmean(np.array(channels), axis=0)
+        best = int(np.argmax(np.maximum(means, 1 - means)))
+        sign = means[best] >= 0.5
+        found["edges"] = [one[best] if sign else 1 - one[best] for one in channels]
+        return found
+
+
+def _drawn(dataset: "Dataset", pairs: npt.NDArray[np.int64], maps: Maps) -> "Image":
+    """Features of some pairs of views, and what is nearest to the visible pixels."""
+    from setsup_papers.pixels.sheets import room_sheet
+
+    truth = dataset.fetch(pairs[:, 0], ["partners", "status"])
+    seen = np.where(truth["status"][..., None] == Status.VISIBLE, truth["partners"], np.nan)
+    views = dataset.fetch(pairs, ["image"])["image"][..., :3]
+    return room_sheet(list(views), [list(maps(rows)) for rows in pairs], list(seen))
+
+
+def _chosen(where: npt.NDArray[np.bool_], most: int, key: int) -> npt.NDArray[np.int64]:
+    """At most so many of the pixels (n, 2) as x and y."""
+    places = np.flatnonzero(where)
+    some = places[permute(key, len(places), np.arange(min(most, len(places))))]
+    return np.stack([some % where.shape[1], some // where.shape[1]], axis=1)
+
+
+def _told_apart(features: Reals, instances: npt.NDArray[np.integer[Any]], count: int, key: int) -> float:
+    """How well distances of features tell pixels of two instances from those of one, for random pairs of pixels."""
+    pixels = instances.size
+    dice = np.random.default_rng(key)
+    one, other = dice.integers(0, pixels, (2, count))
+    flat = features.reshape(pixels, -1).astype(np.float64)
+    apart = np.linalg.norm(flat[one] - flat[other], axis=1)
+    numbers = instances.reshape(-1)
+    return separation(apart, numbers[one] != numbers[other])
+
+
+def _edges(features: Reals, edges: npt.NDArray[np.bool_]) -> list[float]:
+    """For each channel how well it tells pixels within 2 px of an edge."""
+    ndimage: Any = imported("scipy.ndimage", "train")
+    near = ndimage.distance_transform_edt(~edges) <= 2 if edges.any() else edges
+    flat = features.reshape(near.size, -1)
+    return [separation(channel, near.reshape(-1)) for channel in flat.T]
+
+
+def _patches(name: str, device: str, dataset: "Dataset") -> tuple[Maps, str]:
+    """Features of a vision transformer, and which weights these are."""
+    from setsup.experiments.encoders.patch_features import patch_features
+
+    features, weights = patch_features(name, device)
+    return lambda rows: features(dataset.fetch(rows, ["image"])["image"][..., :3]), weights
+
+
+def _daisy(image: npt.NDArray[np.uint8]) -> Reals:
+    """DAISY of every pixel, (h, w, 200) float32, of the grey image, continued by reflection."""
+    feature, color = imported("skimage.feature", "train"), imported("skimage.color", "train")
+    radius = 15
+    grey = np.pad(color.rgb2gray(image[..., :3]), radius, mode="reflect")
+    return np.asarray(feature.daisy(grey, step=1, radius=radius), dtype=np.float32)

@@ -1,0 +1,24 @@
+"""What installed packages offer to setsup under entry-point groups: setsup's own papers, and those of third parties."""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+__all__ = ["other_entries", "own_entries"]
+
+_DISTRIBUTION = "setsup"
+
+
+@cache
+def own_entries(group: str) -> tuple[EntryPoint, ...]:
+    """Entry points of setsup itself, sorted by name."""
+    return tuple(sorted((entry for entry in entry_points(group=group) if _is_own(entry)), key=lambda entry: entry.name))
+
+
+def other_entries(group: str) -> list[EntryPoint]:
+    """Entry points of other packages; those named like one of setsup's own are left out, so that none replaces it."""
+    own = {entry.name for entry in own_entries(group)}
+    return [entry for entry in entry_points(group=group) if not _is_own(entry) and entry.name not in own]
+
+
+def _is_own(entry: EntryPoint) -> bool:
+    return entry.dist is not None and entry.dist.name == _DISTRIBUTION

@@ -1,0 +1,1 @@
+"""Procedural cars: what varies between them, and their meshes."""
