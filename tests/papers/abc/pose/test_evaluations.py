@@ -23,7 +23,7 @@ from setsup_papers.abc.pose.measures import confused, disagreement, over_azimuth
 from setsup_papers.abc.pose.poses import half_turned, nearest_rotations, read_rotations
 from setsup_papers.abc.pose.rotations import rotation_from_euler
 from tests.experiments.numbered import trained
-from tests.experiments.pose.posed import ReadsPose, as_images, of_rotations, posed, random_rotations
+from tests.papers.abc.pose.posed import ReadsPose, as_images, of_rotations, posed, random_rotations
 
 CODEBOOK, TEST = random_rotations(300, 1), random_rotations(40, 2)
 

@@ -20,7 +20,7 @@ from setsup_papers.abc.pose.evaluations import PoseLookup
 from setsup_papers.abc.pose.lookup import draw_codebooks
 from setsup_papers.abc.pose.poses import read_rotations
 from tests.experiments.numbered import trained
-from tests.experiments.pose.posed import posed
+from tests.papers.abc.pose.posed import posed
 from tests.true_files import pascal3d, shapenet_renderings
 
 LIMIT = float(np.degrees(0.5))

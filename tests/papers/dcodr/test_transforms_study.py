@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from lightning.pytorch import LightningModule  # noqa: E402
-from setsup.methods.augmentations import APPENDIX_A  # noqa: E402
+from setsup_papers.dcodr.recipes import APPENDIX_A  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.datasets import Modality  # noqa: E402

@@ -13,7 +13,7 @@ from torch.nn import functional  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup_papers.abc.pose import ExclusiveInformation, SharedInformation, jensen_shannon_loss, pair_images  # noqa: E402
 from setsup_papers.abc.pose.information_networks import MapEncoder, StatisticsNetworks, discriminator  # noqa: E402
-from tests.methods.pose.steps import Steps  # noqa: E402
+from tests.papers.abc.pose.steps import Steps  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:You are trying to `self.log")
 

@@ -20,7 +20,7 @@ from setsup.experiments.optimisation import SGD, Adam, StepDecay  # noqa: E402
 from setsup.loading import Loader  # noqa: E402
 from setsup_papers.cmc import BankContrast, BatchContrast, PatchContrast  # noqa: E402
 from setsup_papers.cmc.settings import CMCSettings, CrossViewPredictionSettings  # noqa: E402
-from tests.experiments.cmc.viewed import BANKED, CONVOLVED, ROWS  # noqa: E402
+from tests.papers.cmc.viewed import BANKED, CONVOLVED, ROWS  # noqa: E402
 from tests.experiments.ranks import run_ranks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -32,7 +32,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from setsup.experiments import RunConfig, train
-from tests.experiments.cmc.viewed import BANKED
+from tests.papers.cmc.viewed import BANKED
 
 if __name__ == "__main__":
     train(BANKED, Path(sys.argv[1]) / "run", seed=%d, config=RunConfig(devices=2, accelerator="cpu", workers=0))
@@ -269,7 +269,7 @@ def test_a_view_without_any_value_in_the_first_batch_is_told(caplog: pytest.LogC
 
 
 def test_a_batch_larger_than_the_data_names_both_numbers() -> None:
-    from setsup_papers.pixels.settings import Images
+    from setsup.experiments.image_batches import Images
 
     class Few:
         name, factors = "few", None

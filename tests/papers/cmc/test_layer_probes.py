@@ -17,7 +17,7 @@ from setsup.samplers import EpochSampler
 from setsup_papers.cmc.frozen import derived_seed
 from setsup_papers.cmc.layer_probes import LayerProbes
 from setsup_papers.cmc.settings import CMCSettings
-from tests.experiments.cmc.toys import Boxes, run_of
+from tests.papers.cmc.toys import Boxes, run_of
 
 CONFIG = CMCSettings(
     views=("grey",),

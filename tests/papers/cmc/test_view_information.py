@@ -13,7 +13,7 @@ from setsup.evaluation import view_information
 from setsup_papers.cmc.frozen import augmented_batches
 from setsup_papers.cmc.settings import CMCSettings
 from setsup_papers.cmc.view_information import ViewsInformation
-from tests.experiments.cmc.toys import run_of
+from tests.papers.cmc.toys import run_of
 
 CONFIG = CMCSettings(
     views=("grey", "image"), encoder="small", width=0.1, objective="in_batch", images=((1, 8, 8), (3, 8, 8))

@@ -19,7 +19,7 @@ from setsup.evaluation.maps import tsne_map  # noqa: E402
 from setsup.experiments.parts import PartStore  # noqa: E402
 from setsup_papers.orbits.orbit_map import OrbitMap  # noqa: E402
 from setsup_papers.orbits.orbit_rows import draw_rows  # noqa: E402
-from tests.experiments.orbits.test_evaluations import CLASSES, VIEWS, run  # noqa: E402
+from tests.papers.orbits.test_evaluations import CLASSES, VIEWS, run  # noqa: E402
 
 MAP = OrbitMap(factor="class", orbit=("object", "light"))
 

@@ -23,7 +23,7 @@ from setsup_papers.dcodr.baseline_settings import (  # noqa: E402
     MLVAESettings,
 )
 from setsup_papers.orbits.settings import OrbitBatches  # noqa: E402
-from setsup_papers.pixels.settings import Images  # noqa: E402
+from setsup.experiments.image_batches import Images  # noqa: E402
 
 HERE = RunConfig(workers=0)
 FEW = "orientation == 0 and scale == 0.75 and floor_hue == 0"

@@ -15,7 +15,7 @@ from setsup.errors import SetsupError
 from setsup_papers.cmc.segmentation import Segmentation
 from setsup_papers.cmc.settings import CMCSettings
 from setsup_papers.cmc.tiles import tiles
-from tests.experiments.cmc.toys import run_of
+from tests.papers.cmc.toys import run_of
 
 CONFIG = CMCSettings(views=("grey",), encoder="nyu", width=0.05, objective="patch", projection=8, images=((1, 32, 32),))
 

@@ -10,7 +10,7 @@ from setsup.experiments.optimisation import SGD
 from setsup.loading.views import ColorViews
 from setsup_papers.cmc import ViewEncoder
 from setsup_papers.cmc.settings import CMCSettings
-from setsup_papers.pixels.settings import Images
+from setsup.experiments.image_batches import Images
 
 __all__ = ["BANKED", "CONVOLVED", "ROWS"]
 

@@ -13,7 +13,7 @@ from torch.distributions import Normal, kl_divergence  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup_papers.abc.pose import CCVAE, pair_images  # noqa: E402
 from setsup_papers.abc.pose.cc_vae_networks import cycle_vae  # noqa: E402
-from tests.methods.pose.steps import Steps  # noqa: E402
+from tests.papers.abc.pose.steps import Steps  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:You are trying to `self.log")
 

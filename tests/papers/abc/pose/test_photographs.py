@@ -18,7 +18,7 @@ from setsup_papers.abc.pose.estimate import estimate_poses, image_size
 from setsup_papers.abc.pose.photo_boxes import PhotoBox, read_boxes
 from setsup_papers.abc.pose.photographs import CutRenderings, open_photographs
 from tests.experiments.numbered import trained
-from tests.experiments.pose.posed import ReadsPose, of_rotations, random_rotations
+from tests.papers.abc.pose.posed import ReadsPose, of_rotations, random_rotations
 
 DICE = np.random.default_rng(0)
 PICTURE = DICE.integers(0, 256, (40, 60, 3), dtype=np.uint8)
