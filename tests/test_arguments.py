@@ -33,7 +33,8 @@ from setsup import (
 )
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup_papers.abc import across
+from setsup_papers import abc
+from setsup_papers.abc import across, pose
 
 Arguments = Mapping[str, Any]
 
@@ -565,12 +566,12 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         },
     ),
     "rotation_from_euler": (
-        evaluation.rotation_from_euler,
+        pose.rotation_from_euler,
         lambda: {"azimuth": [0.0, 90.0], "elevation": 10.0, "theta": 0.0},
     ),
-    "euler_from_rotation": (evaluation.euler_from_rotation, lambda: {"rotations": np.eye(3)}),
-    "geodesic_error": (evaluation.geodesic_error, lambda: {"one": np.eye(3), "other": np.eye(3)}),
-    "pose_errors": (evaluation.pose_errors, lambda: {"errors": [1.0, 20.0]}),
+    "euler_from_rotation": (pose.euler_from_rotation, lambda: {"rotations": np.eye(3)}),
+    "geodesic_error": (pose.geodesic_error, lambda: {"one": np.eye(3), "other": np.eye(3)}),
+    "pose_errors": (pose.pose_errors, lambda: {"errors": [1.0, 20.0]}),
     "nearest": (
         evaluation.nearest,
         lambda: {"queries": POINTS, "gallery": POINTS, "k": 1, "metric": "l2sq", "own": None, "never": ()},
@@ -705,15 +706,15 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     # methods
     "similarities": (methods.similarities, lambda: {"x": U, "y": V, "similarity": "l2sq"}),
     "augmentation_loss": (
-        methods.augmentation_loss,
+        abc.augmentation_loss,
         lambda: {"queries": U, "candidates": V, "similarity": "l2sq", "temperature": 1.0, "mask": None},
     ),
     "correspondence_loss": (
-        methods.correspondence_loss,
+        abc.correspondence_loss,
         lambda: {"u": U, "v": V, "similarity": "l2sq", "temperature": 1.0, "u_mask": None, "v_mask": None},
     ),
     "directed_loss": (
-        methods.directed_loss,
+        abc.directed_loss,
         lambda: {
             "queries": U,
             "keys": V,
@@ -725,7 +726,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         },
     ),
     "double_augmentation_loss": (
-        methods.double_augmentation_loss,
+        abc.double_augmentation_loss,
         lambda: {
             "u": U,
             "v": V,
@@ -737,7 +738,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         },
     ),
     "soft_nearest_neighbours": (
-        methods.soft_nearest_neighbours,
+        abc.soft_nearest_neighbours,
         lambda: {"queries": U, "keys": V, "similarity": "l2sq", "temperature": 1.0, "key_mask": None},
     ),
     # reports

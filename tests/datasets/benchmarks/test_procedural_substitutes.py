@@ -7,13 +7,13 @@ import pytest
 import scipy.io
 
 import setsup
-from setsup.datasets.benchmarks import cars3d_procedural, smallnorb_procedural
 from setsup.errors import DataError
 from setsup.files import load_manifest
 from setsup.scenes import Camera, Frame, Scene
 from setsup.scenes.cars.meshes import car_scene
 from setsup.scenes.cars.traits import KINDS, car_of
 from setsup.scenes.renderers import renderer
+from setsup_papers.dcodr.datasets import cars3d_procedural, smallnorb_procedural
 from setsup_papers.dcodr.datasets.cars3d_procedural.writing import camera, write_cars
 from setsup_papers.dcodr.datasets.smallnorb_procedural import toys, writing
 from setsup_papers.dcodr.datasets.smallnorb_procedural.lighting import LIGHTINGS, lit

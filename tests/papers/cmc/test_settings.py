@@ -20,8 +20,8 @@ from setsup.experiments.optimisation import SGD, Adam, StepDecay  # noqa: E402
 from setsup.loading import Loader  # noqa: E402
 from setsup_papers.cmc import BankContrast, BatchContrast, PatchContrast  # noqa: E402
 from setsup_papers.cmc.settings import CMCSettings, CrossViewPredictionSettings  # noqa: E402
-from tests.papers.cmc.viewed import BANKED, CONVOLVED, ROWS  # noqa: E402
 from tests.experiments.ranks import run_ranks  # noqa: E402
+from tests.papers.cmc.viewed import BANKED, CONVOLVED, ROWS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = RunConfig(workers=0, accelerator="cpu")

@@ -6,11 +6,11 @@ from typing import Any
 from torch import nn
 
 from setsup.experiments import Data, Preset
+from setsup.experiments.image_batches import Images
 from setsup.experiments.optimisation import SGD
 from setsup.loading.views import ColorViews
 from setsup_papers.cmc import ViewEncoder
 from setsup_papers.cmc.settings import CMCSettings
-from setsup.experiments.image_batches import Images
 
 __all__ = ["BANKED", "CONVOLVED", "ROWS"]
 

@@ -16,6 +16,7 @@ import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Data, Preset, Run, RunConfig, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
+from setsup.experiments.image_batches import Images  # noqa: E402
 from setsup_papers.dcodr.baseline_settings import (  # noqa: E402
     AmortisedLORDSettings,
     DRNETSettings,
@@ -23,7 +24,6 @@ from setsup_papers.dcodr.baseline_settings import (  # noqa: E402
     MLVAESettings,
 )
 from setsup_papers.orbits.settings import OrbitBatches  # noqa: E402
-from setsup.experiments.image_batches import Images  # noqa: E402
 
 HERE = RunConfig(workers=0)
 FEW = "orientation == 0 and scale == 0.75 and floor_hue == 0"

@@ -9,12 +9,12 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from lightning.pytorch import LightningModule  # noqa: E402
-from setsup_papers.dcodr.recipes import APPENDIX_A  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.datasets import Modality  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.methods.recipes import recipe  # noqa: E402
+from setsup_papers.dcodr.recipes import APPENDIX_A  # noqa: E402
 from setsup_papers.dcodr.transforms_study import TRANSFORMS, AutoencoderInvariance  # noqa: E402
 from tests.experiments.numbered import Numbered, trained  # noqa: E402
 

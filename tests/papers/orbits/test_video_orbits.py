@@ -17,9 +17,9 @@ import pytest
 from PIL import Image
 
 import setsup
-from setsup.datasets.benchmarks import video_orbits
 from setsup.errors import DataError
 from setsup_cli.main import main
+from setsup_papers.orbits.datasets import video_orbits
 from setsup_papers.orbits.datasets.video_orbits import Cascades, ContentCuts, Faces, extract, no_cuts
 from tests.true_files.video_orbits import face_box, head, pasted, points
 

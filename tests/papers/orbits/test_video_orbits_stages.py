@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import setsup
-from setsup.datasets.benchmarks import video_orbits
 from setsup.errors import DataError
 from setsup.files import data_places, load_manifest
+from setsup_papers.orbits.datasets import video_orbits
 from setsup_papers.orbits.datasets.video_orbits import (
     Cascades,
     Faces,

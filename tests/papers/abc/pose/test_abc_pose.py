@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.datasets.benchmarks import abc_pose_procedural
 from setsup.datasets.benchmarks.pascal3d.pose import geodesic, rotation
 from setsup.datasets.benchmarks.shapenet_renderings import crop_to_alpha
 from setsup.errors import DataError
 from setsup.experiments import Data
 from setsup.files import load_manifest
+from setsup_papers.abc.pose.datasets import abc_pose_procedural
 from setsup_papers.abc.pose.datasets.abc_pose.cropping import crop_photo, crop_rendering, crop_with_margin
 from setsup_papers.abc.pose.datasets.abc_pose_procedural import models, views, writing
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.symmetry import asymmetries, views_around

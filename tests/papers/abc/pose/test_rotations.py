@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from setsup.datasets.benchmarks.shapenet_renderings import to_pascal3d
 from setsup.errors import DataError
-from setsup.evaluation import to_pascal3d
 from setsup_papers.abc.pose import PoseErrors, euler_from_rotation, geodesic_error, pose_errors, rotation_from_euler
 
 ELEVATION = st.floats(-90, 90)

@@ -4,7 +4,7 @@ Paper: A. Tacchetti, S. Voinea, G. Evangelopoulos, "Trading robust representatio
 self-supervised visual experience", NeurIPS 2018. An orbit is the track of one face through an uninterrupted shot, its
 canonical member the frame in which the face is turned least, ties decided by the detector's score::
 
-    from setsup.datasets.benchmarks import video_orbits
+    from setsup_papers.orbits.datasets import video_orbits
 
     video_orbits.extract("shows", "orbits")
     faces = setsup.load("video-orbits", root="orbits")
