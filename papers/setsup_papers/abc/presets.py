@@ -64,7 +64,7 @@ class ABCSettings:
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "ABC":
         """Build the method of a run."""
-        from setsup.methods import networks
+        from setsup_papers.abc import networks
         from setsup_papers.abc.method import ABC
 
         build = getattr(networks, f"{self.encoder}_encoder")

@@ -264,7 +264,7 @@ class CrossViewPredictionSettings:
 def _build_encoder(
     name: Encoder, image: Image, features: int, width: float, norm: Literal["batch", "local"] = "batch"
 ) -> "ViewEncoder":
-    from setsup.methods import networks
+    from setsup_papers.cmc import networks
 
     if name == "caffenet":
         return networks.caffenet_view(image, features, width, norm)

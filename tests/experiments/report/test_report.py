@@ -447,7 +447,7 @@ class TestFindingReports:
         preset = replace(find_preset("abc/mnist"), name="their/a")
         module = SimpleNamespace(PRESETS=[preset], REPORTS=[theirs])
         entry = SimpleNamespace(name="theirs", value="theirs.experiments", load=lambda: module)
-        monkeypatch.setattr("setsup.experiments.registry.entry_points", lambda group: [entry])
+        monkeypatch.setattr("setsup.packages.entry_points", lambda group: [entry] if group == "setsup.experiments" else [])
         assert find_report("their/table") is theirs
         assert report_on(theirs).commands == {"a": "setsup train their/a"}
         module.REPORTS = [preset]

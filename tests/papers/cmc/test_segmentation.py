@@ -97,7 +97,7 @@ def test_what_cannot_be_measured_is_refused(scenes: Path, tmp_path: Path) -> Non
 
 def measured(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, classes: int, logits: list[float]) -> float:
     """mIoU of a decoder that gives every pixel the same scores."""
-    from setsup.methods import networks
+    from setsup_papers.cmc import networks
 
     class Same(torch.nn.Module):
         reads = ("conv6",)
