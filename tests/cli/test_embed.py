@@ -122,12 +122,24 @@ def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
     check(Path("here"), trained, digits, slice(200))
 
 
+def npy(descr: str, shape: str) -> bytes:
+    """An array of 400 numbers with a header of one's own."""
+    head = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + np.arange(400).tobytes()
+
+
 def test_what_does_not_tell_of_its_rows_is_not_replaced(setsup: Run, trained: Path) -> None:
     folder = trained / "embeddings-mnist-train"
     folder.mkdir()
-    (folder / "rows.npy").write_text("my own")
-    found = setsup("embed", trained, *MEAN)
-    assert (found.code, f"{folder} contains embeddings of other rows" in found.err) == (2, True)
+    damaged = [npy("'<i8'", "(400"), npy("'<i8", "(400,)"), npy("'<M8[s]'", "(400,)"), npy("'<i8'", "(-1,)"), b""]
+    for content in (b"my own", *damaged, npy("'<i8'", "(9999999999,)"), npy("[('a', '<i8')]", "(400,)")):
+        (folder / "rows.npy").write_bytes(content)
+        found = setsup("embed", trained, *MEAN)
+        assert (found.code, f"{folder} contains embeddings of other rows" in found.err) == (2, True), content[:130]
+    (folder / "rows.npy").write_bytes(npy("'<i8'", "(400,)"))
+    assert setsup("embed", trained, *MEAN).code == 0
+    (folder / "embeddings.npy").unlink()
+    (folder / "factors.parquet").unlink()
     assert [path.name for path in folder.iterdir()] == ["rows.npy"]
 
 
