@@ -60,7 +60,7 @@ def _addresses(content: bytes) -> list[str]:
         found = [one.get("uri") for kind in ("buffers", "images") for one in tree.get(kind, [])]
     except (ValueError, AttributeError, TypeError, RecursionError):  # damaged, so that it cannot be loaded either
         return []
-    return [one for one in found if isinstance(one, str) and "base64," not in one]
+    return [one for one in found if isinstance(one, str) and not one.lower().startswith("data:")]
 
 
 def _text(name: bytes) -> str:
