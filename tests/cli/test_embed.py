@@ -1,5 +1,6 @@
 """``setsup embed``: embeddings and factors of the same rows in the same order."""
 
+import errno
 import gzip
 import os
 import shutil
@@ -16,6 +17,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.factors import FactorTable  # noqa: E402
+from setsup.files.atomic import beside  # noqa: E402
 
 Run = Callable[..., Any]
 
@@ -200,6 +202,28 @@ def test_an_interrupted_writing_leaves_what_was_there(
     monkeypatch.setattr("pyarrow.parquet.write_table", fail)
     assert setsup("embed", trained, *MEAN).code == 130
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_full_disk_is_an_error_before_a_row_is_embedded(
+    setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    found = setsup("embed", trained, *MEAN, "--out", "full")
+    assert found.code == 2
+    assert "embeddings.npy: the disk is full; free some space there" in found.err
+    assert not list(Path("full").iterdir())
+
+
+def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> None:
+    folder = Path("again")
+    folder.mkdir()
+    left = beside(folder / "embeddings.npy")
+    left.write_bytes(bytes(1000))
+    assert setsup("embed", trained, *MEAN, "--out", folder).code == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["embeddings.npy", "factors.parquet", "rows.npy"]
 
 
 @pytest.mark.long("trainings")
