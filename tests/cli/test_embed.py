@@ -209,7 +209,6 @@ def test_an_interrupted_writing_leaves_what_was_there(
         ([], "`setsup embed` requires the argument RUN"),
         (["nowhere", *MEAN], "nowhere holds no run"),
         (["runs", *MEAN], f"below it are {RUN}"),
-        ([RUN], "--preset"),
         ([RUN, "mnits", *MEAN], "there is no dataset 'mnits'; did you mean 'mnist'"),
         ([RUN, "mnist", "more", *MEAN], "unexpected argument 'more'"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),
