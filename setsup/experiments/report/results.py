@@ -107,6 +107,7 @@ def _name_of(folder: Path) -> str:
 
 
 def _result(run: Run, entries: Mapping[str, Any], called: str, preset: Preset, evaluations: Sequence[str]) -> Result:
+    preset = smoke(preset) if run.preset.shrunk else preset
     measured = {name: _entry(run, name, entry) for name, entry in entries.items() if name in evaluations}
     values: dict[str, float] = {}
     curves: dict[str, tuple[list[float], list[float]]] = {}
@@ -127,11 +128,13 @@ def _result(run: Run, entries: Mapping[str, Any], called: str, preset: Preset, e
     wanted = run.preset.steps
     done = steps if steps is not None and steps >= wanted else _steps_done(run, steps)
     differing = [f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in (run.difference(preset) | asked).items()]
-    if run.description.get("smoke"):
-        differing = ["smoke"]
+    if run.preset.shrunk:
+        differing = ["smoke", *differing]
     least, most = min(run.draws_per_step), max(run.draws_per_step)
     if most > 1:
         differing.append(f"{most if least == most else f'{least} to {most}'} draws per step")
+        if run.synchronised:
+            differing.append("sync_batchnorm")
     if steps is not None and steps < done:
         differing.append(f"measured after {steps:,} of {wanted:,} steps")
     elif done < wanted:

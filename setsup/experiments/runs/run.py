@@ -109,6 +109,11 @@ class Run:
         return tuple(one["config"].get("devices", 1) * one["config"].get("nodes", 1) for one in self._sessions)
 
     @property
+    def synchronised(self) -> bool:
+        """Whether batches were normalised over all devices together, in any session."""
+        return any(one["config"].get("sync_batchnorm", False) for one in self._sessions)
+
+    @property
     def file_changed(self) -> bool | None:
         """Whether the preset's own file has changed since the run, or a part of it, was trained.
 
