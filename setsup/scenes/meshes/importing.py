@@ -27,6 +27,7 @@ from setsup.scenes.meshes.gltf.reading import read_gltf
 from setsup.scenes.meshes.materials import WHITE, Textures, read_material
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.meshes.mesh_files import LARGEST_MESH, Assets, FileAssets, read_mesh, unread
+from setsup.scenes.meshes.obj_parts import obj_parts
 from setsup.scenes.meshes.parts import Part, bounded_uv, color_bytes, join, moved, unshared
 
 __all__ = ["load_mesh", "mesh_from_trimesh"]
@@ -34,7 +35,7 @@ __all__ = ["load_mesh", "mesh_from_trimesh"]
 
 _OWN = "export or copy it again"
 _READERS: MappingProxyType[str, Callable[[bytes, str, str, Assets], list[Part]]] = MappingProxyType(
-    {"gltf": read_gltf, "glb": read_gltf}
+    {"gltf": read_gltf, "glb": read_gltf, "obj": obj_parts}
 )
 
 _log = logging.getLogger("setsup")
