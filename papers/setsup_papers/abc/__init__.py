@@ -35,18 +35,14 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = (
-        "losses",
-        "method",
-        "neighbours",
-        "networks",
-        "recipes",
-        "resnet_v2",
-    )
+    _NETWORKS = ("losses", "neighbours", "networks", "recipes", "resnet_v2")
+    _METHODS = ("method",)
 
-    def _check(_: str, home: str) -> None:
-        if home in _NETWORKS:
-            need("methods need", "torch")
+    def _check(name: str, home: str) -> None:
+        if home in _METHODS:
+            need(f"{name} needs", "torch", "lightning")
+        elif home in _NETWORKS:
+            need(f"{name} needs", "torch")
 
     __getattr__ = lazy_names(
         __name__,

@@ -69,19 +69,20 @@ if not TYPE_CHECKING:
         "banks",
         "inputs",
         "losses",
-        "method",
         "negatives",
         "networks.caffenet",
         "networks.dense_views",
         "networks.views",
-        "prediction",
         "recipes",
         "within_batch",
     )
+    _METHODS = ("method", "prediction")
 
-    def _check(_: str, home: str) -> None:
-        if home in _NETWORKS:
-            need("methods need", "torch")
+    def _check(name: str, home: str) -> None:
+        if home in _METHODS:
+            need(f"{name} needs", "torch", "lightning")
+        elif home in _NETWORKS:
+            need(f"{name} needs", "torch")
 
     __getattr__ = lazy_names(
         __name__,

@@ -57,21 +57,14 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = (
-        "drnet",
-        "lord",
-        "losses",
-        "method",
-        "ml_vae",
-        "networks.domain_encoders",
-        "networks.generator",
-        "networks.perceptual",
-        "recipes",
-    )
+    _NETWORKS = ("losses", "networks.domain_encoders", "networks.generator", "networks.perceptual", "recipes")
+    _METHODS = ("drnet", "lord", "method", "ml_vae")
 
-    def _check(_: str, home: str) -> None:
-        if home in _NETWORKS:
-            need("methods need", "torch")
+    def _check(name: str, home: str) -> None:
+        if home in _METHODS:
+            need(f"{name} needs", "torch", "lightning")
+        elif home in _NETWORKS:
+            need(f"{name} needs", "torch")
 
     __getattr__ = lazy_names(
         __name__,

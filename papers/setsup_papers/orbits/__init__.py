@@ -35,16 +35,14 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = (
-        "affine_members",
-        "losses",
-        "networks",
-        "orbit_joint",
-    )
+    _NETWORKS = ("affine_members", "losses", "networks")
+    _METHODS = ("orbit_joint",)
 
-    def _check(_: str, home: str) -> None:
-        if home in _NETWORKS:
-            need("methods need", "torch")
+    def _check(name: str, home: str) -> None:
+        if home in _METHODS:
+            need(f"{name} needs", "torch", "lightning")
+        elif home in _NETWORKS:
+            need(f"{name} needs", "torch")
 
     __getattr__ = lazy_names(
         __name__,

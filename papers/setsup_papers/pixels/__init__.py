@@ -38,17 +38,14 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = (
-        "fresh_colors",
-        "losses",
-        "networks",
-        "pixel_contrast",
-        "recipes",
-    )
+    _NETWORKS = ("fresh_colors", "losses", "networks", "recipes")
+    _METHODS = ("pixel_contrast",)
 
-    def _check(_: str, home: str) -> None:
-        if home in _NETWORKS:
-            need("methods need", "torch")
+    def _check(name: str, home: str) -> None:
+        if home in _METHODS:
+            need(f"{name} needs", "torch", "lightning")
+        elif home in _NETWORKS:
+            need(f"{name} needs", "torch")
 
     __getattr__ = lazy_names(
         __name__,

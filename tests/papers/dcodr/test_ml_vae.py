@@ -13,9 +13,9 @@ from torch.distributions import Bernoulli, Normal, kl_divergence
 
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.methods.gaussians import gaussian_divergence
+from setsup.methods.gaussians import gaussian_divergence, gaussian_product
 from setsup.methods.groups import GroupCodes
-from setsup_papers.dcodr.ml_vae import MLVAE, gaussian_product
+from setsup_papers.dcodr.ml_vae import MLVAE
 from setsup_papers.dcodr.networks.ml_vae import convolutional_vae, dense_vae
 
 STYLE, GROUP, SIDE = 3, 2, 8

@@ -72,23 +72,14 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = (
-        "angles",
-        "cc_vae",
-        "cc_vae_networks",
-        "exclusive_information",
-        "features",
-        "information_networks",
-        "mutual_information",
-        "pairs",
-        "shared_information",
-        "spherical",
-        "spherical_regression",
-    )
+    _NETWORKS = ("angles", "cc_vae_networks", "information_networks", "mutual_information", "pairs", "spherical")
+    _METHODS = ("cc_vae", "exclusive_information", "features", "shared_information", "spherical_regression")
 
-    def _check(_: str, home: str) -> None:
-        if home in _NETWORKS:
-            need("methods need", "torch")
+    def _check(name: str, home: str) -> None:
+        if home in _METHODS:
+            need(f"{name} needs", "torch", "lightning")
+        elif home in _NETWORKS:
+            need(f"{name} needs", "torch")
 
     __getattr__ = lazy_names(
         __name__,

@@ -15,6 +15,7 @@ from setsup.datasets.adapters.substitutes import RECORD, settle_record
 from setsup.errors import DataError, imported
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.expand_user import expanded
+from setsup.files.mapped import new_array
 from setsup.jobs import Unit, check_processes, run
 from setsup_papers.abc.pose.datasets.abc_pose.cropping import margin_of
 from setsup_papers.abc.pose.datasets.abc_pose.factors import CATEGORIES
@@ -188,7 +189,7 @@ def _begin(path: Path, shape: tuple[int, ...]) -> None:
     """Create the array at its full length; what is there stays."""
     if not path.exists():
         with written(path) as fresh:
-            np.lib.format.open_memmap(fresh, "w+", np.uint8, shape).flush()
+            new_array(fresh, np.uint8, shape).flush()
 
 
 def _write_block(folder: Path, seed: int, size: int, work: tuple[Block, int]) -> None:
