@@ -1,4 +1,4 @@
-"""Traits of made-up objects: numbers out of a seed that spread, so that objects with neighbouring numbers are unlike."""
+"""Traits of made-up objects: numbers from a seed that spread, so that objects with near numbers are unlike."""
 
 import numpy as np
 import numpy.typing as npt

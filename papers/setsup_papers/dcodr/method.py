@@ -33,7 +33,7 @@ _BETAS = (0.5, 0.999)
 
 
 class DCoDR(LightningModule):
-    """Trains :func:`~setsup_papers.dcodr.domain_contrast_loss`, and with a generator λ times a distance of reconstructions.
+    """Trains :func:`~setsup_papers.dcodr.domain_contrast_loss`, and with a generator λ times a distance of images.
 
     The generator gives each image from its normalised code and a learned code of its domain, so that the image's code
     need not hold the domain; gradients reach the encoder. Without a generator this is DCoDR-norec. Images and their

@@ -2,8 +2,8 @@
 
 The faces of Multi-PIE are under licence, and the videos of the paper are not public. Both kinds of presets run on other
 images of the same form, such as those of :func:`setsup.datasets.benchmarks.multi_pie.write_substitute`, and orbits that
-:func:`setsup_papers.orbits.datasets.video_orbits.extract` finds in videos of yours; results on these are not comparable to
-the papers'.
+:func:`setsup_papers.orbits.datasets.video_orbits.extract` finds in videos of yours; results on these are not comparable
+to the papers'.
 
 Orbits of videos have no class. Those of the evaluation need the factor ``person``, and those of ``orbits/video-st`` in
 training, too: add the column to a copy of ``orbits.csv`` beside it, with another that says which tracks are trained on,

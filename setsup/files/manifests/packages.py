@@ -2,7 +2,8 @@
 
 A package offers a dataset through the entry-point group ``setsup.datasets``; where ``NAME.yaml`` lies in the folder of
 the module that the entry point names, it is the manifest of the dataset ``NAME``. The module is not imported for that.
-Setsup's own papers offer theirs through the group ``setsup.manifests``, which names packages with a folder ``manifests``.
+Setsup's own papers offer theirs through the group ``setsup.manifests``, which names packages with a folder
+``manifests``.
 """
 
 from dataclasses import replace

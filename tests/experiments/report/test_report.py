@@ -471,10 +471,9 @@ class TestFindingReports:
         theirs = Report(name="their/table", shows="", source="", evaluations=("e",), rows=(Row("their/a", "a"),))
         preset = replace(find_preset("abc/mnist"), name="their/a")
         module = SimpleNamespace(PRESETS=[preset], REPORTS=[theirs])
-        entry = SimpleNamespace(name="theirs", value="theirs.experiments", load=lambda: module)
-        monkeypatch.setattr(
-            "setsup.packages.entry_points", lambda group: [entry] if group == "setsup.experiments" else []
-        )
+        entry = SimpleNamespace(name="theirs", value="theirs.experiments", dist=None, load=lambda: module)
+        offered = {"setsup.experiments": [entry]}
+        monkeypatch.setattr("setsup.packages.entry_points", lambda group: offered.get(group, []))
         assert find_report("their/table") is theirs
         assert report_on(theirs).commands == {"a": "setsup train their/a"}
         module.REPORTS = [preset]

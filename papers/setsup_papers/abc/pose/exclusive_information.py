@@ -44,7 +44,8 @@ class ExclusiveInformation(LightningModule):
     Parameters
     ----------
     shared : one or two MapEncoder
-        Of a run of :class:`~setsup_papers.abc.pose.SharedInformation`, which `load_initial` loads; they are not trained.
+        Of a run of :class:`~setsup_papers.abc.pose.SharedInformation`, which `load_initial` loads; they are not
+        trained.
     encoders : as many MapEncoder
         Of exclusive codes.
     statistics : as many StatisticsNetworks

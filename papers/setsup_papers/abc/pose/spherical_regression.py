@@ -32,7 +32,7 @@ class SphericalRegression(LightningModule):
     """Regression of an object's azimuth, elevation and possibly theta from an embedding [1]_.
 
     The loss is a sum over angles of the losses of magnitudes and quadrants,
-    :func:`~setsup_papers.abc.pose.spherical.spherical_losses`, each a mean over images whose angle is known, and of ABC's
+    :func:`~setsup_papers.abc.pose.spherical_losses`, each a mean over images whose angle is known, and of ABC's
     on the same embeddings, if it has a weight. Images without annotation, such as real ones, are in ABC's loss only.
     Images may come in two augmented copies, which have the same angles.
 
@@ -96,8 +96,8 @@ class SphericalRegression(LightningModule):
     def predict_rotation(self, batch: Batch) -> Tensor:
         """Rotations of the objects of a batch's images, (sets, size, 3, 3) float32.
 
-        From the axes of the object to those of the camera, as :func:`setsup_papers.abc.pose.rotation_from_euler` has them.
-        Where theta is not regressed, it is 0.
+        From the axes of the object to those of the camera, as those of
+        :func:`setsup_papers.abc.pose.rotation_from_euler`. Where theta is not regressed, it is 0.
         """
         return self._rotation(self.abc.embed(batch))
 

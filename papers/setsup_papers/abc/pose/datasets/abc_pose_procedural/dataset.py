@@ -34,8 +34,8 @@ _NAME = "abc-pose-procedural"
 class ProceduralPose(BaseDataset):
     """Made-up cars and chairs in place of the images of ABC's pose experiment.
 
-    Factors and modalities are those of :class:`~setsup_papers.abc.pose.datasets.abc_pose.dataset.AbcPose`. Renderings are
-    evenly lit and transparent around the object. Images of the real domain show other models, under lamps and skies
+    Factors and modalities are those of :class:`~setsup_papers.abc.pose.datasets.abc_pose.dataset.AbcPose`. Renderings
+    are evenly lit and transparent around the object. Images of the real domain show other models, under lamps and skies
     of random colours, before backdrops, from near, with noise and the artefacts of JPEG; where they are for training,
     neither pose nor object is in the table.
 
