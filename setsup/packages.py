@@ -15,9 +15,8 @@ def own_entries(group: str) -> tuple[EntryPoint, ...]:
 
 
 def other_entries(group: str) -> list[EntryPoint]:
-    """Entry points of other packages; those named like one of setsup's own are left out, so that none replaces it."""
-    own = {entry.name for entry in own_entries(group)}
-    return [entry for entry in entry_points(group=group) if not _is_own(entry) and entry.name not in own]
+    """Entry points of other packages; what they offer under a name of setsup's own never replaces that."""
+    return [entry for entry in entry_points(group=group) if not _is_own(entry)]
 
 
 def _is_own(entry: EntryPoint) -> bool:

@@ -51,12 +51,12 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_ships_the_three_packages_their_types_and_the_manifests(built: Path) -> None:
     names = zipfile.ZipFile(next(built.glob("*.whl"))).namelist()
-    for package in ("setsup", "setsup_renderers", "setsup_cli"):
+    for package in ("setsup", "setsup_renderers", "setsup_cli", "setsup_papers"):
         assert f"{package}/py.typed" in names
     manifests = {path.name for path in (CHECKOUT / "manifests").glob("*.yaml")}
     assert {Path(name).name for name in names if name.startswith("setsup/manifests/")} == manifests
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"setsup", "setsup_renderers", "setsup_cli"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"setsup", "setsup_renderers", "setsup_cli", "setsup_papers"}
 
 
 def test_sdist_holds_what_the_wheel_is_built_from(built: Path) -> None:

@@ -77,6 +77,8 @@ def find_module(name: str) -> ModuleType:
 def _offered() -> dict[str, ModuleType]:
     found = {entry.name: entry.load() for entry in own_entries(_GROUP)}
     for entry in other_entries(_GROUP):
+        if entry.name in found:
+            continue
         try:
             found[entry.name] = entry.load()
         except (ImportError, AttributeError) as error:

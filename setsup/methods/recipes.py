@@ -64,7 +64,8 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
     for option in options:
         if option not in known:
             raise SetsupError(f"the recipe {name!r} has no option {option!r}{near(option, known)}")
-    return make(seed=seed, stream=name, **options)
+    made: Transform = make(seed=seed, stream=name, **options)
+    return made
 
 
 def recipes() -> tuple[str, ...]:
