@@ -76,9 +76,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         r"(?:[^/]*_)?(?P<number>[0-9]{1,9})\.(?i:png|jpe?g)"
     )
     archives = ["spawrious224", "spawrious224.tar", "spawrious224.zip"]
-    release = find_members(
-        "spawrious", root, {file: "0/desert/bulldog/desert_bulldog_0.png"}, archives, parts=_PACKED
-    )
+    release = find_members("spawrious", root, {file: "0/desert/bulldog/desert_bulldog_0.png"}, archives, parts=_PACKED)
     places, said = release.matching(file)
     copies, numbers = (np.array(said[name].to_pylist(), np.int64) for name in ("copy", "number"))
     at, of = (

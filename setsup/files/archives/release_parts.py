@@ -2,11 +2,13 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from setsup.arrays import Places
 from setsup.errors import DataError
 from setsup.files.archives.joined_members import join_members
 from setsup.files.archives.listing import find_matches
@@ -15,6 +17,7 @@ from setsup.files.archives.release_root import find_top, find_tops
 
 __all__ = ["join_parts", "warn_of_others"]
 
+_NAMED = re.compile(r"\(\?P<\w+>")
 _DEEPEST = 4  # folders around one of several parts of a release
 
 _log = logging.getLogger("setsup")
@@ -55,7 +58,8 @@ def warn_of_others(
 ) -> None:
     """Warn of files of a release that lie in other folders and archives than the one that is read.
 
-    `others` are their paths; with False where one counts only if it has the release as a whole.
+    `others` are their paths; with False where one counts only if most of its files are of the release, or it has one
+    as a whole.
     """
     depth = found.prefix.count("/")
     left = {found.source: _tops_in(open_members(found.source, nested), holds, [depth]) if depth else []}
@@ -64,7 +68,11 @@ def warn_of_others(
             members = open_members(path, nested)
         except DataError:
             continue  # whatever is wrong with it, it is not what was opened
-        left[path] = _parts_of(members, holds) if named else _tops_in(members, holds, range(_DEEPEST))
+        parts = _parts_of(members, holds)
+        if not named and 2 * sum(len(_files_of(part, holds)) for part in parts) < len(members):
+            # a few names, such as that of a list, are those of other releases as well
+            parts = _tops_in(members, holds, range(_DEEPEST))
+        left[path] = parts
     mine = os.path.realpath(found.source / found.prefix)
     for path, parts in left.items():
         more = [
@@ -87,14 +95,17 @@ def _parts_of(members: MemberIndex, holds: Sequence[str]) -> list[MemberIndex]:
     return _tops_in(members, [_either(holds)], range(_DEEPEST))
 
 
+def _files_of(part: MemberIndex, holds: Sequence[str]) -> Places:
+    return find_matches(part.names, f"^(?:{_either(holds)})")
+
+
 def _either(holds: Sequence[str]) -> str:
-    return "|".join(f"(?:{pattern})" for pattern in holds)
+    return "|".join(f"(?:{_NAMED.sub('(?:', pattern)})" for pattern in holds)  # a name may stand in several of them
 
 
 def _more(part: MemberIndex, found: MemberIndex, holds: Sequence[str]) -> list[str]:
     """Names of the files of a release that one part has and another lacks."""
     import pyarrow as pa
 
-    places = find_matches(part.names, f"^(?:{_either(holds)})")
-    names = part.names.take(pa.array(places))
+    names = part.names.take(pa.array(_files_of(part, holds)))
     return [names[row].as_py() for row in np.flatnonzero(found.places(names) < 0).tolist()]
