@@ -2,9 +2,9 @@
 
 The array ``images`` of ``folder/3dshapes.h5`` is kept in ``folder/3dshapes.images.npy`` or, where that folder is
 read-only, under ``prepared`` in the cache folder. A small ``.npy.json`` next to it says which source it was made of:
-its size and the SHA-256 of its content. Its own time of change is that of the source, so that runs on copies of a source
-write the same bytes. A prepared array is used while the source has the same size and either the same time of change
-(the usual case, which costs nothing) or the same content (a copied file).
+its size and the SHA-256 of its content. Its own time of change is that of the source, so that runs on copies of a
+source write the same bytes. A prepared array is used while the source has the same size and either the same time of
+change (the usual case, which costs nothing) or the same content (a copied file).
 A source may be many files, which count as one then: their sizes, times and contents in order.
 """
 
