@@ -88,9 +88,14 @@ def test_what_is_unpacked_comes_first(tmp_path):
     assert dataset.fetch([0])["image"].dtype == np.uint8
 
 
-def test_a_damaged_part_is_named(tmp_path):
+def test_a_damaged_part_is_named(tmp_path, caplog):
     root = written("mvimgnet", tmp_path / "x")
+    rows = len(setsup.load("mvimgnet", root))
     (root / "mvi_01.zip").write_bytes(b"PK\3\4 cut off")
+    assert len(setsup.load("mvimgnet", root)) == rows
+    assert "mvi_01.zip" in caplog.text
+    assert "it is left out: what is unpacked" in caplog.text
+    pack(root, [file for file in files_of(root) if file.name != "mvi_01.zip"], "mvi_00.zip")
     with pytest.raises(DataError, match=r"mvi_01\.zip"):
         setsup.load("mvimgnet", root)
 

@@ -34,7 +34,7 @@ def join_parts(
     Raises
     ------
     DataError
-        An archive is damaged.
+        An archive is damaged, and nothing is unpacked beside it.
 
     """
     whole = open_members(folder, nested)
@@ -42,9 +42,14 @@ def join_parts(
     paths = [path for path in map(whole.path, places) if path is not None]
     paths += [folder / each for each in archives if os.path.isfile(folder / each)]
     paths = list(dict.fromkeys(paths))
-    found = [
-        part for source in (whole, *(open_members(path, nested) for path in paths)) for part in _parts_of(source, holds)
-    ]
+    found = _parts_of(whole, holds)
+    for path in paths:
+        try:
+            found += _parts_of(open_members(path, nested), holds)
+        except DataError as error:
+            if not found or found[0].source != folder:
+                raise
+            _log.warning("%s; it is left out: what is unpacked in %s is read", error, folder)
     if not found:
         return None, paths
     if found[0].source != folder:
