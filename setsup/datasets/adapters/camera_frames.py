@@ -117,8 +117,8 @@ class CameraFrames(ReleaseDataset):
             row, (height, width), (tall, wide) = flat[wrong[0]], own[wrong[0]], self._sizes[flat[wrong[0]]]
             raise DataError(
                 f"{self.name}: {self.paths([row])[0]} (row {row}) is {height} × {width} pixels (height × width), and "
-                f"its camera is that of {tall} × {wide}: it was cut or stretched, and its intrinsics are not known; take "
-                "the images as published, or resized by one ratio"
+                f"its camera is that of {tall} × {wide}: it was cut or stretched, and its intrinsics are not known; "
+                "take the images as published, or resized by one ratio"
             )
         return fit_intrinsics(found, own, self._size).reshape(*rows.shape, 3, 3)
 
