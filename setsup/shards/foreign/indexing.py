@@ -272,8 +272,8 @@ def _need_whole(about: Store, older: Catalogue, tars: Sequence[str]) -> None:
             there = about.size(shard.name) == shard.size
             if not there or (about.folder is not None and not is_whole(about, shard, CRC32C, advance)):
                 raise DataError(
-                    f"{join_address(about.url, shard.name)} is not the tar that `setsup shard` wrote: fetch it again, or "
-                    "remove it and give the same `setsup shard` again; to take the tars as they are, choose another "
+                    f"{join_address(about.url, shard.name)} is not the tar that `setsup shard` wrote: fetch it again, "
+                    "or remove it and give the same `setsup shard` again; to take the tars as they are, choose another "
                     "place for the index with out= (--out)"
                 )
 
