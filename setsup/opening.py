@@ -23,6 +23,7 @@ from setsup.datasets.registry import check_options, find_opener, is_name, opener
 from setsup.errors import DataError, about_file, near
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
 from setsup.files.expand_user import expanded
+from setsup.files.lfs import refuse_pointer
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
 
@@ -250,6 +251,7 @@ def _unknown(source: Path | str) -> DataError:
         if isinstance(source, str) and may_be_on_hub(source) and not os.path.exists(path) and not close:
             others += f", or hf:{source} for a dataset of the Hugging Face Hub"
         if os.path.exists(path):
+            refuse_pointer(path)
             return DataError(f"{source} is a file, but no table{others}")
         return DataError(f"{source} does not exist{near(source, close) if close else others}")
     meant = near(source, [*close, *names()])

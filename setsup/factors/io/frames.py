@@ -34,6 +34,7 @@ from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
 from setsup.factors.io.json_lines import JsonLines
 from setsup.factors.io.text_file import ending
 from setsup.files import cache_folder, disk_errors, locked
+from setsup.files.lfs import refuse_pointer
 from setsup.progress import progress
 
 __all__ = ["ROWS", "from_csv", "from_pandas", "from_parquet", "to_pandas"]
@@ -75,6 +76,7 @@ def from_parquet(
         with pq.ParquetFile(path) as file:
             yield from file.iter_batches(ROWS, columns=names)
 
+    refuse_pointer(path)
     with _name_file(path):
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from setsup.errors import DamagedFile, DataError
+from setsup.files.lfs import refuse_pointer
 
 __all__ = ["LINE", "PARQUET", "SHEETS", "TABLES", "TextFile", "ending", "explain_errors", "not_utf8"]
 
@@ -75,6 +76,7 @@ class TextFile:
         """See that a file is text; NUL bytes, of which text has none, are refused."""
         if ending(path) in SHEETS:
             raise DataError(f"{path} is a spreadsheet; save it as CSV (UTF-8), and give that file")
+        refuse_pointer(path)
         with explain_errors(path), path.open("rb") as raw:
             head = raw.read(8)
             for mark, what in _OTHERS.items():
