@@ -233,7 +233,8 @@ def _test(hint: Any) -> Test:
     if _is_array(hint, inner):
         return lambda value: _makes_array(value, float in inner) if value is not None else NoneType in inner
     if origin in (Union, UnionType):
-        tests = [_test(one) for one in inner]
+        # a path may have bytes that are no UTF-8
+        tests = [_is_path_string if one is str and Path in inner else _test(one) for one in inner]
         return lambda value: any(test(value) for test in tests)
     if origin is Literal:
         return lambda value: isinstance(value, str | int) and value in inner
@@ -287,6 +288,13 @@ def _is_small_integer(value: Any) -> bool:
 
 def _is_string(value: Any) -> bool:
     return isinstance(value, str) and _SURROGATE.search(value) is None
+
+
+def _is_path_string(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(os.fsencode(value) or True)
+    except UnicodeEncodeError:
+        return False
 
 
 _PLAIN: dict[type, tuple[str, Test]] = {

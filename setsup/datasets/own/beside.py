@@ -1,5 +1,6 @@
 """What lies among a user's images and is none of them: tables of metadata, and what setsup wrote itself."""
 
+import logging
 import os
 import re
 from collections.abc import Sequence
@@ -16,8 +17,9 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.names import shown
 from setsup.files.outputs import HEAD, is_output
 
-__all__ = ["list_tables", "name_some", "outputs_among"]
+__all__ = ["list_tables", "name_some", "without_outputs"]
 
+_log = logging.getLogger("setsup")
 _SHOWN = 3
 _LOOKED_AT = 4096  # PNGs whose first bytes are read
 _FEW = 100  # PNGs of a folder, up to which they are read where there are more in all
@@ -28,21 +30,29 @@ _USUAL = r"(?:.*/)?(?:sheet|setsup-|first-batch)[^/]*"  # names that setsup give
 _PNG = "(?i:[.]png)"
 
 
-def outputs_among(members: MemberIndex, places: Places) -> Places:
-    """Find those of some images that setsup wrote: sheets and charts, by the mark in their first bytes.
+def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Places:
+    """Leave those of some images out that setsup wrote: sheets and charts, by the mark in their first bytes.
 
-    Of more than 4,096 PNGs, those with setsup's own names are read, and those of folders with at most 100 of them.
+    An error, which ends in `hint`, where none are left. Of more than 4,096 PNGs, those with setsup's own names are
+    read, and those of folders with at most 100 of them.
     """
     candidates = np.intersect1d(members.matching(f"(?s:.*){_PNG}")[0], places, assume_unique=True)
     if len(candidates) > _LOOKED_AT:
         import pyarrow.compute as pc
 
-        codes = as_numpy(folders_of(members.names.take(candidates)).dictionary_encode().indices)
-        few = np.bincount(codes)[codes] <= _FEW
-        usual = as_numpy(pc.match_substring_regex(members.names.take(candidates), f"^{_USUAL}{_PNG}$").cast("uint8"))
-        candidates = candidates[few | (usual == 1)][:_LOOKED_AT]
-    found = [place for place in candidates.tolist() if is_output(_head(members, place))]
-    return np.array(found, np.int64)
+        names = members.names.take(candidates)
+        codes = as_numpy(folders_of(names).dictionary_encode().indices)
+        usual = as_numpy(pc.match_substring_regex(names, f"^{_USUAL}{_PNG}$").cast("uint8")) == 1
+        alike = np.where(usual, 0, np.bincount(codes)[codes])
+        candidates = candidates[np.argsort(alike, kind="stable")[: min(_LOOKED_AT, int((alike <= _FEW).sum()))]]
+    ours = [place for place in candidates.tolist() if is_output(_head(members, place))]
+    if not ours:
+        return places
+    names, label = name_some([shown(members.names[place].as_py()) for place in ours]), shown(str(members.source))
+    if len(ours) == len(places):
+        raise DataError(f"{label} holds no images but what setsup wrote: {names}{hint}")
+    _log.info("%s: what setsup wrote is left out: %s", label, names)
+    return np.setdiff1d(places, ours, assume_unique=True)
 
 
 def list_tables(members: MemberIndex, path: Path) -> list[str]:

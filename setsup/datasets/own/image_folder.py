@@ -5,14 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from setsup.arrays import Places
 from setsup.checks import check_arguments
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.formats.image_formats import ending_pattern, image_endings, missing_plugins
 from setsup.datasets.images import check_size
-from setsup.datasets.own.beside import list_tables, name_some, outputs_among
+from setsup.datasets.own.beside import list_tables, name_some, without_outputs
 from setsup.datasets.own.image_archive import check_image_archive, one_tar
 from setsup.datasets.own.path_factors import folders_of, read_fields
 from setsup.datasets.own.path_pattern import PathPattern, suggest_pattern
@@ -125,7 +122,7 @@ def open_images(
     places, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
     tables = list_tables(members, path)
     _report_left_out(members, path, found=len(places), tables=tables)
-    places = _without_outputs(members, places, path, tables)
+    places = without_outputs(members, places, _hint(tables))
     names = members.names if len(places) == len(members) else members.names.take(places)
     columns: dict[str, Any]
     if parsed is None:
@@ -158,18 +155,6 @@ def _name(path: Path) -> str:
     if path.name in ("", ".."):
         path = path.resolve()
     return path.stem or str(path)
-
-
-def _without_outputs(members: MemberIndex, places: Places, path: Path, tables: list[str]) -> Places:
-    """Leave out what setsup wrote into the folder, such as a contact sheet."""
-    ours = outputs_among(members, places)
-    if not len(ours):
-        return places
-    names = name_some([shown(members.names[place].as_py()) for place in ours.tolist()])
-    if len(ours) == len(places):
-        raise DataError(f"{shown(str(path))} holds no images but what setsup wrote: {names}{_hint(tables)}")
-    _log.info("%s: what setsup wrote is left out: %s", shown(str(path)), names)
-    return np.setdiff1d(places, ours, assume_unique=True)
 
 
 def _other_way(tables: list[str]) -> str:
