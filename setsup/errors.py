@@ -23,6 +23,7 @@ __all__ = [
     "RowError",
     "SamplerError",
     "SetsupError",
+    "UsageError",
     "about_file",
     "brief",
     "imported",
@@ -148,6 +149,10 @@ class SamplerError(SetsupError):
 
 class EndlessError(SamplerError, TypeError):
     """An infinite sampler has no length; it is a TypeError too, as for all objects without a length."""
+
+
+class UsageError(SetsupError, TypeError):
+    """Something is used as torch has it, not as setsup has it; a TypeError too, as Python would raise."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from setsup.errors import DamagedFile, DataError
 
 __all__ = ["Measured", "deep_dtype", "stack"]
 
-_LOOKED_AT = 256
+_LOOKED_AT = 8  # images that are decoded when a dataset is opened
 _DEEP = {"I;16": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FORMATS = ("PNG", "TIFF")
@@ -25,7 +25,7 @@ class Measured:
     """Images of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), exact."""
 
     def __init__(self, images: Images, dtype: str, label: str) -> None:
-        sizes = {_measure(*item, dtype).shape for item in sample_images(images, _LOOKED_AT)[:: _LOOKED_AT // 8]}
+        sizes = {_measure(*item, dtype).shape for item in sample_images(images, _LOOKED_AT)}
         self.modality = Modality(sizes.pop() if len(sizes) == 1 else (None, None), dtype)
         self._images, self._label = images, label
 

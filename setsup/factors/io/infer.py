@@ -160,24 +160,13 @@ def arrow_array(name: str, column: Any, first: int = 0) -> Any:
         raise FactorError(f"column {name!r} must have one axis, not the shape {column.shape}")
     try:
         array = pa.array(column, from_pandas=True)
-    except OverflowError as error:
-        # as in CSV, digits that a number would lose stay as they are written
-        texts = [None if _is_missing(value) else integer_text(value) for value in column]
-        if None in [text for text, value in zip(texts, column, strict=True) if not _is_missing(value)]:
-            _refuse(name, column, error, first)
-        array = pa.array(texts, pa.string())
+    except OverflowError:
+        raise FactorError(
+            f"column {name!r} cannot be read as a factor: it has an integer beyond 64 bits; make its values strings"
+        ) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
         _refuse(name, column, error, first)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-def integer_text(value: Any) -> str | None:
-    """Digits of an integer of Python or numpy, None of anything else."""
-    return str(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value
 
 
 def _refuse(name: str, column: Sequence[Any], error: Exception, first: int) -> NoReturn:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from setsup.errors import DataError, brief
-from setsup.factors.io.infer import arrow_array, integer_text
+from setsup.factors.io.infer import arrow_array
 from setsup.factors.io.text_file import LINE, TextFile, explain_errors
 
 __all__ = ["JsonLines"]
@@ -74,7 +74,7 @@ class JsonLines:
 
         columns: dict[str, list[Any]] = {name: [row.get(name) for row in rows] for name in self.names}
         for name in self.large.intersection(columns):
-            columns[name] = [integer_text(value) or value for value in columns[name]]
+            columns[name] = [str(value) if type(value) is int else value for value in columns[name]]
         arrays = [arrow_array(name, column, first) for name, column in columns.items()]
         return pa.RecordBatch.from_arrays(arrays, names=self.names)
 
