@@ -40,7 +40,8 @@ __all__ = [
     "refuse_foreign",
 ]
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 Error = type[SetsupError]
 
 
