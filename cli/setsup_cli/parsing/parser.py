@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import MISSING, Field, fields
+from functools import partial
 from inspect import Parameter as Argument
 from inspect import Signature
 from io import StringIO
@@ -131,17 +132,19 @@ def print_help(subcommand: Subcommand, line: str) -> None:
 
 def complete(subcommands: Sequence[Subcommand], words: Sequence[str]) -> None:
     """Install shell completion for subcommands, or print what completes words."""
+    from cyclopts.completion.detect import ShellDetectionError
+
+    from setsup_cli.parsing.completion import install
+
     app = _app(subcommands)
-    app.register_install_completion_command()
+    app.command(partial(install, app), name="--install-completion")
     try:
         with redirect_stderr(StringIO()):
             app(words)
     except CycloptsError as error:
         raise SetsupError(_sentence(error, "setsup --install-completion")) from error
-    except OSError as error:
-        raise SetsupError(f"completion cannot be installed: {error}") from error
-    except SystemExit as stop:
-        raise SetsupError("no shell is detected; name it: `setsup --install-completion --shell bash`") from stop
+    except ShellDetectionError as error:
+        raise SetsupError("no shell is detected; name it: `setsup --install-completion --shell bash`") from error
 
 
 def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:

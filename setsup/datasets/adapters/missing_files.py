@@ -6,14 +6,27 @@ know its rows by their numbers.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from setsup.errors import DataError
 from setsup.files.roots import some
 
-__all__ = ["warn_left_out"]
+__all__ = ["counting_left_out", "warn_left_out"]
 
 _log = logging.getLogger("setsup")
+_counted: ContextVar[list[int] | None] = ContextVar("left out", default=None)
+
+
+@contextmanager
+def counting_left_out() -> Iterator[list[int]]:
+    """Collect the numbers that warnings within tell, so that whoever counts rows does not tell them again."""
+    token = _counted.set(found := [])
+    try:
+        yield found
+    finally:
+        _counted.reset(token)
 
 
 def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> None:
@@ -25,6 +38,8 @@ def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> 
             f"{where} has none of the {total:,} listed {what}, such as {lost[0]}; fetch or unpack the release again, "
             "or take away the lists of another one"
         )
+    if (counted := _counted.get()) is not None:
+        counted.append(len(lost))
     _log.warning(
         "%s: %s of the %s listed %s are not there (%s); they are left out",
         *(where, f"{len(lost):,}", f"{total:,}", what, some(lost)),

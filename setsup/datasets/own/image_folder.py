@@ -114,7 +114,7 @@ def open_images(
     parsed = None if pattern is None else PathPattern.of(pattern)
     if path.suffix.lower() == ".tar" and path.is_file() and not path.stat().st_size:
         raise one_tar(str(path))
-    members = open_members(path, relist=relist)
+    members = open_members(path, relist=relist, hidden=True)
     if parsed is None and not path.is_dir():  # a pattern says that images are meant
         check_image_archive(path, members.names)
     if parsed is not None:

@@ -13,7 +13,7 @@ import os
 import time
 import zlib
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ KEPT_FROM = 10_000
 """Files from which the index of a folder is kept: of fewer a new listing takes no longer, and sees every change."""
 
 _KEY = b"setsup"
-_VERSION = 2
+_VERSION = 3
 _FOLDER = "members"  # in the cache folder
 _SETTLED = 2_000_000_000  # ns after a change in which disks with coarse clocks may not show another one
 _COLUMNS = {"offset": np.int64, "stored": np.int64, "size": np.int64, "method": np.uint32, "check": np.uint32}
@@ -48,9 +48,11 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an index was made of: path, kind, and its size and time of last change (both 0 for a folder).
+    """What an index was made of: path, kind, and its size and times of last change (all 0 for a folder).
 
-    ``nested`` says that of a tar the files of the tars in it were listed.
+    ``ctime_ns`` tells an archive that replaced one of the same size and time. An index of another is made again, but an
+    archive that is open stays open, since a new link or owner sets the time, too.
+    ``nested`` says that of a tar the files of the tars in it were listed; ``hidden``, that hidden files were, too.
     """
 
     source: str
@@ -58,9 +60,11 @@ class About:
     size: int
     mtime_ns: int
     nested: bool = False
+    hidden: bool = False
+    ctime_ns: int = field(default=0, compare=False)
 
     @classmethod
-    def of(cls, source: Path, nested: bool = False) -> "About":
+    def of(cls, source: Path, nested: bool = False, hidden: bool = False) -> "About":
         """Look at a source."""
         kind = archive_kind(source)
         try:
@@ -69,8 +73,13 @@ class About:
         except OSError as error:
             raise unreadable(source, error) from error
         if kind == "folder":
-            return cls(path, kind, 0, 0)
-        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar")
+            return cls(path, kind, 0, 0, hidden=hidden)
+        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar", hidden, found.st_ctime_ns)
+
+    def kept(self) -> Path:
+        """Where its index is kept."""
+        key = sha256(os.fsencode(self.source) + b"\0nested" * self.nested + b"\0hidden" * self.hidden).hexdigest()[:32]
+        return cache_folder() / _FOLDER / f"{key}.arrow"
 
 
 class Index:
@@ -111,18 +120,19 @@ class Index:
     def archive(self, source: Path) -> Archive | None:
         """Make the reader of the archive that this is the index of, None for a folder."""
         kind = {"zip": ZipArchive, "tar": TarArchive}.get(self.about.kind)
-        return None if kind is None else kind(source.absolute(), self.about.size, self.about.mtime_ns, len(self))
+        if kind is None:
+            return None
+        return kind(source.absolute(), self.about.size, self.about.mtime_ns, len(self), self.about.kept())
 
     def row(self, place: int) -> Row:
         """All columns of one file."""
         return Row(self.name(place), *(column[place] for column in self._columns))
 
 
-def load_index(source: Path, nested: bool = False, relist: bool = False) -> Index:
+def load_index(source: Path, nested: bool = False, relist: bool = False, hidden: bool = False) -> Index:
     """Index of a folder, a zip or a tar; from the cache folder where it is there and still true, unless `relist`."""
-    about = About.of(source, nested)
-    key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
-    target = cache_folder() / _FOLDER / f"{key}.arrow"
+    about = About.of(source, nested, hidden)
+    target = about.kept()
     listed: list[Any] = []
 
     def make() -> Index:
@@ -149,7 +159,7 @@ def load_index(source: Path, nested: bool = False, relist: bool = False) -> Inde
 def _listed(source: Path, about: About) -> tuple[Any, Any]:
     """List a source as it is now: batches of the files and of the folders, None in place of those not to be kept."""
     if about.kind == "folder":
-        found = list_folder(source, cache_folder() / _FOLDER)
+        found = list_folder(source, cache_folder() / _FOLDER, about.hidden)
     else:
         try:
             with open_file(source) as (file, size):
@@ -159,12 +169,12 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
                     found = list_tar(file, size, source, about.nested)
         except OSError as error:
             raise unreadable(source, error) from error
-        if About.of(source, about.nested) != about:
+        if About.of(source, about.nested, about.hidden) != about:
             raise DataError(f"{source} was changed while it was listed; try again once it is finished")
     folders = _batch(found.folders, [found.times, *[np.zeros(len(found.times), np.int64)] * 4])
     if not found.whole:
         folders = None
-    found = found.ordered()
+    found = found.ordered(about.hidden)
     return _batch(found.names, [getattr(found, name) for name in COLUMNS]), folders
 
 

@@ -72,7 +72,8 @@ class MemberIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the index is mapped where it arrives."""
-        return _reopen, (os.fsdecode(self._top), self.prefix, self._index.digest, self._index.about.nested)
+        about = self._index.about
+        return _reopen, (os.fsdecode(self._top), self.prefix, self._index.digest, about.nested, about.hidden)
 
     def __len__(self) -> int:
         """Count the files."""
@@ -273,14 +274,15 @@ class MemberIndex:
         return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path | str, nested: bool = False, relist: bool = False) -> MemberIndex:
+def open_members(source: Path | str, nested: bool = False, relist: bool = False, hidden: bool = False) -> MemberIndex:
     """Open a folder, a zip or a tar, told apart by their content.
 
     Its files are listed once, and the index is cached until the source changes, which sizes and modification times
     tell. Folders of fewer than 10,000 files are listed each time.
 
-    Links are followed in a folder, and left out in an archive. Files that systems leave behind (``__MACOSX``,
-    ``.DS_Store``, ``._*``) are left out. Deflated files are inflated when they are read.
+    Links are followed in a folder, and left out in an archive. Files and folders whose names begin with a dot are left
+    out unless `hidden`, and what systems leave behind (``__MACOSX``, ``._*``, ``Thumbs.db``) always. Deflated files are
+    inflated when they are read.
 
     Parameters
     ----------
@@ -290,6 +292,8 @@ def open_members(source: Path | str, nested: bool = False, relist: bool = False)
         Also list the files of tars inside a tar, as ``cars.tar/1.mat``.
     relist : bool
         List the files again, and replace the cached index: for file systems whose times do not show changes.
+    hidden : bool
+        Also list hidden files, and those in hidden folders.
 
     Raises
     ------
@@ -308,13 +312,13 @@ def open_members(source: Path | str, nested: bool = False, relist: bool = False)
 
     """
     source = Path(source)
-    index = load_index(source, nested, relist)
+    index = load_index(source, nested, relist, hidden)
     return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 
-def _reopen(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:
+def _reopen(source: str, prefix: str, digest: int, nested: bool, hidden: bool) -> MemberIndex:
     """Open in this process what was pickled in another one."""
-    found = open_members(source, nested=nested)
+    found = open_members(source, nested=nested, hidden=hidden)
     if found._index.digest != digest:
         raise DataError(f"{source} has changed since the dataset was opened; open it again")
     return found.under(prefix)

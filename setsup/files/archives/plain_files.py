@@ -12,6 +12,7 @@ from setsup.files.lfs import LARGEST_POINTER, is_pointer, pointer_error
 
 __all__ = ["open_file", "read_file", "read_file_stretch", "read_range", "too_long", "unreadable"]
 
+_FARTHEST = (1 << 63) - 1  # bytes; systems refuse other offsets
 _MOST = 1 << 30  # bytes requested from the system at once; Linux returns 2 GiB at most
 
 
@@ -52,6 +53,8 @@ def read_file_stretch(path: bytes, offset: int, length: int) -> bytes:
 
 def read_range(file: int, offset: int, size: int) -> bytes:
     """Read bytes of an open file, fewer where it ends before."""
+    if offset > _FARTHEST:
+        return b""
     found = os.pread(file, min(size, _MOST), offset)
     if len(found) == size or not found:
         return found

@@ -7,6 +7,7 @@ References
 """
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from csv import reader as csv_rows
 from pathlib import Path
@@ -22,13 +23,14 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.texts import comma_separated
 
-__all__ = ["Metadata", "Texts", "codes_of", "find_release", "read_table", "rows_with_images"]
+__all__ = ["Metadata", "Texts", "codes_of", "find_release", "integers_of", "read_table", "rows_with_images"]
 
 Texts = npt.NDArray[np.object_]
 Metadata = dict[str, Texts]
 """Columns of the table, each (rows,) texts as they are written there."""
 
 _MOST = 1 << 30
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def find_release(
@@ -71,6 +73,14 @@ def codes_of(values: Texts, column: str, label: str, levels: Mapping[str, int]) 
         row = int(np.flatnonzero(values == known[0])[0])
         raise DamagedFile(f"{label}: {column} of row {row} is {known[0]!r}; one of {', '.join(levels)} was expected")
     return np.array([levels[value] for value in values.tolist()], np.int64)
+
+
+def integers_of(values: Texts, column: str, label: str) -> list[int]:
+    """Integers that the texts of a column stand for."""
+    wrong = next((row for row, text in enumerate(values.tolist()) if not _INTEGER.fullmatch(text)), None)
+    if wrong is not None:
+        raise DamagedFile(f"{label}: {column} of row {wrong} is {values[wrong]!r:.40}; an integer was expected")
+    return list(map(int, values.tolist()))
 
 
 def _read(content: bytes, label: str, columns: Sequence[str]) -> Metadata:
