@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.adapters.missing_files import refuse_twice, warn_left_out
 from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, Kind
@@ -95,9 +94,7 @@ def _by_image(
     if not found:
         raise DamagedFile(f"{label} is empty")
     if images is None:
-        if len(set(found.values())) < len(found):
-            (twice, *_) = (name for name, times in Counter(found.values()).items() if times > 1)
-            raise DamagedFile(f"{label} has the image {twice} twice")
+        refuse_twice(label, list(found.values()))
         return found
     for one, other, which in ((images, found, label), (found, images, release.label(release.place("images.txt")))):
         lost = next((number for number in one if number not in other), None)

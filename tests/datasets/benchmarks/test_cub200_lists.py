@@ -33,7 +33,7 @@ CASES = {
     "split by words": (lambda lines: ["1 train", *lines[1:]], "line 1 is not .*: '1 train'", LISTS[2:]),
     "split by another number": (lambda lines: ["1 2", *lines[1:]], "line 1 is not .*: '1 2'", LISTS[2:]),
     "no image": (lambda lines: ["1 photo.jpg", *lines[1:]], "line 1 is not .*: '1 photo.jpg'", LISTS[:1]),
-    "one image twice": (lambda lines: [lines[0], "2 " + lines[0][2:], *lines[2:]], "_0000_795.jpg twice", LISTS[:1]),
+    "one image twice": (lambda lines: [lines[0], "2 " + lines[0][2:], *lines[2:]], "_0000_795.jpg 2 times", LISTS[:1]),
 }
 
 
