@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.errors import DamagedFile
+from setsup.files.lfs import refuse_pointer
 from setsup.files.numbers import refuse
 
 __all__ = [
@@ -61,6 +62,7 @@ def content(source: Path | bytes, label: str) -> bytes:
     """Content of a file that is given by its path or as its content."""
     if isinstance(source, bytes):
         return source
+    refuse_pointer(source)
     try:
         return source.read_bytes()
     except FileNotFoundError:
