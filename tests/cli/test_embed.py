@@ -245,7 +245,6 @@ def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> N
         ([], "`setsup embed` requires the argument RUN"),
         (["nowhere", *MEAN], "nowhere holds no run"),
         (["runs", *MEAN], f"below it are {RUN}"),
-        ([RUN], "--preset"),
         ([RUN, "mnits", *MEAN], "there is no dataset 'mnits'; did you mean 'mnist'"),
         ([RUN, "mnist", "more", *MEAN], "unexpected argument 'more'"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),

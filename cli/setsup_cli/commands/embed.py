@@ -94,7 +94,7 @@ class Options(Common):
     ] = None
     neighbours: Neighbours = None
     checkpoint: Checkpoint = "last"
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
+    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and was moved.")] = None
     device: Device = None
     option: DatasetOptions = None
     encoder: MODE = None

@@ -13,7 +13,7 @@ import os
 import time
 import zlib
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,10 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an index was made of: path, kind, and its size and time of last change (both 0 for a folder).
+    """What an index was made of: path, kind, and its size and times of last change (all 0 for a folder).
 
+    ``ctime_ns`` tells an archive that replaced one of the same size and time. An index of another is made again, but an
+    archive that is open stays open, since a new link or owner sets the time, too.
     ``nested`` says that of a tar the files of the tars in it were listed; ``hidden``, that hidden files were, too.
     """
 
@@ -59,6 +61,7 @@ class About:
     mtime_ns: int
     nested: bool = False
     hidden: bool = False
+    ctime_ns: int = field(default=0, compare=False)
 
     @classmethod
     def of(cls, source: Path, nested: bool = False, hidden: bool = False) -> "About":
@@ -71,7 +74,12 @@ class About:
             raise unreadable(source, error) from error
         if kind == "folder":
             return cls(path, kind, 0, 0, hidden=hidden)
-        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar", hidden)
+        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar", hidden, found.st_ctime_ns)
+
+    def kept(self) -> Path:
+        """Where its index is kept."""
+        key = sha256(os.fsencode(self.source) + b"\0nested" * self.nested + b"\0hidden" * self.hidden).hexdigest()[:32]
+        return cache_folder() / _FOLDER / f"{key}.arrow"
 
 
 class Index:
@@ -112,7 +120,9 @@ class Index:
     def archive(self, source: Path) -> Archive | None:
         """Make the reader of the archive that this is the index of, None for a folder."""
         kind = {"zip": ZipArchive, "tar": TarArchive}.get(self.about.kind)
-        return None if kind is None else kind(source.absolute(), self.about.size, self.about.mtime_ns, len(self))
+        if kind is None:
+            return None
+        return kind(source.absolute(), self.about.size, self.about.mtime_ns, len(self), self.about.kept())
 
     def row(self, place: int) -> Row:
         """All columns of one file."""
@@ -122,8 +132,7 @@ class Index:
 def load_index(source: Path, nested: bool = False, relist: bool = False, hidden: bool = False) -> Index:
     """Index of a folder, a zip or a tar; from the cache folder where it is there and still true, unless `relist`."""
     about = About.of(source, nested, hidden)
-    key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested + b"\0hidden" * hidden).hexdigest()[:32]
-    target = cache_folder() / _FOLDER / f"{key}.arrow"
+    target = about.kept()
     listed: list[Any] = []
 
     def make() -> Index:
