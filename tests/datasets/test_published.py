@@ -231,6 +231,7 @@ def test_a_manifest_that_contradicts_its_dataset(tmp_path, monkeypatch, said, wo
 
 # -- whose files they are ----------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("packed", [True, False])
 def test_files_with_the_digest_of_another_benchmark_are_refused(tmp_path, genuine, said, caplog, packed):
     folder = tmp_path / "kmnist"  # the digest is stronger than the name
