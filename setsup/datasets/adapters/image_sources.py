@@ -134,7 +134,7 @@ class MemberImages:
 
         The function runs in the thread that decodes.
         """
-        read = MemberIndex.read if self._upright else as_stored
+        read = _read if self._upright else as_stored
         found: list[tuple[Source, str]] = []
         for part, place, row in zip(self._parts_of(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
             members = self._members[part]
@@ -164,6 +164,10 @@ def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
             f"{members.source} has {len(members):,} files, but rows name the places {places.min():,} to "
             f"{places.max():,}; find places with members.places, and take out those that are -1"
         )
+
+
+def _read(members: MemberIndex, place: int) -> bytes:
+    return members.read(place)
 
 
 def as_stored(members: MemberIndex, place: int) -> bytes:

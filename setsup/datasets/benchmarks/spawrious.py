@@ -37,6 +37,7 @@ __all__ = ["open"]
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _PLACES = ("beach", "desert", "dirt", "jungle", "mountain", "snow")
 _PARTS = ("train-1", "train-2", "test")
+_PACKED = r"spawrious224[^/]*\.(?:zip|tar)"  # one for each challenge, or for all
 _EACH = 3168  # images of a breed in a place, in either copy
 _GRID = (2, len(_PLACES), len(_BREEDS))
 _MAIN = (int(0.97 * _EACH), int(0.87 * _EACH))  # of them where the breed belongs, in either environment
@@ -88,7 +89,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         r"(?:[^/]*_)?(?P<number>[0-9]{1,9})\.(?i:png|jpe?g)"
     )
     archives = ["spawrious224", "spawrious224.tar", "spawrious224.zip"]
-    release = find_members("spawrious", root, {file: "0/desert/bulldog/desert_bulldog_0.png"}, archives)
+    release = find_members("spawrious", root, {file: "0/desert/bulldog/desert_bulldog_0.png"}, archives, parts=_PACKED)
     places, said = release.matching(file)
     copies, numbers = (np.array(said[name].to_pylist(), np.int64) for name in ("copy", "number"))
     at, of = (

@@ -43,7 +43,7 @@ def split_by_lists(domains: Domains, tree: Tree, lists: Mapping[str, str]) -> li
 
 def listed_rows(tree: Tree, name: str, among: Places) -> tuple[str | None, Places]:
     """Rows of `among` whose image the text of that name lists, with the label of the text; None where there is none."""
-    place = _place(tree.parts[0], name)
+    place = _place(tree.release, name)
     if place is None:
         return None, np.zeros(0, np.int64)
     label = label_of(place)

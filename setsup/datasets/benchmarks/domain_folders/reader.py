@@ -20,7 +20,7 @@ from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile, DataError
-from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.roots import some
 
@@ -39,10 +39,9 @@ class Domains(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Images in the order of the rows: `part`, `place`, `domain` (n,) int64; `category` and `file`, n names."""
+    """Images of a release in the order of the rows: `place`, `domain` (n,) int64; `category` and `file`, n names."""
 
-    parts: tuple[MemberIndex, ...]
-    part: Places
+    release: MemberIndex
     place: Places
     domain: Places
     category: list[str]
@@ -51,7 +50,7 @@ class Tree:
     def select(self, rows: Places) -> "Tree":
         """Some of the rows."""
         names = ([values[row] for row in rows.tolist()] for values in (self.category, self.file))
-        return Tree(self.parts, self.part[rows], self.place[rows], self.domain[rows], *names)
+        return Tree(self.release, self.place[rows], self.domain[rows], *names)
 
 
 class DomainImages(ImageFilesDataset):
@@ -75,7 +74,7 @@ def images_of(
     levels = list(domains.folders)
     there = [levels[code] for code in tree.domain.tolist()]
     columns = [nominal("domain", there, levels=levels), nominal("category", tree.category), *more]
-    return DomainImages(domains.name, table_of(columns), MemberImages(tree.parts, tree.place, tree.part), size)
+    return DomainImages(domains.name, table_of(columns), MemberImages(tree.release, tree.place), size)
 
 
 def read_tree(domains: Domains, root: Path | str | None) -> Tree:
@@ -88,29 +87,25 @@ def read_tree(domains: Domains, root: Path | str | None) -> Tree:
 
     """
     folder = "|".join(domains.folders.values())
-    holds = rf"(?:{folder})/[^/]+/{_IMAGE}|(?:{folder})\.(?:zip|tar)"
+    holds = rf"(?:{folder})/[^/]+/{_IMAGE}"
     example = "/".join([next(iter(domains.folders)), "<category>", "*.jpg"])
-    release = find_members(domains.name, root, {holds: example}, domains.archives)
-    archives = [release.path(place) for place in release.matching(rf"(?:{folder})\.(?:zip|tar)")[0].tolist()]
-    parts = (release, *(open_members(path) for path in archives if path is not None))
+    archives = rf"(?:{folder})\.(?:zip|tar)"
+    release = find_members(domains.name, root, {holds: example}, domains.archives, parts=archives)
     found = []
     for number, pattern in enumerate(domains.folders.values()):
-        rows: dict[tuple[str, bytes], tuple[int, int, str]] = {}
-        for source, members in enumerate(parts):
-            # archives of one domain may have been packed with folders around
-            around = "(?:.*/)?" if source else ""
-            places, names = members.matching(rf"{around}(?:{pattern})/(?P<category>[^/]+)/(?P<file>{_IMAGE})")
-            named = zip(names["category"].to_pylist(), names["file"].to_pylist(), places.tolist(), strict=True)
-            for category, file, at in named:
-                # unpacked images come before those in an archive
-                rows.setdefault((category, file.encode("utf-8", "surrogatepass")), (source, at, file))
+        rows: dict[tuple[str, bytes], tuple[int, str]] = {}
+        places, names = release.matching(rf"(?:{pattern})/(?P<category>[^/]+)/(?P<file>{_IMAGE})")
+        named = zip(names["category"].to_pylist(), names["file"].to_pylist(), places.tolist(), strict=True)
+        for category, file, at in named:
+            # of folders that differ only in how a domain is written, the first counts
+            rows.setdefault((category, file.encode("utf-8", "surrogatepass")), (at, file))
         found += [(number, key[0], *rest) for key, rest in sorted(rows.items())]
     if not found:
         raise DamagedFile(f"{release.source} holds no image such as {example}")
-    numbers, categories, where, there, files = zip(*found, strict=True)
-    part, place, domain = (np.array(column, np.int64) for column in (where, there, numbers))
-    _refuse_other_domains(domains, release, place[part == 0], set(categories))
-    return Tree(parts, part, place, domain, list(categories), list(files))
+    numbers, categories, there, files = zip(*found, strict=True)
+    place, domain = (np.array(column, np.int64) for column in (there, numbers))
+    _refuse_other_domains(domains, release, place, set(categories))
+    return Tree(release, place, domain, list(categories), list(files))
 
 
 def _refuse_other_domains(domains: Domains, release: MemberIndex, known: Places, categories: set[str]) -> None:
