@@ -104,7 +104,7 @@ def set_reach(
         slots = np.arange(full) < size
 
         def thin(rows: Rows, kept: Sequence[float]) -> Reals:
-            return _of_rows(table, sampler, chance, _at_slots(sampler, slots * kept[0]))(rows)
+            return _of_rows(table, sampler, chance, _at_slots(sampler, np.where(slots, kept[0], 0.0)))(rows)
 
     return SetReach(tuple(sets), of_rows, together, thin)
 

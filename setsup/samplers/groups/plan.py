@@ -30,7 +30,8 @@ class Part:
         if values == "different" and len(places) > len(sampler.drawable):
             raise SamplerError(
                 f"values='different' needs {len(places)} drawable groups of {sampler.describe()}, and there are "
-                f"{len(sampler.drawable)}; lower sets, or pass values='independent'"
+                f"{len(sampler.drawable)}: the most that fits is sets={len(sampler.drawable)}; lower sets, or pass "
+                "values='independent'"
             )
         words = sampler.chooser.words if values == "different" else 1
         if values == "equal":
