@@ -69,6 +69,9 @@ class Sampler(ABC):
         super().__init_subclass__()
         if "draws" in vars(cls):
             cls.draws = _checking(cls.draws)  # type: ignore[method-assign, assignment]
+        for name in ("__init__", "report", "reach"):
+            if name in vars(cls):
+                setattr(cls, name, _within_memory(getattr(cls, name)))
         if not cls.__name__.startswith("_"):
             Sampler._kinds.setdefault(cls.__name__, cls)
 
@@ -397,6 +400,24 @@ def _checking(draws: Callable[[Any, Steps], Draw]) -> Callable[[Any, Steps], Dra
         return draws(self, check_steps(steps))
 
     return checked
+
+
+def _within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method of a sampler raise SamplerError where memory runs out."""
+
+    @wraps(method)
+    def within(self: Sampler, *given: Any, **named: Any) -> Any:
+        try:
+            return method(self, *given, **named)
+        except MemoryError as error:
+            table = next((one for one in (*given[:1], *vars(self).values()) if isinstance(one, FactorTable)), None)
+            rows = "its table" if table is None else f"a table of {len(table):,} rows"
+            raise SamplerError(
+                f"memory ran out for {type(self).__name__} on {rows} ({error}): draw from a smaller table, such as "
+                "dataset.where(…) gives, or name fewer factors"
+            ) from None
+
+    return within
 
 
 def _draw(sampler: Sampler, steps: Steps) -> Draw:
