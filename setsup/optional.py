@@ -37,9 +37,9 @@ class Library:
 LIBRARIES = {
     library.module: library
     for library in (
-        Library("torch", "torch", ("torch",), "batches as tensors, transforms, methods, train, embed, eval"),
+        Library("torch", "torch", ("torch",), "batches as tensors, transforms, losses, networks, train, embed, eval"),
         Library("kornia", "kornia", ("torch",), "transforms"),
-        Library("lightning", "lightning", ("train",), "train, embed, eval; batches for Lightning's Trainer"),
+        Library("lightning", "lightning", ("train",), "methods, train, embed, eval; batches for Lightning's Trainer"),
         Library("transformers", "transformers", ("train",), "pretrained networks; batches for Hugging Face's Trainer"),
         Library("accelerate", "accelerate", ("train",), "Hugging Face's Trainer itself"),
         Library("matplotlib", "matplotlib", ("train",), "charts of eval and report"),

@@ -1,14 +1,19 @@
 """What a core install says of the libraries that it lacks: one list of them, one sentence, before anything is begun."""
 
+import contextlib
 import json
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from setsup import RenderedDataset
 from setsup.errors import LibraryError, imported
@@ -19,24 +24,26 @@ from setsup.scenes.recipes import FunctionRecipe
 
 ROOT = Path(__file__).resolve().parents[1]
 
-IN_THE_CORE = f"""
+WITHOUT = """
 import contextlib, importlib, io, json, os, pkgutil, sys
 
 from importlib.machinery import PathFinder
 
-class Core(PathFinder):
+asked = json.load(sys.stdin)
+
+class Installed(PathFinder):
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] in {sorted(LIBRARIES)!r} else super().find_spec(name, path, target)
+        return None if name.partition(".")[0] in asked["absent"] else super().find_spec(name, path, target)
 
-sys.meta_path[sys.meta_path.index(PathFinder)] = Core  # as if they were not installed
+sys.meta_path[sys.meta_path.index(PathFinder)] = Installed  # as if the others were not installed
 
 import setsup
 from setsup.errors import LibraryError
 from setsup_cli.main import main
 
-found = {{"commands": {{}}, "names": {{}}}}
-for command in json.load(sys.stdin):
+found = {"commands": {}, "names": {}, "modules": {}}
+for command in asked["commands"]:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -52,11 +59,18 @@ for path in ("setsup", *(one.name for one in packages if one.ispkg)):
             try:
                 getattr(package, name)
             except LibraryError as error:
-                found["names"][f"{{path}}.{{name}}"] = str(error)
+                found["names"][f"{path}.{name}"] = str(error)
     except LibraryError as error:
         found["names"][path] = str(error)
+for one in pkgutil.walk_packages(setsup.__path__, "setsup.", onerror=lambda name: None):
+    if not one.ispkg:
+        try:
+            importlib.import_module(one.name)
+        except (ImportError, LibraryError) as error:
+            found["modules"][one.name] = getattr(error, "name", None) or str(error)
 print(json.dumps(found))
 """
+"""Runs commands and imports all public names and modules in an environment that lacks some libraries."""
 
 COMMANDS = {
     "train abc/fig3a": "torch,train",
@@ -86,27 +100,65 @@ COMMANDS = {
 """Commands that need an optional library, and the extras that bring it."""
 
 
-@pytest.fixture(scope="module")
-def core(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What commands and public names do where no optional library is installed."""
+EXTRAS: dict[str, list[str]] = {
+    extra: lines
+    for extra, lines in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ].items()
+    if extra not in ("all", "dev", "docs")
+}
+
+METHODS = (
+    {f"setsup.methods.domains.{name}" for name in ("DCoDR", "DRNET", "LORD", "AmortisedLORD", "MLVAE")}
+    | {f"setsup.methods.views.{name}" for name in ("CMC", "CrossViewPrediction")}
+    | {f"setsup.methods.pose.{name}" for name in ("CCVAE", "ExclusiveInformation", "PretrainedFeatures")}
+    | {f"setsup.methods.pose.{name}" for name in ("SharedInformation", "SphericalRegression")}
+    | {"setsup.methods.orbits.OrbitJoint", "setsup.methods.pixels.PixelContrast"}
+)
+"""What a Trainer of Lightning trains; all else in `setsup.methods` needs torch alone."""
+
+
+def brought(extra: str) -> set[str]:
+    """Distributions that an extra installs, with all that these need; those of the core alone for no extra."""
+    found: set[str] = set()
+    left = ["setsup"] if not extra else [requirement.name for requirement in map(Requirement, EXTRAS[extra])]
+    while left:
+        name = canonicalize_name(left.pop())
+        if name not in found:
+            found.add(name)
+            with contextlib.suppress(PackageNotFoundError):
+                asked = map(Requirement, requires(name) or ())
+                left += [one.name for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return found
+
+
+def in_an_environment(extra: str, folder: Path, commands: Iterable[str] = ()) -> dict[str, Any]:
+    """What commands, public names and modules do where the core and an extra are installed."""
+    here = {*brought(""), *(brought(extra) if extra else ())}
+    absent = [one.module for one in LIBRARIES.values() if canonicalize_name(one.package) not in here]
     done = subprocess.run(
-        [sys.executable, "-c", IN_THE_CORE],
-        cwd=tmp_path_factory.mktemp("core"),
-        input=json.dumps(list(COMMANDS)),
+        [sys.executable, "-c", WITHOUT],
+        cwd=folder,
+        input=json.dumps({"absent": absent, "commands": list(commands)}),
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return found | {"absent": absent}
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What commands and public names do where no optional library is installed."""
+    return in_an_environment("", tmp_path_factory.mktemp("core"), COMMANDS)
 
 
 def test_the_extras_bring_what_the_list_says() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     asked = set()
-    for extra in extras.keys() - {"all", "dev", "docs"}:
-        for line in extras[extra]:
+    for extra, lines in EXTRAS.items():
+        for line in lines:
             name, inner = re.match(r"([\w.-]+)(?:\[(\w+)\])?", line).groups()  # type: ignore[union-attr]
             asked |= {(name, extra), *([("aiohttp", extra)] if inner == "http" else [])}
     assert {(one.package, extra) for one in LIBRARIES.values() for extra in one.extras} == asked
@@ -129,6 +181,29 @@ def test_a_public_name_that_lacks_a_library_says_so(core: dict[str, Any]) -> Non
     }
     for said in names.values():
         assert re.search(r" needs? .+, which (is|are) not installed: pip install '\.\[.+\]' in setsup's folder$", said)
+
+
+@pytest.fixture(scope="module", params=EXTRAS)
+def with_one(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    """An extra, and what public names and modules do where nothing else is installed."""
+    return request.param, in_an_environment(request.param, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.mark.long("subprocesses")
+def test_with_one_extra_a_public_name_works_or_names_another(with_one: tuple[str, dict[str, Any]]) -> None:
+    extra, found = with_one
+    for name, said in found["names"].items():
+        sentence = r" needs? .+, which (is|are) not installed: pip install '\.\[(.+)\]' in setsup's folder$"
+        asked = re.search(sentence, said)
+        assert asked is not None, f"{name}: {said}"
+        assert extra not in asked[2].split(","), f"{name}: {said}"
+    for name, said in found["modules"].items():  # none lacks what the extra brings
+        assert {*re.findall(r"\w+", said)} & {*found["absent"]}, f"{name}: {said}"
+    if extra == "torch":  # losses, networks, recipes, transforms, scores
+        parts = ("setsup.methods", "setsup.loading", "setsup.evaluation")
+        assert {name for name in found["names"] if name.startswith(parts)} == METHODS
+        lacking = {said for name, said in found["modules"].items() if name.startswith(parts) and " needs " not in said}
+        assert lacking == {"lightning"}
 
 
 def test_no_row_is_blamed_for_a_missing_library() -> None:

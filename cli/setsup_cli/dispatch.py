@@ -44,7 +44,7 @@ EXAMPLES = {
 _OPTIONS = {
     "--help, -h": "show this help; `setsup help SUBCOMMAND` shows that of a subcommand",
     "--version, -V": "show the version",
-    "--install-completion": "install completion for your shell: bash, zsh or fish",
+    "--install-completion": "show what installing completion for your shell writes; --yes writes it",
 }
 _COMMON = (
     "All subcommands have --json (output JSON), --quiet, -q (no progress and no advice on standard error) and "

@@ -38,23 +38,27 @@ def write_embeddings(
     """
     import numpy as np
     import pyarrow.parquet as pq
-    from numpy.lib.format import open_memmap
 
     from setsup.experiments.embedding import embed_all
-    from setsup.files import written
+    from setsup.files import locked, written
+    from setsup.files.atomic import clear
+    from setsup.files.mapped import new_array
 
     files: dict[str, Path] = {}
     with ExitStack() as stack:
 
         def begin(file: str) -> Path:
+            if not files:  # not before: what cannot be embedded leaves no folder
+                stack.enter_context(locked(folder / "embeddings"))
             files[Path(file).stem] = folder / file
+            clear(folder / file)  # what a killed process left
             return stack.enter_context(written(folder / file))
 
         def allocate(name: str | None, shape: tuple[int, ...]) -> "npt.NDArray[np.float32]":
             if on_size is not None:
                 on_size(shape)
             file = "embeddings.npy" if name is None else f"embeddings-{name}.npy"
-            return open_memmap(begin(file), "w+", np.float32, shape)
+            return new_array(begin(file), np.float32, shape)
 
         found = embed_all(trained.method, dataset, rows, allocate, **trained.embedding(dataset))
         shapes = {name: array.shape for name, array in found.items()}

@@ -1,13 +1,12 @@
 """The gl renderer: OpenGL through EGL, without a window; all that a frame holds in one pass.
 
 Nothing is antialiased unless it is asked for, and then the colours only. Both sides of triangles are drawn. Textures
-are sampled bilinearly in linear light, repeat, and have no smaller copies of themselves (mipmaps): where they are seen
-from far away, ask for more samples a pixel. Lights throw no shadows; the first scene of a process with lights that
-should is told so in the log. Of sheets in one plane that are cut into triangles in different ways any may be seen at
-any pixel, where the other renderers see the one of :mod:`setsup.scenes.surfaces.coplanar`. Where a camera stands within
-the
-bounds of its scene, what is nearer to it than 1 mm along its axis, or 1/10,000 of the diagonal of a scene of less than
-10 m, is not drawn.
+are sampled bilinearly in linear light, go on outside 0 … 1 as their material says, and have no smaller copies of
+themselves (mipmaps): where they are seen from far away, ask for more samples a pixel. Lights throw no shadows; the
+first scene of a process with lights that should is told so in the log. Of sheets in one plane that are cut into
+triangles in different ways any may be seen at any pixel, where the other renderers see the one of
+:mod:`setsup.scenes.surfaces.coplanar`. Where a camera stands within the bounds of its scene, what is nearer to it than
+1 mm along its axis, or 1/10,000 of the diagonal of a scene of less than 10 m, is not drawn.
 
 References
 ----------
@@ -290,6 +289,7 @@ class _Loaded:
             surface.normals is not None,
             surface.paint is not None,
             surface.mask is not None,
+            surface.wrap,
             surface.coincident,
             len(self.lights.directionals),
             len(self.lights.lamps),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Floats, Reals
 from setsup.scenes.color import LINEAR
-from setsup.scenes.meshes.mesh import Mesh
+from setsup.scenes.meshes.mesh import Mesh, Wrap
 from setsup.scenes.scene import Placement, Scene
 from setsup.scenes.surfaces.coincident import hidden_sides
 
@@ -40,6 +40,8 @@ class Surface:
         sRGB, row 0 at the top.
     mask : (h, w) bool or None
         Where the surface is, row 0 at the top.
+    wrap : 2 of "repeat", "clamp", "mirror"
+        How they go on outside 0 … 1.
     uv : (n, 3, 2) float32 or None
         Texture coordinates, where there is a texture or a mask.
     normals : (n, 3, 3) float32 or None
@@ -55,6 +57,7 @@ class Surface:
     flat: Array
     texture: npt.NDArray[np.uint8] | None
     mask: npt.NDArray[np.bool_] | None
+    wrap: tuple[Wrap, Wrap]
     uv: Floats | None
     normals: Floats | None
     paint: Floats | None
@@ -77,7 +80,7 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     drawn = np.array(table.group)[which] if len(table.groups) > 1 else None
     firsts = np.cumsum([0, *(len(one.mesh.faces) for one in scene.placements)])
     found = []
-    for (_, _, smooth, painted), group in table.groups.items():
+    for (_, _, wrap, smooth, painted), group in table.groups.items():
         rows = np.flatnonzero(seen if drawn is None else seen & (drawn == group))
         if not len(rows):
             continue
@@ -96,6 +99,7 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
                 _flat(normals[some], table.colors[which[some]], scene.triangles.instance[some], rows, hidden[some]),
                 texture,
                 mask,
+                wrap,
                 None if plain else np.concatenate([one.mesh.uv[faces] for one, faces in parts]),  # type: ignore[index]
                 np.concatenate([_corner_normals(one)[faces] for one, faces in parts]) if smooth else None,
                 np.concatenate([_LINEAR[one.mesh.colors[faces]] for one, faces in parts]) if painted else None,  # type: ignore[index]
@@ -110,7 +114,7 @@ class _Table:
 
     Attributes
     ----------
-    groups : dict of (id of texture, id of mask, smooth, painted) to int
+    groups : dict of (id of texture, id of mask, wrap, smooth, painted) to int
         Numbers of the groups.
     textures : list of (h, w, 3) uint8 or None
         Of each group.
@@ -124,7 +128,7 @@ class _Table:
     """
 
     def __init__(self) -> None:
-        self.groups: dict[tuple[int, int, bool, bool], int] = {}
+        self.groups: dict[tuple[int, int, tuple[Wrap, Wrap], bool, bool], int] = {}
         self.textures: list[Array | None] = []
         self.masks: list[Array | None] = []
         self.group: list[int] = []
@@ -135,7 +139,10 @@ class _Table:
         for material in mesh.materials:
             texture = None if mesh.uv is None else material.texture
             mask = None if mesh.uv is None else material.mask
-            key = (id(texture), id(mask), mesh.normals is not None, mesh.colors is not None)
+            wrap: tuple[Wrap, Wrap] = material.wrap
+            if texture is None and mask is None:
+                wrap = ("repeat", "repeat")
+            key = (id(texture), id(mask), wrap, mesh.normals is not None, mesh.colors is not None)
             if key not in self.groups:
                 self.groups[key] = len(self.groups)
                 self.textures.append(texture)

@@ -11,6 +11,9 @@ drivers take far longer over loops of unknown length.
 
 from dataclasses import dataclass
 
+from setsup.scenes.meshes.mesh import Wrap
+from setsup.scenes.meshes.wrapping import WRAPS
+
 __all__ = ["RESOLVE", "Kind", "sources"]
 
 
@@ -24,6 +27,8 @@ class Kind:
         Surfaces have a texture, normals of corners, colours of corners.
     masked : bool
         Surfaces have holes, which a second texture tells.
+    wrap : 2 of "repeat", "clamp", "mirror"
+        How both go on outside 0 … 1.
     coincident : bool
         Some surfaces are hidden by others in their places, which the fourth of the colours in ``tags`` tells.
     directionals, lamps, spots : int
@@ -37,6 +42,7 @@ class Kind:
     smooth: bool
     painted: bool
     masked: bool
+    wrap: tuple[Wrap, Wrap]
     coincident: bool
     directionals: int
     lamps: int
@@ -156,6 +162,18 @@ layout(location = 1) out ivec2 ids;
 layout(location = 0) out vec4 linear;
 #endif
 
+#ifdef MAPPED
+float folded(float place, int wrap) {
+    if (wrap == 0) return fract(place);
+    return clamp(wrap == 2 ? 1.0 - abs(mod(place, 2.0) - 1.0) : place, 0.0, 1.0);
+}
+
+// half a texel within the image, so that its other side is not mixed in
+float inside(float place, int wrap, float size) {
+    return wrap == 0 ? place : clamp(folded(place, wrap), 0.5 / size, 1.0 - 0.5 / size);
+}
+#endif
+
 vec3 lamplight(vec4 at, vec4 color, vec3 here, vec3 n, out vec3 towards) {
     towards = at.xyz - here;
     float square = max(dot(towards, towards), 1e-30);
@@ -170,7 +188,8 @@ void main() {
 #endif
 #ifdef MASKED
     ivec2 size = textureSize(mask, 0);
-    if (texelFetch(mask, min(ivec2(fract(at) * vec2(size)), size - 1), 0).r < 0.5) discard;
+    vec2 hole = vec2(folded(at.x, WRAP_X), folded(at.y, WRAP_Y));
+    if (texelFetch(mask, min(ivec2(hole * vec2(size)), size - 1), 0).r < 0.5) discard;
 #endif
     vec3 pixel = vec3(gl_FragCoord.xy, 1.0);
     float inverse = dot(plane, pixel);
@@ -208,7 +227,13 @@ void main() {
 #endif
     vec3 albedo = vec3(unpackHalf2x16(tags.z), unpackHalf2x16(tags.w).x);
 #ifdef TEXTURED
+#if WRAP_X + WRAP_Y > 0
+    vec2 texels = vec2(textureSize(surface, 0));
+    vec2 place = vec2(inside(at.x, WRAP_X, texels.x), inside(at.y, WRAP_Y, texels.y));
+    albedo *= textureLod(surface, place, 0.0).rgb;
+#else
     albedo *= textureLod(surface, at, 0.0).rgb;
+#endif
 #endif
 #ifdef PAINTED
     albedo *= painted;
@@ -245,6 +270,7 @@ def sources(kind: Kind) -> tuple[str, str]:
     head = "#version 450 core\n"
     head += "".join(f"#define {name}\n" for name, wanted in defined.items() if wanted)
     counts = {"DIRECTIONALS": kind.directionals, "LAMPS": kind.lamps, "SPOTS": kind.spots}
+    counts |= {f"WRAP_{axis}": WRAPS.index(one) for axis, one in zip("XY", kind.wrap, strict=True)}
     head += "".join(f"#define {name} {count}\n" for name, count in counts.items())
     return head + _VERTEX, head + _ENCODE + _FRAGMENT
 

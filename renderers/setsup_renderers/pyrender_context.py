@@ -36,8 +36,8 @@ _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "software")
 # the line of pyrender's fragment shader that reads a texture, and what takes its place: holes where alpha is below 1/2
 _TEXTURED = "base_color = base_color * srgb_to_linear(texture(material.base_color_texture, uv_0));"
 _PIERCED = f"""{_TEXTURED}
-    ivec2 texels = textureSize(material.base_color_texture, 0);
-    if (texelFetch(material.base_color_texture, ivec2(fract(uv_0) * vec2(texels)) % texels, 0).a < 0.5) discard;
+    vec2 texels = vec2(textureSize(material.base_color_texture, 0));
+    if (textureLod(material.base_color_texture, (floor(uv_0 * texels) + 0.5) / texels, 0.0).a < 0.5) discard;
     base_color.a = 1.0;"""
 
 

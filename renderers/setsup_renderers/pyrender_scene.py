@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ _FACING = 0.96 * 0.96 + 0.04 / 4.001
 Fresnel term and another taken off the base colour, 0.04/4.001 is the gloss."""
 _FULL = math.pi / _FACING
 _EXACT = 1 << 24  # pyrender keeps indices as float32
+_WRAPS = MappingProxyType({"repeat": 10497, "clamp": 33071, "mirror": 33648})  # numbers of GL
 _AT_ONCE = 4  # of a kind; pyrender leaves the others out
 
 
@@ -203,7 +205,9 @@ def _material(pyrender: Any, material: Material, textures: dict[str, Any], textu
         texture = textures.get(material.digest)
         if texture is None:
             # of four channels: it hands over rows as if their bytes were a multiple of four
-            texture = pyrender.Texture(source=_texels(material), source_channels="RGBA")
+            across, upwards = (_WRAPS[one] for one in material.wrap)
+            sampler = pyrender.Sampler(wrapS=across, wrapT=upwards)
+            texture = pyrender.Texture(sampler=sampler, source=_texels(material), source_channels="RGBA")
             textures[material.digest] = texture
     return pyrender.MetallicRoughnessMaterial(
         baseColorFactor=np.append(LINEAR[list(material.color)], 1.0),

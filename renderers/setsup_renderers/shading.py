@@ -4,8 +4,8 @@ Convention
 ----------
 Everything is added up in linear light (:mod:`setsup.scenes.color`). The albedo of a point is the colour of its
 material, times its texture, times its vertex colours, each in linear light. Textures are sampled bilinearly in linear
-light, between the centres of texels, and repeat; there are no smaller copies of them (mipmaps), so that a texture seen
-from far away is not averaged: ask for more samples a pixel.
+light, between the centres of texels, and go on outside 0 … 1 as their material says; there are no smaller copies of
+them (mipmaps), so that a texture seen from far away is not averaged: ask for more samples a pixel.
 
 Light falls on a surface by Lambert's cosine with the interpolated normal, where the mesh has normals, turned to the
 side of the triangle from which it is seen. Surfaces are opaque, but for the holes of their materials: what a light with
@@ -22,6 +22,8 @@ import numpy.typing as npt
 from setsup.arrays import Floats, Numbers
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
+from setsup.scenes.meshes.mesh import Material
+from setsup.scenes.meshes.wrapping import folded, wraps_of
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Scene
 
 __all__ = ["Seen", "Surfaces", "albedo", "light", "normals"]
@@ -107,13 +109,15 @@ class Surfaces:
         )
         materials = [one for mesh in meshes for one in mesh.materials]
         self.colors: Floats = _LINEAR[np.array([one.color for one in materials], np.intp).reshape(-1, 3)]
-        self.textures = _Textures([one.texture for one in materials])
+        self.textures = _Textures(materials)
 
 
 class _Textures:
     """Textures of materials, texel after texel in one array."""
 
-    def __init__(self, textures: Sequence[npt.NDArray[np.uint8] | None]) -> None:
+    def __init__(self, materials: Sequence[Material]) -> None:
+        textures = [one.texture for one in materials]
+        self._wraps = wraps_of(materials)
         self.any = any(texture is not None for texture in textures)
         places: dict[int, int] = {}  # materials often share one
         parts = [np.empty((0, 3), np.uint8)]
@@ -137,6 +141,9 @@ class _Textures:
     def sample(self, which: Numbers, uv: Floats) -> Floats:
         """Linear light of textures at texture coordinates, (n, 3)."""
         height, width, first = self.height.take(which), self.width.take(which), self.first.take(which)
+        wraps = None if self._wraps is None else self._wraps[which].T
+        if wraps is not None:
+            uv = np.stack([folded(place, wrap) for place, wrap in zip(uv.T, wraps, strict=True)], axis=1)
         across = (uv[:, 0] - np.floor(uv[:, 0])) * width - _HALF
         down = (np.ceil(uv[:, 1]) - uv[:, 1]) * height - _HALF
         left, top = np.floor(across), np.floor(down)
@@ -144,6 +151,13 @@ class _Textures:
         down -= top
         x, y = left.astype(np.int32), top.astype(np.int32)
         right, bottom = x + 1, y + 1
+        if wraps is not None:
+            # beyond its outermost texels a texture that does not repeat has these again
+            sideways, upwards = wraps > 0
+            np.maximum(x, 0, out=x, where=sideways)
+            np.maximum(y, 0, out=y, where=upwards)
+            np.minimum(right, width - 1, out=right, where=sideways)
+            np.minimum(bottom, height - 1, out=bottom, where=upwards)
         right[right == width] = 0
         bottom[bottom == height] = 0
         np.add(x, width, out=x, where=x < 0)

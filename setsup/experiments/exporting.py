@@ -78,7 +78,8 @@ def export(run: Run, path: Path | str, *, root: Path | str | None = None) -> Exp
     weights = {name: value.detach().clone().contiguous() for name, value in trained.method.state_dict().items()}
     with written(path) as part:
         if path.suffix == ".pt":
-            torch.save(weights, part)
+            with part.open("wb") as file:  # of a path torch does not say that the disk is full
+                torch.save(weights, file)
         else:
             from safetensors.torch import save
 
@@ -153,7 +154,8 @@ def _write_program(trained: TrainedRun, path: Path, about: Exported) -> Exported
         about["inputs"] = [_describe(name, one) for name, one in zip(names, examples[0], strict=True)]
         about["outputs"] = [_describe(name, one) for name, one in _named(expected[0])]
         with written(path) as part:
-            torch.export.save(program, part, extra_files={_ABOUT: json.dumps(about)})
+            with part.open("wb") as file:
+                torch.export.save(program, file, extra_files={_ABOUT: json.dumps(about)})
     return about
 
 

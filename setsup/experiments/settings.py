@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
-from functools import reduce
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -116,11 +115,9 @@ def _places(name: Any) -> list[str]:
 
 def put(settings: Any, values: Mapping[str, Any]) -> Any:
     """The settings with some values changed, by the names of :func:`flatten`."""
-    known = flatten(settings)
+    known, parts = flatten(settings), _all_parts(settings)
     inner: dict[str, dict[str, Any]] = {}
     changed: dict[str, Any] = {}
-    listed = (_parts(name, getattr(settings, name)) or {} for name in _names(settings))
-    parts = {part: one for found in listed for part, one in found.items()}
     for name, value in values.items():
         if name not in known:
             raise SetsupError(f"there is no setting {name!r}{near(name, known)}")
@@ -151,10 +148,9 @@ def fit(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if name not in known:
             raise SetsupError(f"there is no setting {name!r}{near(name, known)}")
-        *heads, last = name.split(".")
-        owner = reduce(getattr, heads, settings)
         found[name] = value
-        if not _has_settings(getattr(owner, last)):
+        if (place := _place(settings, name)) is not None:
+            owner, last = place
             try:
                 check(owner, {last: _freeze(value)})
             except SetsupError as error:
@@ -194,6 +190,23 @@ def _parts(name: str, value: Any) -> dict[str, Any] | None:
     if isinstance(value, Mapping) and all(map(_has_settings, value.values())):
         return {f"{name}.{key}": one for key, one in value.items()}
     return {name: value} if _has_settings(value) else None
+
+
+def _all_parts(settings: Any) -> dict[str, Any]:
+    """All settings directly within settings, by dotted names."""
+    listed = (_parts(name, getattr(settings, name)) or {} for name in _names(settings))
+    return {part: one for found in listed for part, one in found.items()}
+
+
+def _place(settings: Any, name: str) -> tuple[Any, str] | None:
+    """The settings that have a flat name, within others or in a mapping, and its field; None where it names a class."""
+    parts = _all_parts(settings)
+    if name in parts:
+        return None
+    for part, one in parts.items():
+        if name.startswith(f"{part}."):
+            return _place(one, name.removeprefix(f"{part}."))
+    return settings, name
 
 
 def _has_settings(value: Any) -> bool:

@@ -3,6 +3,7 @@
 import errno
 import gzip
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from setsup.errors import DamagedFile, DataError
 from setsup.files.cache import cache_folder
+from setsup.files.lfs import refuse_pointer
 
 __all__ = [
     "disk_errors",
@@ -42,6 +44,7 @@ _REASONS = {
     errno.ESTALE: "the network disk was lost",
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CUT = re.compile(r"\d+ requested and \d+ written")  # what numpy says of a full disk, without a number
 
 
 @contextmanager
@@ -50,14 +53,24 @@ def disk_errors(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno is None and _CUT.fullmatch(str(error)):
+            raise write_error(OSError(errno.ENOSPC, ""), path) from error
         if error.errno not in _REASONS or not _concerns(error, Path(path)):
             raise
         raise write_error(error, path) from error
+    except RuntimeError as error:
+        # of torch, which ends its archive when a write has failed, and fails in words of its own
+        first = error.__context__
+        if not isinstance(first, OSError) or first.errno not in _FULL or not _concerns(first, Path(path)):
+            raise
+        raise write_error(first, path) from error
 
 
 @contextmanager
 def read_errors(label: object) -> Iterator[None]:
-    """Turn errors while a file, gzipped or not, is read into one sentence."""
+    """Turn errors while a file, gzipped or not, is read into one sentence; a Git LFS pointer is refused first."""
+    if isinstance(label, Path):
+        refuse_pointer(label)
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -205,6 +218,8 @@ def _concerns(error: OSError, path: Path) -> bool:
     """Whether the error is about writing `path`, not about another file that was read meanwhile."""
     if error.filename is None:
         return True
-    named = Path(os.fsdecode(error.filename)).absolute()
+    # of a copy the second; that a disk is full is never said of what was read
+    names = (error.filename, error.filename2) if error.errno in _FULL else (error.filename,)
+    named = [Path(os.fsdecode(name)).absolute() for name in names if isinstance(name, str | bytes | os.PathLike)]
     # "or" second: the parents of the path, where a folder cannot be made
-    return named.is_relative_to(path.absolute().parent) or path.absolute().is_relative_to(named)
+    return any(name.is_relative_to(path.absolute().parent) or path.absolute().is_relative_to(name) for name in named)

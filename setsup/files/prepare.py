@@ -99,7 +99,7 @@ class _Conversion:
                         check(start, stop, self.array.map(self.part, start, stop))
                 # described first: without the array itself the description counts for nothing
                 with written(beside(self.target)) as part:
-                    part.write_text(json.dumps(self.array.description(self.source), indent=1) + "\n", encoding="utf-8")
+                    self.array.describe(part, self.source)
                 settle(self.part, self.target)
         except SetsupError:
             # what is killed resumes later; what cannot succeed leaves nothing behind

@@ -2,8 +2,9 @@
 
 The array ``images`` of ``folder/3dshapes.h5`` is kept in ``folder/3dshapes.images.npy`` or, where that folder is
 read-only, under ``prepared`` in the cache folder. A small ``.npy.json`` next to it says which source it was made of:
-its size, its modification time and the SHA-256 of its content. A prepared array is used while the source has the same
-size and either the same time of change (the usual case, which costs nothing) or the same content (a copied file).
+its size and the SHA-256 of its content. Its own time of change is that of the source, so that runs on copies of a
+source write the same bytes. A prepared array is used while the source has the same size and either the same time of
+change (the usual case, which costs nothing) or the same content (a copied file).
 A source may be many files, which count as one then: their sizes, times and contents in order.
 """
 
@@ -131,14 +132,22 @@ class PreparedArray:
 
     def description(self, source: SourceIdentity) -> dict[str, Any]:
         """Content of the JSON file next to the array."""
-        identity = {"size": source.size, "mtime_ns": source.mtime_ns, "sha256": source.sha256}
         return {
             "setsup": "prepared array",
             "version": VERSION,
             "shape": list(self.shape),
             "dtype": self.dtype,
-            "source": {"name": self.source.name, **identity},
+            "source": {"name": self.source.name, "size": source.size, "sha256": source.sha256},
         }
+
+    def describe(self, path: Path, source: SourceIdentity) -> None:
+        """Write the JSON file, with the time of change of the source; in the text where the disk rounds times."""
+        described = self.description(source)
+        path.write_text(_json(described), encoding="utf-8")
+        os.utime(path, ns=(source.mtime_ns, source.mtime_ns))
+        if path.stat().st_mtime_ns != source.mtime_ns:
+            described["source"]["mtime_ns"] = source.mtime_ns
+            path.write_text(_json(described), encoding="utf-8")
 
     def _whole(self, place: Path) -> bool:
         """Whether a file has the very header and size; a header is compared, never parsed."""
@@ -152,9 +161,11 @@ class PreparedArray:
         """Whether the array was made of the source as it is now."""
         try:
             found = json.loads(beside(place).read_bytes())
-            source = SourceIdentity(*(found["source"][key] for key in ("size", "mtime_ns", "sha256")))
+            # in the text also where an earlier version wrote it
+            time = found["source"].get("mtime_ns", beside(place).stat().st_mtime_ns)
+            source = SourceIdentity(found["source"]["size"], time, found["source"]["sha256"])
             same = (found["version"], found["shape"], found["dtype"]) == (VERSION, list(self.shape), self.dtype)
-        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return False
         if not same:
             return False
@@ -185,6 +196,10 @@ def prepared_place(near: Path, cached: Path) -> Path:
 def beside(place: Path) -> Path:
     """Name of the description of a prepared array."""
     return place.with_name(place.name + ".json")
+
+
+def _json(described: dict[str, Any]) -> str:
+    return json.dumps(described, indent=1) + "\n"
 
 
 def npy_header(shape: tuple[int, ...], dtype: str) -> bytes:

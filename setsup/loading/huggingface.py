@@ -1,16 +1,17 @@
 """Integration with Hugging Face's Trainer: a callback that keeps a loader's position in every checkpoint."""
 
+# ruff: noqa: E402
+
+from setsup.errors import SetsupError, need
+
+need("PositionCallback needs", "transformers")  # before what imports it
+
 from typing import Any
 
-from setsup.errors import SetsupError
-from setsup.loading.loader import Loader
-from setsup.optional import extra_command
+from transformers import TrainerCallback
+from transformers.trainer_callback import ExportableState
 
-try:
-    from transformers import TrainerCallback
-    from transformers.trainer_callback import ExportableState
-except ImportError:
-    raise SetsupError(f"transformers is not installed: {extra_command('train')}") from None
+from setsup.loading.loader import Loader
 
 __all__ = ["PositionCallback"]
 

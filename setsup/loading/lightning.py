@@ -1,20 +1,21 @@
 """Integration with Lightning: a data module whose checkpoints resume at the exact draw, for any number of ranks."""
 
+# ruff: noqa: E402
+
+from setsup.errors import SetsupError, need
+
+need("LightningBatches needs", "lightning")  # before what imports it
+
 from collections.abc import Iterator
 from typing import Any
 
+from lightning.pytorch import LightningDataModule
+
 from setsup.datasets.dataset import Dataset
-from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.loader import Loader
-from setsup.optional import extra_command
 from setsup.samplers import Sampler
 from setsup.samplers.steps import after_steps
-
-try:
-    from lightning.pytorch import LightningDataModule
-except ImportError:
-    raise SetsupError(f"Lightning is not installed: {extra_command('train')}") from None
 
 __all__ = ["LightningBatches"]
 

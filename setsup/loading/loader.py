@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.checks import check_arguments, check_integer, is_integer
+from setsup.checks import check_arguments, check_integer, explains_foreign, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.loading.batch import Batch, Transform, check_names
@@ -83,6 +83,7 @@ class Loader:
 
     """
 
+    @explains_foreign()
     def __init__(
         self,
         dataset: Dataset,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array
-from setsup.checks import check_integer
+from setsup.checks import check_integer, explains_foreign
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.factors.stored import check_rows
@@ -105,6 +105,7 @@ class TorchRows:
         return [_item(tensors, place) for place in range(len(index))]
 
 
+@explains_foreign("give it to the DataLoader that takes what this returns")
 def as_torch(dataset: Dataset) -> TorchRows:
     """A map-style dataset for torch's own DataLoader, with worker processes or without.
 
@@ -233,6 +234,7 @@ class _Passes:
         self._batches.set_epoch(epoch)
 
 
+@explains_foreign()
 def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = None) -> SetBatches:
     """Rows of each draw as a list, set after set: a ``batch_sampler`` for torch's own DataLoader.
 

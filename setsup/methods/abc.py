@@ -7,6 +7,12 @@ References
 
 """
 
+# ruff: noqa: E402
+
+from setsup.errors import DataError, SetsupError, need
+
+need("ABC needs", "torch", "lightning")  # before what imports them
+
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -15,7 +21,6 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from setsup.checks import check_rates
-from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.correspondence_loss import augmentation_loss, correspondence_loss, double_augmentation_loss
 from setsup.methods.embeddings import check_temperature

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from mimetypes import MimeTypes
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ __all__ = ["export"]
 
 _VIEWS = 8  # pairs of views with the partner of every pixel
 _TRACED = 49_152  # pixels of a view that have one
+_KNOWN = MimeTypes()  # endings that files have everywhere, none of this machine's
 _LOG = logging.getLogger(__name__)
 
 
@@ -169,6 +171,11 @@ class _Damage:
 
 def _need_free(out: Path, alone: bool) -> None:
     """Refuse a place where something is already, or that cannot be written, before long work for it."""
+    if not alone and not out.is_dir() and any(_KNOWN.guess_type(out.name)):
+        raise DataError(
+            f"a page is not written as {out.suffix}: {out}; give a file that ends in .html, or a new folder without "
+            "the ending of a file"
+        )
     if alone and out.exists():
         raise DataError(f"{out} is there already; give another name, or remove it first")
     if not alone and out.exists() and not out.is_dir():

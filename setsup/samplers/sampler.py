@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from setsup.arrays import Bools, Steps
-from setsup.checks import check_integer
+from setsup.checks import check_integer, refuse_foreign
 from setsup.errors import EndlessError, RowError, SamplerError, near
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
@@ -74,6 +74,12 @@ class Sampler(ABC):
                 setattr(cls, name, _within_memory(getattr(cls, name)))
         if not cls.__name__.startswith("_"):
             Sampler._kinds.setdefault(cls.__name__, cls)
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse arguments of torch's samplers and loaders with what serves in their place."""
+        if given:
+            refuse_foreign(cls.__init__, given)
+        return super().__new__(cls)
 
     @abstractmethod
     def draws(self, steps: Steps) -> Draw:

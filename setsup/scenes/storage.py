@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -85,10 +86,7 @@ def save_scene(scene: Scene, path: Path | str) -> None:
         "lights": [
             [type(light).__name__, [getattr(light, one.name) for one in fields(light)]] for light in scene.lights
         ],
-        "materials": [
-            [one.color, stored(one.texture), *([] if one.mask is None else [stored(one.mask.view(np.uint8))])]
-            for one in materials.values()
-        ],
+        "materials": [[one.color, stored(one.texture), *_told_more(one, stored)] for one in materials.values()],
         "meshes": [
             {
                 **{name: stored(getattr(mesh, name)) for name in _ARRAYS},
@@ -115,6 +113,14 @@ def save_scene(scene: Scene, path: Path | str) -> None:
         for _, array in arrays.values():
             file.write(bytes(-file.tell() % _STEP))
             file.write(array.data)
+
+
+def _told_more(material: Material, stored: Callable[[Array | None], int | None]) -> list[Any]:
+    """Mask and wrap of a material, where it has any."""
+    mask = None if material.mask is None else stored(material.mask.view(np.uint8))
+    if material.wrap != Material().wrap:
+        return [mask, material.wrap]
+    return [] if mask is None else [mask]
 
 
 def load_scene(path: Path | str) -> Scene:
@@ -187,8 +193,13 @@ def _scene(told: dict[str, Any], arrays: list[Array]) -> Scene:
         return None if number is None else arrays[number]
 
     materials = [
-        Material(tuple(color), array(texture), *(array(number).astype(bool) for number in mask))
-        for color, texture, *mask in told["materials"]
+        Material(
+            tuple(color),
+            array(texture),
+            None if not more or more[0] is None else array(more[0]).astype(bool),
+            *(tuple(wrap) for wrap in more[1:]),
+        )
+        for color, texture, *more in told["materials"]
     ]
     meshes = [
         Mesh(

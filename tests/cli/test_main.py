@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -181,16 +182,44 @@ def test_words_before_an_option_of_unknown_values_are_arguments() -> None:
 
 
 @pytest.mark.long("subprocesses")
-def test_completion_is_installed(tmp_path: Path) -> None:
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    for shell in ("bash", "zsh", "fish"):
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_shown_and_installed_on_request(shell: str, tmp_path: Path) -> None:
+    """The startup file ends as it was with the very lines that were shown, once, also where it is a link."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("ZSH", "ZSH_CUSTOM")}
+    before = {"bash": "alias ll='ls -l'", "zsh": "autoload -Uz compinit && compinit\n", "fish": ""}[shell]
+    home, dotfiles = tmp_path / "my home", tmp_path / "dotfiles"
+    home.mkdir()
+    dotfiles.write_text(before)
+    start = home / f".{shell}rc"
+    start.symlink_to(dotfiles)
+
+    def install(*words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", PROBE, "--install-completion", "--shell", shell],
-            capture_output=True, text=True, check=False, timeout=120, env=environment,
+            [sys.executable, "-c", PROBE, "--install-completion", "--shell", shell, *words],
+            capture_output=True, text=True, check=False, timeout=120, env={**environment, "HOME": str(home)},
         )  # fmt: skip
-        assert (done.returncode, "torch" in done.stderr) == (0, False)
-    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
-    assert sum("--unconstrained" in text for text in written) == 3
+        assert (done.returncode, "torch" in done.stderr) == (0, False), done.stderr
+        return done.stdout
+
+    shown = install()
+    assert [path.name for path in home.rglob("*")] == [start.name]  # not even folders
+    assert dotfiles.read_text() == before
+    lines = [line.removeprefix("    ") for line in shown.splitlines() if line.startswith("    ")]
+    assert len(lines) == (0 if shell == "fish" else 2)
+    install("--yes")
+    kept, added = before.splitlines(), start.read_text().splitlines()
+    assert added == (lines + kept if shell == "zsh" else kept + lines)
+    assert start.is_symlink()
+    (script,) = (path for path in home.rglob("*") if path.is_file() and not path.is_symlink())
+    assert "--unconstrained" in script.read_text()
+    assert str(script) in shown
+    install("--yes")
+    assert start.read_text().splitlines() == added
+    if shell == "bash":
+        done = subprocess.run(
+            ["bash", "-c", f". '{start}'; complete -p setsup"], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_names_are_completed(setsup: Run) -> None:
@@ -257,6 +286,21 @@ def test_a_full_disk_under_standard_output_gets_one_sentence(words: list[str]) -
     told = json.loads(done.stderr)["error"] if "--json" in words else done.stderr
     assert told == (sentence if "--json" in words else f"setsup: {sentence}\n")
     assert done.returncode == 2
+
+
+@pytest.mark.long("kills and interruptions")
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors of POSIX")
+@pytest.mark.parametrize("words", ["datasets", "datasets --json", "--help", "cache", "info mnist"])
+def test_standard_output_that_is_closed_gets_one_sentence(words: str, tmp_path: Path) -> None:
+    command = f"import sys; from setsup_cli.main import main; sys.exit(main({words.split()}))"
+    code = shlex.join([sys.executable, "-c", command])
+    done = subprocess.run(["sh", "-c", f"{code} >&-"], capture_output=True, text=True, timeout=120)
+    assert "standard output cannot be written: Bad file descriptor" in done.stderr
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    # the others are missed by nobody
+    done = subprocess.run(["sh", "-c", f"{code} 2>&- <&-"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
 
 
 def test_the_log_of_the_library_goes_to_standard_error(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,20 @@ class TestFiles:
         assert setsup("train", "--config", "mine.yaml", "--print-config").out == printed.out
         assert setsup("train", "--config", "mine.yaml", "--print-config", "--json").json == content
 
+    @pytest.mark.long("trainings")
+    def test_a_preset_with_further_datasets(self, setsup: Run, digits: Path) -> None:
+        words = ["orbits/mnist-oj", "--smoke", "--root", digits, "--datasets.test.split", "classification"]
+        Path("mine.yaml").write_text(setsup("train", *words, "--print-config").out)
+        datasets = yaml.safe_load(Path("mine.yaml").read_text())["settings"]["datasets"]
+        assert datasets["test"]["split"] == "classification"
+        assert setsup("train", "--config", "mine.yaml").code == 0
+        kept = Path("runs/orbits/mnist-oj-smoke/seed-0")
+        found = setsup("train", "--config", kept / "config.yaml", "--out", "again")
+        assert (found.code, found.err) == (0, "")
+        assert equal("again/seed-0", kept)
+        kept_settings = (json.loads((one / "run.json").read_text())["settings"] for one in (kept, Path("again/seed-0")))
+        assert next(kept_settings) == next(kept_settings)
+
     def test_options_win_over_the_file(self, setsup: Run, digits: Path) -> None:
         words = ["--root", digits, "--steps", 3, "--sampler.size", 5, "--smoke", "--substitute"]
         Path("mine.yaml").write_text(setsup("train", MEAN, *words, "--print-config").out)

@@ -310,3 +310,19 @@ def test_docstrings_become_markdown() -> None:
         "See `samplers.Draw` [1]:\n\n**References**\n\n- [1] A. Author, 2017.\n\n"
         "Returns\n-------\nof the shape of rows\n    ``rows``\n"
     )
+
+
+@pytest.mark.parametrize("path", [README, *PAGES], ids=page_name)
+def test_rows_of_tables_have_as_many_cells_as_their_heads(path: Path) -> None:
+    """A row with fewer is shown with an empty cell, and one with more loses the last."""
+    lines = re.sub(r"^```.*?^```", lambda found: "\n" * found[0].count("\n"), path.read_text(), flags=re.M | re.S)
+    cells = 0
+    for number, line in enumerate(lines.splitlines(), 1):
+        if not line.lstrip().startswith("|"):
+            cells = 0
+            continue
+        # within code, a bar is escaped, too
+        found = len(re.split(r"(?<!\\)\|", line.strip().strip("|")))
+        if cells:
+            assert found == cells, f"{path.name}, line {number}: {found} cells where the head has {cells}"
+        cells = cells or found

@@ -24,6 +24,8 @@ class Page:
     go_on: threading.Event | None = None  # the answer stops in the middle until this is set
     moved: str = ""  # address that the answer sends the asker to
     shift: int = 0  # answers ranges this many bytes off
+    resumes: bool = True  # else it answers ranges with 416
+    bodies: list[bytes] = field(default_factory=list)  # what it holds from the next requests on, one after the other
 
 
 @dataclass
@@ -66,6 +68,7 @@ def _handler(mirror: Mirror) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return
+            page.body = page.bodies.pop(0) if page.bodies else page.body
             start = self.start(page, asked)
             if start is None:
                 self.send_response(416)
@@ -80,7 +83,7 @@ def _handler(mirror: Mirror) -> type[BaseHTTPRequestHandler]:
             if not asked or not page.ranges or self.headers.get("If-Range", page.etag) != page.etag:
                 return 0
             start = int(asked.removeprefix("bytes=").removesuffix("-")) - page.shift
-            return start if start < len(page.body) else None
+            return start if page.resumes and start < len(page.body) else None
 
         def head(self, page: Page, start: int) -> None:
             size = len(page.body)

@@ -1,5 +1,6 @@
 """Files that are cut off in place while they are mapped: one sentence before the read that would kill the process."""
 
+import errno
 import os
 import pickle
 from pathlib import Path
@@ -11,7 +12,8 @@ from setsup import DomainSampler, load
 from setsup.datasets.dataset import gather
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.mapped import check_mapped
+from setsup.files import written
+from setsup.files.mapped import check_mapped, new_array
 from setsup.files.prepare import prepare_array
 from setsup.files.prepared import PreparedArray
 from setsup.shards import write_shards
@@ -112,3 +114,35 @@ def test_places_of_shards(tmp_path, monkeypatch):
         os.truncate(path, 64)
     with pytest.raises(DataError, match="was cut off while it was read"):
         shards.fetch([3])
+
+
+@pytest.mark.parametrize("refused", [None, errno.EOPNOTSUPP, AttributeError])
+def test_a_new_array_has_its_space_before_it_is_written(refused, tmp_path, monkeypatch):
+    if refused is AttributeError:  # as on macOS
+        monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    elif refused is not None:  # as on some disks
+
+        def refuse(*_):
+            raise OSError(refused, os.strerror(refused))
+
+        monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    path = tmp_path / "new.npy"
+    array = new_array(path, np.float32, (600, 1000))
+    assert path.stat().st_blocks * 512 >= 600 * 1000 * 4
+    array[5, 7] = 3
+    array.flush()
+    found = np.load(path)
+    assert found.shape == (600, 1000)
+    assert found.sum() == found[5, 7] == 3
+    assert new_array(tmp_path / "none.npy", np.float32, (0, 3)).shape == (0, 3)
+
+
+def test_a_new_array_that_does_not_fit_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(DataError, match=r"cannot write .*new\.npy: the disk is full"):
+        with written(tmp_path / "new.npy") as part:
+            new_array(part, np.float32, (600, 1000))
+    assert not list(tmp_path.iterdir())

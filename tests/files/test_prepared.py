@@ -105,6 +105,43 @@ def test_numpy_reads_the_header(shape: tuple[int, ...], dtype: str) -> None:
     assert header.tell() == 4096
 
 
+def test_runs_on_copies_of_a_source_write_the_same_bytes(tmp_path: Path) -> None:
+    """Also where the sources were written at different times, as those that `prepare` renders are."""
+    written_files = []
+    for number, name in enumerate(("a", "b")):
+        (tmp_path / name).mkdir()
+        array = array_of(tmp_path / name)
+        os.utime(array.source, ns=(0, 10**18 + 123_456_789 * number))
+        prepare_array(array, BLOCK, Filler())
+        written_files.append({one: (tmp_path / name / one).read_bytes() for one in DONE})
+        again = Filler()
+        prepare_array(array, BLOCK, again)
+        assert not again.filled
+    assert written_files[0] == written_files[1]
+
+
+@pytest.mark.parametrize("kind", ["an earlier version", "a disk that rounds times"])
+def test_the_time_of_the_source_may_be_in_the_description(
+    kind: str, array: PreparedArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the content of the source is not read, either."""
+    time = array.source.stat().st_mtime_ns
+    if kind == "an earlier version":
+        path = prepare_array(array, BLOCK, Filler())
+        described = path.with_name(path.name + ".json")
+        found = json.loads(described.read_text())
+        found["source"]["mtime_ns"] = time
+        described.write_text(json.dumps(found))
+    else:
+        keep = os.utime
+        monkeypatch.setattr(os, "utime", lambda path, ns: keep(path, ns=tuple(one // 10**9 * 10**9 for one in ns)))
+        os.utime(array.source, ns=(time, time))
+        keep(array.source, ns=(time | 1, time | 1))
+        prepare_array(array, BLOCK, Filler())
+    monkeypatch.setattr(prepared, "_content", lambda files: pytest.fail("the content was read"))
+    assert array.open() is not None
+
+
 def test_an_array_of_another_source_is_not_used(array: PreparedArray, caplog: pytest.LogCaptureFixture) -> None:
     path = prepare_array(array, BLOCK, Filler())
     array.source.write_bytes(b"A slow container" * 100)

@@ -68,3 +68,50 @@ except DataError as error:
     print(error)
 """
     assert "mnist needs 11.6 MB in" in on_disk(tmp_path / "disk", "rw", script)
+
+
+FULL = """
+import shutil, numpy as np
+from setsup.files.mapped import new_array
+source = Path(np._core._multiarray_umath.__file__)  # of several megabytes, on another disk
+def torch_file(part):
+    import torch
+    with part.open("wb") as file:
+        torch.save({"a": torch.zeros(1000, 1000), "b": torch.zeros(20)}, file)
+ways = {
+    "mapped": lambda part: new_array(part, np.float32, (1000, 250)).fill(1),
+    "np.save": lambda part: np.save(part, np.zeros(200_000)),
+    "np.savez": lambda part: np.savez(part, a=np.zeros(200_000)),
+    "copy": lambda part: shutil.copyfile(source, part),
+}
+if MORE:
+    ways["torch.save"] = torch_file
+for name, way in ways.items():
+    try:
+        with written(folder / "x.npy" if name != "np.savez" else folder / "x.npz") as part:
+            way(part)
+        print(name, "wrote")
+    except DataError as error:
+        print(name, error)
+    assert sorted(path.name for path in folder.iterdir()) == ["cache"], name
+"""
+
+
+@pytest.mark.parametrize("more", [False, pytest.param(True, marks=pytest.mark.long("full disks"))])
+def test_whatever_writes_on_a_full_disk(tmp_path: Path, more: bool) -> None:
+    said = on_disk(tmp_path / "disk", "rw", FULL.replace("MORE", str(more))).splitlines()
+    assert len(said) == 4 + more
+    assert all("the disk is full; free some space there" in line for line in said), said
+
+
+def test_whatever_writes_beyond_a_limit() -> None:
+    """As on a full disk, where no disk can be mounted."""
+    code = f"import sys; sys.path.insert(0, {str(CHECKOUT)!r})\nimport resource, tempfile\nfrom pathlib import Path\n"
+    code += "from setsup.files import *\nfrom setsup.errors import DataError\n"
+    code += "folder = Path(tempfile.mkdtemp()); (folder / 'cache').mkdir()\n"
+    code += "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
+    done = subprocess.run([sys.executable, "-c", code + FULL.replace("MORE", "False")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert len(said) == 4
+    assert all(" cannot write " in line and "free some space there" in line for line in said), said

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import MISSING, Field, fields
+from functools import partial
 from inspect import Parameter as Argument
 from inspect import Signature
 from io import StringIO
@@ -131,17 +132,19 @@ def print_help(subcommand: Subcommand, line: str) -> None:
 
 def complete(subcommands: Sequence[Subcommand], words: Sequence[str]) -> None:
     """Install shell completion for subcommands, or print what completes words."""
+    from cyclopts.completion.detect import ShellDetectionError
+
+    from setsup_cli.parsing.completion import install
+
     app = _app(subcommands)
-    app.register_install_completion_command()
+    app.command(partial(install, app), name="--install-completion")
     try:
         with redirect_stderr(StringIO()):
             app(words)
     except CycloptsError as error:
         raise SetsupError(_sentence(error, "setsup --install-completion")) from error
-    except OSError as error:
-        raise SetsupError(f"completion cannot be installed: {error}") from error
-    except SystemExit as stop:
-        raise SetsupError("no shell is detected; name it: `setsup --install-completion --shell bash`") from stop
+    except ShellDetectionError as error:
+        raise SetsupError("no shell is detected; name it: `setsup --install-completion --shell bash`") from error
 
 
 def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
@@ -227,8 +230,11 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
             name = _option_name(error)
             names = [one for each in known if not each.children for one in each.names if one.startswith("--")]
             sought = f"--{name.lstrip('-').replace('_', '-')}"
-            if (meant := _ELSEWHERE.get(sought)) in names:
+            meant = next((one for one in _ELSEWHERE.get(sought, ()) if one in names), None)
+            if meant is not None:
                 close = f"; did you mean {meant!r}?"
+            elif sought in _NOT_HERE:
+                close = f"; {_NOT_HERE[sought]}"
             else:
                 close = near(sought, [one for one in names if one.startswith(sought)] or names)
             return f"unknown option {name!r}{close} (`{command} --help` lists the options)"
@@ -257,8 +263,20 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
     return str(error).rstrip(".")
 
 
-_ELSEWHERE = {"--batch-size": "--sampler.size", "--learning-rate": "--method.optimiser.rate"}
+_ELSEWHERE = {
+    "--batch-size": ("--sampler.size", "--size"),
+    "--learning-rate": ("--method.optimiser.rate",),
+    "--num-workers": ("--workers",),
+    "--fixed": ("--inactive", "--sampler.inactive"),
+    "--varying": ("--active", "--sampler.active"),
+}
 """Options by names that they have in other programs."""
+
+_NOT_HERE = {
+    "--shuffle": "draws are random by --seed",
+    "--num-workers": "nothing is loaded by processes here",
+}
+"""Why there is no such option."""
 
 
 def _is_option(word: str) -> bool:

@@ -81,6 +81,7 @@ def read_file(path: Path, name: str | None, shrink: bool) -> tuple["TrainingFile
 def read_asked(options: Any) -> Asked:
     """What options ask for, with those of their file."""
     from setsup.experiments import RunConfig
+    from setsup.experiments.registry import need_own_name
     from setsup.experiments.settings import difference, flatten, put
 
     file: TrainingFile | None = options.file
@@ -89,6 +90,7 @@ def read_asked(options: Any) -> Asked:
     check_root(options.root)
     name = options.preset if file is None else file.name
     usual = find(name, options.smoke) if file is None else file.found
+    need_own_name(usual)
     before = usual if file is None else file.preset
     asked = changed(options, before, NO_SETTINGS) | _by_short_names(options, before)
     preset = put(before, asked | _opening(options, before, asked.get("data.name")))

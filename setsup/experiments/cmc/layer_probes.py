@@ -42,10 +42,10 @@ class LayerProbes:
     """Accuracy of classifiers of the layers of all views: linear ones, or networks with one hidden layer.
 
     Encoders are frozen, in evaluation mode. Of a layer the maps of all views are concatenated and max-pooled, and a
-    classifier is trained by cross-entropy, with SGD on batches of the preset's augmentation; those of all layers at
-    once, on one pass through the encoders, but each by itself. After every epoch it is tested on batches of the
-    `eval_transform`. As in the published code the best of these epochs is reported, which is chosen on the images of
-    the test; the last epoch is reported, too.
+    classifier is trained by cross-entropy, with SGD or Adam on batches of the preset's augmentation; those of all
+    layers at once, on one pass through the encoders, but each by itself. After every epoch it is tested on batches of
+    the `eval_transform`. As in the published code the best of these epochs is reported, which is chosen on the images
+    of the test; the last epoch is reported, too.
 
     Attributes
     ----------
@@ -80,6 +80,8 @@ class LayerProbes:
         Learning rate; the paper has 30 for ResNets, 50 for those of double width.
     momentum, weight_decay : float
         Of SGD.
+    betas : (float, float), optional
+        Of Adam, which then takes the place of SGD, as for STL-10 in the paper; `momentum` is not used.
     strided : (int, int), optional
         Size and stride of patches of the images, which are encoded each by itself, such as (16, 8); a layer is then a
         map of patches.
@@ -108,6 +110,7 @@ class LayerProbes:
     rate: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 0.0
+    betas: tuple[float, float] | None = None
     strided: tuple[int, int] | None = None
     samples: int | None = None
     baselines: tuple[Literal["untrained"], ...] = ()
@@ -136,6 +139,7 @@ class LayerProbes:
         about: dict[str, Any] = {"views": views, "classes": classes}
         names = ("factor", "layers", "pooled", "hidden", "epochs", "decays", "decay", "batch", "rate", "momentum")
         about |= {name: getattr(self, name) for name in (*names, "weight_decay", "strided")}
+        about |= {} if self.betas is None else {"betas": self.betas}
         about |= {"fit": fit.factors.fingerprint, "test": test.factors.fingerprint}
         values: dict[str, float] = {"majority": _majority(fit, test, self.factor)}
         curves: dict[str, tuple[list[int], list[float]]] = {}
@@ -196,9 +200,7 @@ class LayerProbes:
                     if heads is None:
                         with seeded(trained, "layers"):
                             heads = _heads(features, self.hidden, classes).to(trained.device)
-                        optimizer = torch.optim.SGD(
-                            heads.parameters(), self.rate, self.momentum, weight_decay=self.weight_decay, fused=True
-                        )
+                        optimizer = self._optimizer(heads)
                         schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, list(self.decays), self.decay)
                     labels = batch["factors"][self.factor].flatten().long()
                     scores = _scores(heads, features)
@@ -212,6 +214,14 @@ class LayerProbes:
                 for name, count in right.items():
                     found.setdefault(self._title(name), []).append(count / len(test))
         return found
+
+    def _optimizer(self, heads: Any) -> "torch.optim.Optimizer":
+        import torch
+
+        decay, weights = self.weight_decay, heads.parameters()
+        if self.betas is None:
+            return torch.optim.SGD(weights, self.rate, self.momentum, weight_decay=decay, fused=True)
+        return torch.optim.Adam(weights, self.rate, self.betas, weight_decay=decay, fused=True)
 
     def _right(
         self, trained: TrainedRun, method: Any, heads: Any, batches: "Iterator[Batch]", views: Sequence[str]

@@ -1,7 +1,7 @@
 """Experiments of contrastive multiview coding at the paper's size, and that on views of one's own.
 
 Epochs are steps here: as many as take the images of the data once. Where the published code differs from the text, the
-text is followed, and ``cmc/imagenet-alexnet-code`` has the values of the code.
+text is followed, and presets whose names end in ``-code`` have the values of the code.
 """
 
 from collections.abc import Iterator, Mapping
@@ -92,6 +92,9 @@ def _crops(size: int, crop: str, **more: Any) -> dict[str, Any]:
 
 # -- ImageNet ----------------------------------------------------------------------------------------------------------
 
+_PAPER_EPOCHS, _CODE_EPOCHS = (400, (250, 300, 350)), (240, (120, 160, 200))
+"""Epochs of AlexNet, and those after which the rate decays."""
+
 
 def _probes(epochs: int = 160, decays: tuple[int, ...] = (100, 120, 140)) -> LayerProbes:
     return LayerProbes(factor="synset", split="val", epochs=epochs, decays=decays, baselines=("untrained",))
@@ -133,24 +136,25 @@ RESNETS = {
 def _imagenet_presets() -> Iterator[Preset]:
     base = CMCSettings(optimiser=MOMENTUM)
     table = "table 1, ImageNet, AlexNet"
-    yield _imagenet("imagenet-alexnet", table, base, 128, 400, (250, 300, 350), _probes())
+    yield _imagenet("imagenet-alexnet", table, base, 128, *_PAPER_EPOCHS, _probes())
     code = _probes(60, (30, 40, 50))
     yield _imagenet(
-        "imagenet-alexnet-code", f"{table}, as the code has it", replace(base, negatives=16_384), 128, 240,
-        (120, 160, 200), code,
+        "imagenet-alexnet-code", f"{table}, as the code has it", replace(base, negatives=16_384), 128, *_CODE_EPOCHS,
+        code,
     )  # fmt: skip
     for name, (words, encoder, width, batch, rate) in RESNETS.items():
         method = replace(base, encoder=encoder, width=width, optimiser=replace(MOMENTUM, rate=rate))  # type: ignore[arg-type]
-        probes = replace(
-            _probes(100, (60, 80)), layers=("pool",), pooled=(), decay=0.1, rate=50.0 if width > 1 else 30.0
-        )
+        probes = replace(_probes(100, (60, 75, 90)), layers=("pool",), pooled=(), rate=50.0 if width > 1 else 30.0)
         shows = f"table 2, ImageNet, {words}"
         yield _imagenet(f"imagenet-{name}", shows, method, batch, 280, (160, 200, 240), probes, least=0.08)
-    for count in NEGATIVES:
-        yield _imagenet(
-            f"fig6-m{count}", f"figure 6, ImageNet-100, {count:,} negatives", replace(base, negatives=count), 128, 240,
-            (120, 160, 200), code, data="imagenet-100",
-        )  # fmt: skip
+    for end, words, epochs, probes in (
+        ("", "", _PAPER_EPOCHS, _probes()),
+        ("-code", ", as the code trains", _CODE_EPOCHS, code),
+    ):
+        for count in NEGATIVES:
+            shows = f"figure 6, ImageNet-100, {count:,} negatives{words}"
+            method = replace(base, negatives=count)
+            yield _imagenet(f"fig6-m{count}{end}", shows, method, 128, *epochs, probes, data="imagenet-100")
 
 
 # -- STL-10 ------------------------------------------------------------------------------------------------------------
@@ -164,6 +168,8 @@ _CATEGORIES = LayerProbes(
     split="test",
     epochs=100,
     decays=(60, 80),
+    rate=ADAM.rate,
+    betas=ADAM.betas,
 )
 _STRIDED = replace(_CATEGORIES, layers=("conv5",), strided=(16, 8))  # dense layers read crops of 64 only
 
@@ -308,6 +314,8 @@ def _nyu_presets() -> Iterator[Preset]:
         dataset="stl10_test",
         epochs=100,
         decays=(60, 80),
+        rate=ADAM.rate,
+        betas=ADAM.betas,
         baselines=("untrained",),
     )
     for target in ("depth", "normals", _LABELS):

@@ -47,6 +47,9 @@ class LORDSettings:
         First learning rates of the generator, and of all codes.
     last_rate : float
         Learning rate at the end.
+    lazy_codes : bool
+        Whether codes of images that a step did not use stay as they are. The published code moves them by their
+        moments; so do the presets of the paper's size.
 
     """
 
@@ -62,6 +65,7 @@ class LORDSettings:
     rate: float = 3e-4
     latent_rate: float = 3e-3
     last_rate: float = 1e-5
+    lazy_codes: bool = True
 
     def fit_to(self, batch: "Batch") -> "LORDSettings":
         """The same for images of the size of a batch's, SetsupError where another is set."""
@@ -90,6 +94,7 @@ class LORDSettings:
             rate=self.rate,
             latent_rate=self.latent_rate,
             last_rate=self.last_rate,
+            lazy=self.lazy_codes,
         )
 
 
@@ -122,6 +127,8 @@ class AmortisedLORDSettings:
         Of the errors of images' codes, and of domains' codes.
     rate, last_rate : float
         Learning rates of the first step, and at the end.
+    lazy_codes : bool
+        As in the first stage.
 
     """
 
@@ -138,6 +145,7 @@ class AmortisedLORDSettings:
     weights: tuple[float, float] = (10.0, 10.0)
     rate: float = 1e-4
     last_rate: float = 1e-5
+    lazy_codes: bool = True
 
     def fit_to(self, batch: "Batch") -> "AmortisedLORDSettings":
         """The same for images of the size of a batch's, SetsupError where another is set."""
@@ -176,6 +184,7 @@ class AmortisedLORDSettings:
             weights=self.weights,
             rate=self.rate,
             last_rate=self.last_rate,
+            lazy=self.lazy_codes,
             encoder_weights=self.encoder_weights,
         )
 

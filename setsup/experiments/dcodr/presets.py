@@ -182,7 +182,7 @@ def baselines(benchmark: Benchmark) -> Iterator[Preset]:
         name=f"{common.name}-lord-latent",
         shows=f"{common.shows}: LORD, first stage: a code for each image",
         sampler=Images(size=_LORD),
-        method=LORDSettings(domain=benchmark.domain),
+        method=LORDSettings(domain=benchmark.domain, lazy_codes=False),
         steps=PAPER_EPOCHS * lord,
         evaluations={"time": EpochTime(steps=lord, epochs=PAPER_EPOCHS)},
     )
@@ -191,7 +191,7 @@ def baselines(benchmark: Benchmark) -> Iterator[Preset]:
         name=f"{common.name}-lord",
         shows=f"{common.shows}: LORD, second stage: encoders",
         sampler=Images(size=_LORD),
-        method=AmortisedLORDSettings(domain=benchmark.domain),
+        method=AmortisedLORDSettings(domain=benchmark.domain, lazy_codes=False),
         initial_run=f"{common.name}-lord-latent",
         steps=PAPER_EPOCHS * lord,
         evaluations=evaluations_of(benchmark, _LORD),

@@ -45,7 +45,7 @@ def _method(preset: Preset, **more: Any) -> Any:
     """Settings of a method for two cores: those that it has. ML-VAE's networks are small as they are."""
     if isinstance(preset.method, MLVAESettings):
         return preset.method
-    known = {"channels": (32, 64, 128, 256), **_SMALL, **more}
+    known = {"channels": (32, 64, 128, 256), "lazy_codes": True, **_SMALL, **more}
     method: Any = preset.method
     own = {name: value for name, value in known.items() if name in type(method).__dataclass_fields__}
     return replace(method, **own)

@@ -13,7 +13,7 @@ from setsup.experiments.pixels.settings import ColoredPairs, Images, PixelContra
 from setsup.experiments.preset import Preset
 from setsup.experiments.validation import Validation
 
-__all__ = ["NORMS", "PAPER", "PRESETS", "WEIGHTS"]
+__all__ = ["FEATURES", "LONG", "NORMS", "PAPER", "PRESETS", "WEIGHTS"]
 
 PAPER = '"Stable single-pixel contrastive learning for semantic and geometric tasks", arXiv 2512.04970'
 
@@ -21,8 +21,11 @@ NORMS = ("inf", "l1", "l2")
 WEIGHTS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1, 0.0)
 """λ of the sweep."""
 
-_NARROW = (4, 8, 16)
-"""Features per pixel of the other sweep, besides 32."""
+FEATURES = (4, 8, 16, 32)
+"""Features per pixel of the other sweep, of which each run is longer."""
+
+LONG = 0.1
+"""λ of five further runs for each norm, which are as long."""
 
 
 def named(norm: str, within: float) -> str:
@@ -65,6 +68,18 @@ def _small(preset: Preset) -> Preset:
     )
 
 
+def _longer(preset: Preset, end: str, words: str, seeds: int) -> Preset:
+    """The same with 100,000 steps, and 30,000 of the classifier."""
+    return replace(
+        preset,
+        name=f"{preset.name}-{end}",
+        shows=f"{preset.shows}, {words}",
+        steps=100_000,
+        seeds=seeds,
+        evaluations={**preset.evaluations, "labels": PixelLabels(steps=30_000)},
+    )
+
+
 def _presets() -> Iterator[Preset]:
     for norm in NORMS:
         for within in WEIGHTS:
@@ -72,16 +87,11 @@ def _presets() -> Iterator[Preset]:
             yield full
             yield _small(full)
     whole = _cell("inf", 1.0)
-    for features in _NARROW:
-        yield replace(
-            whole,
-            name=f"{whole.name}-d{features}",
-            shows=f"{whole.shows}, {features} features",
-            method=replace(whole.method, features=features),  # type: ignore[type-var]
-            steps=100_000,
-            seeds=1,
-            evaluations={**whole.evaluations, "labels": PixelLabels(steps=30_000)},
-        )
+    for features in FEATURES:
+        method = replace(whole.method, features=features)  # type: ignore[type-var]
+        yield _longer(replace(whole, method=method), f"d{features}", f"{features} features", 1)
+    for norm in NORMS:
+        yield _longer(_cell(norm, LONG), "long", "100,000 steps", 5)
 
 
 PRESETS = list(_presets())

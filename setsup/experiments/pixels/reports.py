@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from setsup.experiments.pixels import presets
-from setsup.experiments.pixels.presets import NORMS, PAPER, WEIGHTS, named
+from setsup.experiments.pixels.presets import FEATURES, LONG, NORMS, PAPER, WEIGHTS, named
 from setsup.experiments.report import Claim, Column, Means, Report, Row
 from setsup.experiments.report.criteria import has
 
@@ -124,11 +123,16 @@ REPORTS = [
         shows="the same over the number of features of a pixel, λ = 1",
         source=f"second sweep of the first experiment of {PAPER}",
         evaluations=("labels", "swap"),
-        rows=tuple(
-            Row(preset.name, f"{preset.name.rpartition('-d')[2]} features")
-            for preset in presets.PRESETS
-            if "-d" in preset.name
-        ),
+        rows=tuple(Row(f"{named('inf', 1.0)}-d{count}", f"{count} features") for count in FEATURES),
+        columns=_COLUMNS,
+        digits=3,
+    ),
+    Report(
+        name="pixels/long",
+        shows=f"the same after 100,000 steps, λ = {LONG:g}, by norm",
+        source=f"further runs of the first experiment of {PAPER}",
+        evaluations=("labels", "swap"),
+        rows=tuple(Row(f"{named(norm, LONG)}-long", _label(norm, LONG)) for norm in NORMS),
         columns=_COLUMNS,
         digits=3,
     ),

@@ -44,8 +44,8 @@ class PoseSets:
         Largest p: 0.10 for look-up, 0.02 for regression. With 0 no real images are needed.
     every : int, optional
         p rises in equal steps every so many steps of training: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels − 1), so
-        that it is `real` for the last part of 40,000 steps; where between 0 and `real` its steps are is [unclear]. None
-        for the constant p = `real`.
+        that it is `real` for the last part of 40,000 steps, or of 60,000 with 6,000; where between 0 and `real` its
+        steps are is [unclear]. None for the constant p = `real`.
     levels : int
         Number of values of p, with 0 and `real`.
     constrained : bool

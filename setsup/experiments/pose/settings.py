@@ -104,8 +104,8 @@ class SphericalRegressionSettings:
     encoder, pixels, frozen_norm
         As of :class:`PoseABCSettings`.
     angles : tuple of str
-        Factors that are regressed: ``azimuth``, ``elevation``, and ``theta`` where the data have it. Renderings do
-        not, and theta is 0 then. [unclear]
+        Factors that are regressed: ``azimuth``, ``elevation``, and ``theta`` where the data have it; without, it is
+        predicted to be 0. The presets of table 2 have all three, as the paper; of renderings theta is 0.
     contrast : float
         Weight of ABC's loss, 1 in the rows with ABC; 0 leaves it out. [unclear]
     objective, neighbours, similarity, temperature

@@ -9,13 +9,14 @@ from typing import Any
 
 from setsup.experiments.runs.json_files import finite
 from setsup.files.atomic import written
+from setsup.files.disk import disk_errors
 
 __all__ = ["append_lines", "mean_over_draws", "truncate_lines", "write_csv"]
 
 
 def append_lines(metrics: Path, steps: Iterable[tuple[int, Mapping[str, float]]]) -> None:
     """Append the metrics of some steps, so that no checkpoint outlives the lines of its steps."""
-    with metrics.open("a", encoding="utf-8") as lines:
+    with disk_errors(metrics), metrics.open("a", encoding="utf-8") as lines:
         for step, found in steps:
             lines.write(json.dumps({"step": step, **{name: finite(value) for name, value in found.items()}}) + "\n")
         lines.flush()

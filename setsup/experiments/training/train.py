@@ -13,6 +13,7 @@ from lightning.pytorch import Callback
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
+from setsup.experiments.registry import need_own_name
 from setsup.experiments.runs.checkpoint import has_checkpoint
 from setsup.experiments.runs.run import Run
 from setsup.experiments.runs.run_folder import begin
@@ -25,6 +26,7 @@ from setsup.experiments.training.callbacks import (
 )
 from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.config import RunConfig
+from setsup.experiments.training.launching import launching, watch_launcher
 from setsup.experiments.training.preparing import prepare
 from setsup.experiments.training.trainer import build_trainer, quiet
 from setsup.experiments.training.watching.first_batch import FirstBatchCallback
@@ -76,13 +78,16 @@ def train(
     ------
     SetsupError
         When the folder holds another run, another process trains in it, data are missing, settings do not fit each
-        other, the loss is no longer finite, or several devices train a method whose state they do not share.
+        other, a preset in a file of the user's own has the name of an installed one, the loss is no longer finite, or
+        several devices train a method whose state they do not share.
     KeyboardInterrupt
         When it got a signal to stop, after the checkpoint was written.
 
     """
+    watch_launcher()
     check_arguments(train, locals())
     folder, config = Path(folder), config or RunConfig()
+    need_own_name(preset)
     if preset.method is None:
         run = begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         if on_start is not None:
@@ -127,6 +132,7 @@ def train(
         title, at = f"{preset.name} seed {seed}", run.progress().steps
         log = config.log if trainer.is_global_zero else ()  # two processes cannot create one MLflow database
         trainer.loggers = [build_logger(name, title, folder, identity, at) for name in log]
+        stack.enter_context(launching())
         try:
             trainer.fit(method, datamodule=found.batches, ckpt_path=resumed, weights_only=True)
         except SystemExit as end:

@@ -5,7 +5,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import torch
+from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -44,6 +47,15 @@ class _Trainer(Trainer):
         return self._steps
 
 
+class _InPlace(TorchCheckpointIO):
+    """Writes checkpoints where they are asked for; Lightning's own writes to TMPDIR first, and moves the file."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        """Write one."""
+        with Path(path).open("wb") as file:  # of a path torch does not say that the disk is full
+            torch.save(checkpoint, file)
+
+
 def build_trainer(preset: Preset, folder: Path, config: RunConfig, callbacks: list[Callback]) -> Trainer:
     """Build the Trainer of a run; SetsupError for what it cannot be run with here."""
     # under SLURM Lightning would write its own checkpoints, and prefer them to those of the run
@@ -60,7 +72,7 @@ def build_trainer(preset: Preset, folder: Path, config: RunConfig, callbacks: li
             precision=_PRECISION[config.precision],
             profiler=_build_profiler(config, folder),
             callbacks=callbacks,
-            plugins=[SLURMEnvironment(auto_requeue=False)] if slurm else None,
+            plugins=[_InPlace(), *([SLURMEnvironment(auto_requeue=False)] if slurm else [])],
             logger=False,
             default_root_dir=folder,
             log_every_n_steps=0,  # CheckpointCallback logs what it writes to metrics.jsonl

@@ -18,12 +18,12 @@ __all__ = ["list_folder", "unchanged"]
 _log = logging.getLogger("setsup")
 
 
-def list_folder(folder: Path, apart: Path) -> Listing:
+def list_folder(folder: Path, apart: Path, hidden: bool = False) -> Listing:
     """List the regular files below a folder.
 
     A link to a folder is entered, unless it leads back to a folder that contains it. Broken links, sockets
     and the like are left out, and so is what is being written here, or was when its process was killed; so are folders
-    that may not be entered, but the listing is not to be kept then.
+    that may not be entered, but the listing is not to be kept then. Hidden folders are entered only where `hidden`.
     """
     top = os.fsencode(folder)
     names: list[bytes] = []
@@ -43,7 +43,7 @@ def list_folder(folder: Path, apart: Path) -> Listing:
                 identity = _identity(about)
                 if identity in above or identity == not_listed:
                     continue
-                inner = _read(place, below + b"/" if below else b"", names, sizes, advance)
+                inner = _read(place, below + b"/" if below else b"", names, sizes, hidden, advance)
             except OSError as error:
                 if not below:
                     raise DamagedFile.unreadable(folder, error) from error
@@ -82,13 +82,15 @@ def _identity(about: os.stat_result) -> tuple[int, int]:
     return about.st_dev, about.st_ino
 
 
-def _read(place: bytes, below: bytes, names: list[bytes], sizes: list[int], advance: Advance) -> list[bytes]:
+def _read(
+    place: bytes, below: bytes, names: list[bytes], sizes: list[int], hidden: bool, advance: Advance
+) -> list[bytes]:
     """Add the files of one folder, whose names begin with `below`; returns its folders."""
     folders = []
     before = len(names)
     with os.scandir(place) as entries:
         for entry in entries:
-            if entry.name.startswith(b".") and is_temporary(entry.name):
+            if entry.name.startswith(b".") and (not hidden or is_temporary(entry.name)):
                 continue
             try:
                 if entry.is_dir():

@@ -88,12 +88,15 @@ class Listing:
         """Select rows of the columns of numbers."""
         return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
-    def ordered(self) -> "Listing":
-        """Sort by the bytes of the names; of files of one name the last counts, as it does for whoever unpacks."""
+    def ordered(self, hidden: bool = False) -> "Listing":
+        """Sort by the bytes of the names; of files of one name the last counts, as it does for whoever unpacks.
+
+        Files that systems leave behind are left out, and so are hidden ones unless `hidden`.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        names, kept = self.names, as_numpy(pc.indices_nonzero(pc.invert(unwanted(self.names))))
+        names, kept = self.names, as_numpy(pc.indices_nonzero(pc.invert(unwanted(self.names, hidden))))
         if len(kept) < len(names):
             names = names.take(kept)
         if not pc.all(pc.less(names[:-1], names[1:])).as_py():

@@ -72,7 +72,8 @@ class MemberIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the index is mapped where it arrives."""
-        return _reopen, (os.fsdecode(self._top), self.prefix, self._index.digest, self._index.about.nested)
+        about = self._index.about
+        return _reopen, (os.fsdecode(self._top), self.prefix, self._index.digest, about.nested, about.hidden)
 
     def __len__(self) -> int:
         """Count the files."""
@@ -151,10 +152,12 @@ class MemberIndex:
         below = folder.rstrip("/") + "/" if folder.strip("/") else ""
         # "0" is the letter after "/"
         first, last = (self._bisected(below[:-1] + end) for end in "/0") if below else (0, len(self))
-        prefix = self.prefix + below
-        return MemberIndex(
-            self.source, self._top, self._index, self._archive, prefix, self._start + first, self._start + last
-        )
+        return self._slice(self.prefix + below, self._start + first, self._start + last)
+
+    def above(self) -> "MemberIndex":
+        """Select the files of the folder that contains this one, with names relative to it; all where there is none."""
+        outer = self.prefix.rstrip("/").rpartition("/")[0]
+        return self._slice("", 0, len(self._index)).under(outer)
 
     def matching(self, pattern: str) -> tuple[Places, dict[str, Any]]:
         """Find all files whose whole name matches.
@@ -249,6 +252,14 @@ class MemberIndex:
         path = self._path(place)
         return Path(os.fsdecode(path)) if self._archive is None else None
 
+    @property
+    def identity(self) -> tuple[int, str]:
+        """Checksum of all files of the source, and the folder inside it: another listing has others."""
+        return self._index.digest, self.prefix
+
+    def _slice(self, prefix: str, start: int, stop: int) -> "MemberIndex":
+        return MemberIndex(self.source, self._top, self._index, self._archive, prefix, start, stop)
+
     def _shown(self, name: str) -> str:
         between = os.sep if self._archive is None else ": "
         return f"{shown(str(self.source))}{between}{shown(name)}" if name else shown(str(self.source))
@@ -273,14 +284,15 @@ class MemberIndex:
         return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path | str, nested: bool = False, relist: bool = False) -> MemberIndex:
+def open_members(source: Path | str, nested: bool = False, relist: bool = False, hidden: bool = False) -> MemberIndex:
     """Open a folder, a zip or a tar, told apart by their content.
 
     Its files are listed once, and the index is cached until the source changes, which sizes and modification times
     tell. Folders of fewer than 10,000 files are listed each time.
 
-    Links are followed in a folder, and left out in an archive. Files that systems leave behind (``__MACOSX``,
-    ``.DS_Store``, ``._*``) are left out. Deflated files are inflated when they are read.
+    Links are followed in a folder, and left out in an archive. Files and folders whose names begin with a dot are left
+    out unless `hidden`, and what systems leave behind (``__MACOSX``, ``._*``, ``Thumbs.db``) always. Deflated files are
+    inflated when they are read.
 
     Parameters
     ----------
@@ -290,6 +302,8 @@ def open_members(source: Path | str, nested: bool = False, relist: bool = False)
         Also list the files of tars inside a tar, as ``cars.tar/1.mat``.
     relist : bool
         List the files again, and replace the cached index: for file systems whose times do not show changes.
+    hidden : bool
+        Also list hidden files, and those in hidden folders.
 
     Raises
     ------
@@ -308,13 +322,13 @@ def open_members(source: Path | str, nested: bool = False, relist: bool = False)
 
     """
     source = Path(source)
-    index = load_index(source, nested, relist)
+    index = load_index(source, nested, relist, hidden)
     return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 
-def _reopen(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:
+def _reopen(source: str, prefix: str, digest: int, nested: bool, hidden: bool) -> MemberIndex:
     """Open in this process what was pickled in another one."""
-    found = open_members(source, nested=nested)
+    found = open_members(source, nested=nested, hidden=hidden)
     if found._index.digest != digest:
         raise DataError(f"{source} has changed since the dataset was opened; open it again")
     return found.under(prefix)

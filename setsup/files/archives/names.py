@@ -17,9 +17,14 @@ from setsup.errors import DataError
 __all__ = ["as_bytes", "as_text", "clean_name", "clean_names", "escaped", "is_unwanted", "shown", "unwanted"]
 
 _ODD = r"\\|\x00|(?:^|/)\.{0,2}(?:/|$)|^[A-Za-z]:/"
-_UNWANTED = r"(?:^|/)(?:__MACOSX|\.DS_Store|\._[^/]*)(?:/|$)"
+_LEFT_BEHIND = (
+    *(r"__MACOSX", r"@eaDir", r"\$RECYCLE\.BIN", r"System Volume Information", r"lost\+found"),
+    *(r"(?i:thumbs\.db)", r"(?i:ehthumbs\.db)", r"(?i:desktop\.ini)", r"Icon\r"),
+)
+_UNWANTED = rf"(?:^|/)(?:\.DS_Store|\._[^/]*|{'|'.join(_LEFT_BEHIND)})(?:/|$)"
+_HIDDEN = rf"{_UNWANTED}|(?:^|/)\."
 _ODD_BYTES = re.compile(_ODD.encode())
-_UNWANTED_TEXT = re.compile(_UNWANTED)
+_HIDDEN_TEXT = re.compile(_HIDDEN)
 _SIGNS = (b"\0/", b"\0.", b"//", b"/.", b"/\0", b"\0\0", b"\\", b":/")
 """An odd name, with NUL around it, has one of these, or a NUL of its own; a look for them takes a third of the time."""
 _FEW = 16  # names for which Arrow takes longer to start than to look
@@ -99,16 +104,19 @@ def escaped(name: bytes) -> bytes:
     return name.replace(b"\\", rb"\x5c") if b"\\" in name else name
 
 
-def unwanted(names: Any) -> Any:
-    """Tell which names are of files that systems leave in folders (``__MACOSX``, ``.DS_Store``, ``._*``)."""
+def unwanted(names: Any, hidden: bool = False) -> Any:
+    """Tell which names are of what systems leave in folders (``__MACOSX``, ``.DS_Store``, ``._*``, ``Thumbs.db``).
+
+    Files and folders whose names begin with a dot are among them, unless `hidden` ones are wanted.
+    """
     import pyarrow.compute as pc
 
-    return pc.match_substring_regex(names, _UNWANTED)
+    return pc.match_substring_regex(names, _UNWANTED if hidden else _HIDDEN)
 
 
 def is_unwanted(name: str) -> bool:
     """Tell for one name what :func:`unwanted` tells for many."""
-    return _UNWANTED_TEXT.search(name) is not None
+    return _HIDDEN_TEXT.search(name) is not None
 
 
 def shown(name: str) -> str:

@@ -44,12 +44,16 @@ def download(file: ManifestFile, target: Path) -> None:
 
 
 def _receive(url: str, part: Path, file: ManifestFile) -> None:
-    """Receive a file that passes its check; a continued part that does not is given up for a whole new one."""
-    while True:
-        resumed = transfer(url, part, size=file.size, exact=not file.repacked)
+    """Receive a file that passes its check.
+
+    One that was put together from several answers and does not is given up for one whole new one: what came first may
+    be damaged, or the file may have changed under the same date.
+    """
+    for last in (False, True):
+        joined = transfer(url, part, size=file.size, exact=not file.repacked)
         problem = file_problem(part, file)
         if problem is None:
             return
         drop_part(part)
-        if not resumed:
+        if last or not joined:
             raise MirrorError(f"sends a file that {problem}")

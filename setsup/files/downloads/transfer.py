@@ -24,6 +24,7 @@ _log = logging.getLogger("setsup")
 _CHUNK = 1 << 16
 _TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two pieces
 _WAITS = (0.5, 2.0)  # seconds before the second and third attempt that bring nothing
+_WHOLE = 3  # times that a mirror may begin with the first byte before another one is asked
 _PASSING = (408, 425, 429, 500, 502, 503, 504)  # answers that may be another one in a moment
 # possessive: without it a page of nothing but comments takes exponential time
 _PAGE = re.compile(rb"(?i)\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body|script)\b", re.DOTALL)
@@ -47,28 +48,33 @@ class _Source:
 
 
 def transfer(url: str, part: Path, *, size: int | None = None, exact: bool = True) -> bool:
-    """Receive `url` into `part`; dropped connections are retried a few times.
+    """Receive `url` into `part`; returns whether it was put together from several answers.
 
-    An earlier part of the same version is continued (HTTP ranges); where the server cannot, or holds another
-    version by now, the part starts again, but not before the server has begun to send something that fits.
+    Dropped connections are retried: without limit where the rest is sent each time, else a few times. An earlier part
+    of the same version is continued (HTTP ranges); where the server cannot, or holds another version by now, the part
+    starts again, but not before the server has begun to send something that fits.
     """
     import requests
 
-    resumed = part_size(part) > 0 and _noted(part).url == url
-    fruitless = 0
+    most, fruitless, whole = part_size(part), 0, 0
     with requests.Session() as session:
         session.headers.update({"Accept-Encoding": "identity", "User-Agent": "setsup"})
-        while True:
-            before = part_size(part)
+        while not _complete(part, url):
             try:
-                _receive(session, url, part, size, exact)
-                return resumed
+                with _answer(session, url, part) as (response, start):
+                    whole += not start
+                    _store(response, url, part, start, size, exact)
+                return start > 0
             except MirrorError as error:
-                fruitless = 0 if part_size(part) > before else fruitless + 1
-                if not error.again or fruitless > len(_WAITS):
+                got = part_size(part)
+                # what is dropped and received once more is no gain
+                fruitless = 0 if got > most else fruitless + 1
+                most = max(most, got)
+                if not error.again or fruitless > len(_WAITS) or whole == _WHOLE:
                     raise
                 _log.info("%s: %s; trying again", url, error)
             time.sleep(_WAITS[max(fruitless - 1, 0)])
+    return True
 
 
 def part_address(part: Path) -> str | None:
@@ -89,12 +95,21 @@ def drop_part(part: Path) -> None:
         clear(_note(part))
 
 
-def _receive(session: "requests.Session", url: str, part: Path, size: int | None, exact: bool) -> None:
-    """Make one request, and write what comes."""
+def _complete(part: Path, url: str) -> bool:
+    """Whether an earlier call has received all of `url`."""
+    return 0 < _received(part, url) == (_noted(part).total or 0)
+
+
+def _received(part: Path, url: str) -> int:
+    """Count the bytes behind which `url` can be continued."""
     source = _noted(part)
-    start = part_size(part) if source.url == url and source.version else 0
-    if start and start == source.total:
-        return
+    return part_size(part) if source.url == url and source.version else 0
+
+
+@contextmanager
+def _answer(session: "requests.Session", url: str, part: Path) -> Iterator[tuple["requests.Response", int]]:
+    """Make one request; yields the answer, and the byte at which its body begins."""
+    source, start = _noted(part), _received(part, url)
     asked = {"Range": f"bytes={start}-", "If-Range": source.version or ""} if start else {}
     with _web_errors(), session.get(url, headers=asked, stream=True, timeout=_TIMEOUTS) as response:
         if response.status_code == 206 and start:
@@ -107,7 +122,7 @@ def _receive(session: "requests.Session", url: str, part: Path, size: int | None
         else:
             reason = f"HTTP {response.status_code} {response.reason or ''}".strip()
             raise MirrorError(f"answers {reason}", again=response.status_code in _PASSING)
-        _store(response, url, part, start, size, exact)
+        yield response, start
 
 
 def _store(response: "requests.Response", url: str, part: Path, start: int, size: int | None, exact: bool) -> None:

@@ -10,6 +10,7 @@ __all__ = [
     "ManifestFactor",
     "ManifestFile",
     "ManifestModality",
+    "ManifestPartial",
     "ManifestSplit",
 ]
 
@@ -115,6 +116,24 @@ class ManifestSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestPartial:
+    """What of a benchmark is a download of its own, such as one domain, and opens without the rest.
+
+    Parameters
+    ----------
+    by : tuple of str
+        Factors; each combination of their levels that has rows is a part.
+    samples : int, tuple of (level, tuple of int), or None
+        Samples of each part: one number for all, or those of each level of the first factor, several where editions
+        differ; None where they are not known.
+
+    """
+
+    by: tuple[str, ...]
+    samples: int | tuple[tuple[str | int | float, tuple[int, ...]], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ManifestModality:
     """What a sample holds, such as an image: shape (None where it varies), dtype, unit, colour space, what it means."""
 
@@ -184,7 +203,15 @@ class Manifest:
     licence : Licence
         Terms of use.
     samples : int or None
-        Number of samples, None where it depends on the user's files.
+        Number of samples, None where it is not fixed or not known.
+    editions : tuple of int
+        Numbers of samples of other editions of the same release.
+    samples_vary : str or None
+        Why no number of samples is given.
+    samples_by_option : tuple of (option, tuple of (value, int))
+        Options of the dataset that change its number of samples, with those of their values that are known.
+    partial : ManifestPartial or None
+        What opens without the rest; None where a part of the samples is a release that is not whole.
     size : int or None
         Bytes of the published files together (YAML key ``bytes``).
     homepage, citation : str or None
@@ -218,6 +245,10 @@ class Manifest:
     description: str
     licence: Licence
     samples: int | None = None
+    editions: tuple[int, ...] = ()
+    samples_vary: str | None = None
+    samples_by_option: tuple[tuple[str, tuple[tuple[str | int | float, int], ...]], ...] = ()
+    partial: ManifestPartial | None = None
     size: int | None = None
     homepage: str | None = None
     citation: str | None = None

@@ -44,8 +44,9 @@ class LORD(LightningModule):
     The noise keeps codes of images from holding what the code of the domain already says. An image that training never
     saw has no code: :class:`AmortisedLORD` trains an encoder.
 
-    Codes of images are updated by Adam at the images of each step, with their moments, as of
-    :class:`torch.optim.SparseAdam`; the published code moves all codes in every step, by moments that decay.
+    Codes of images are updated by Adam: those of the images of each step, with their moments, as of
+    :class:`torch.optim.SparseAdam`; or, with ``lazy=False``, all of them in every step by moments that decay, as in the
+    published code.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ class LORD(LightningModule):
         First learning rates of the generator, and of all codes.
     last_rate : float
         Learning rate of both at the end, along half a cosine.
+    lazy : bool
+        Whether codes of images that a step did not use stay as they are.
 
     Raises
     ------
@@ -91,14 +94,16 @@ class LORD(LightningModule):
         rate: float = 3e-4,
         latent_rate: float = 3e-3,
         last_rate: float = 1e-5,
+        lazy: bool = True,
     ) -> None:
         super().__init__()
         _check_rates(last_rate, rate=rate, latent_rate=latent_rate)
         self.generator, self.classes, self.domains, self.distance = generator, classes, domains, distance
-        self.codes = RowCodes(rows, content, rate=latent_rate, betas=_BETAS, initial=_uniform(content))
-        # which rows and domains the codes are of, for the second stage
+        self.codes = RowCodes(rows, content, rate=latent_rate, betas=_BETAS, initial=_uniform(content), lazy=lazy)
+        # which rows and domains the codes are of, and how they were updated, for the second stage
         self.register_buffer("table", _described(domains))
-        self.register_load_state_dict_pre_hook(_keep_table)  # type: ignore[no-untyped-call]
+        self.register_buffer("lazy", torch.tensor(lazy))
+        self.register_load_state_dict_pre_hook(_fill_described)  # type: ignore[no-untyped-call]
         self.noise, self.penalty = noise, penalty
         self.rate, self.latent_rate, self.last_rate = rate, latent_rate, last_rate
 
@@ -188,6 +193,8 @@ class AmortisedLORD(LightningModule):
         α and β.
     rate, last_rate : float
         Learning rate of the first step, and at the end of half a cosine.
+    lazy : bool
+        As of the first stage, which is refused if its codes were updated otherwise.
     encoder_weights : str or Path, optional
         File, or published name, of a run of MoCo-v2 that both encoders start from; :meth:`load_initial` reads it.
 
@@ -212,6 +219,7 @@ class AmortisedLORD(LightningModule):
         weights: tuple[float, float] = (10.0, 10.0),
         rate: float = 1e-4,
         last_rate: float = 1e-5,
+        lazy: bool = True,
         encoder_weights: str | Path | None = None,
     ) -> None:
         super().__init__()
@@ -219,7 +227,7 @@ class AmortisedLORD(LightningModule):
         self.content, self.style, self.generator, self.distance = content, style, generator, distance
         self.classes, self.domains = classes.requires_grad_(False), domains
         self.targets = RowState(rows, dimensions, seen=True)
-        self.weights, self.rate, self.last_rate = weights, rate, last_rate
+        self.weights, self.rate, self.last_rate, self.lazy = weights, rate, last_rate, lazy
         self.encoder_weights = encoder_weights
         self.started: Tensor
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
@@ -246,6 +254,14 @@ class AmortisedLORD(LightningModule):
             raise SetsupError(
                 "the first stage of LORD has codes of the rows of other data, or of other domains: train both stages "
                 "on the same data and domains, with the same --data.split, --data.where and --domain"
+            )
+        if bool(weights.get("lazy", torch.tensor(True))) is not self.lazy:
+            updated, other = (
+                ("all in every step", "true") if not self.lazy else ("only where a step used them", "false")
+            )
+            raise SetsupError(
+                f"this stage is for codes of images that were updated {updated}, and those of the first stage were "
+                f"not: train the first stage again, or give --method.lazy-codes {other}"
             )
         self.generator.load_state_dict(_below(weights, "generator."))
         self.classes.load_state_dict(_below(weights, "classes."))
@@ -321,9 +337,10 @@ def _described(domains: GroupCodes) -> Tensor:
     return torch.tensor(list(" ".join([domains.table, *domains.factors]).encode()), dtype=torch.uint8)
 
 
-def _keep_table(method: nn.Module, weights: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Let weights be loaded that do not say which rows and domains their codes are of."""
+def _fill_described(method: nn.Module, weights: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Let weights of earlier versions be loaded, which do not say what their codes are of, and were updated lazily."""
     weights.setdefault(f"{prefix}table", method.table)
+    weights.setdefault(f"{prefix}lazy", method.lazy)
 
 
 def _check_rates(last: float, **rates: float) -> None:

@@ -16,69 +16,25 @@ from torch import Tensor
 from torch.nn import functional
 
 from setsup.checks import check_rates
-from setsup.errors import DataError, SetsupError
+from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
-from setsup.methods.gaussians import Gaussian, gaussian_divergence
+from setsup.methods.gaussians import Gaussian, gaussian_divergence, gaussian_product
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.images import encode_images, unit_range
 from setsup.methods.networks.ml_vae import GroupedDecoder, GroupedEncoder
 
-__all__ = ["MLVAE", "GroupSamples", "Likelihood", "gaussian_product"]
+__all__ = ["MLVAE", "GroupSamples", "Likelihood"]
 
 GroupSamples = Literal["image", "group"]
 Likelihood = Literal["gaussian", "bernoulli"]
-
-
-def gaussian_product(means: Tensor, log_variances: Tensor, groups: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Normal distribution of each group that is proportional to the product of its members' densities [1]_.
-
-    Its precision is the sum of the members' precisions, and its mean their average weighted by precision.
-
-    Parameters
-    ----------
-    means, log_variances : (n, d) float
-        Of normal distributions with independent dimensions.
-    groups : (n,) integers
-        Group of each, from 0 to below `count`.
-    count : int
-        Groups, each of one member or more.
-
-    Returns
-    -------
-    two of (count, d) float
-        Means and log-variances.
-
-    Raises
-    ------
-    DataError
-        When the shapes disagree.
-
-    Examples
-    --------
-    >>> means, variances = torch.tensor([[0.0], [4.0], [7.0]]), torch.tensor([[1.0], [3.0], [2.0]])
-    >>> mean, log_variance = gaussian_product(means, variances.log(), torch.tensor([0, 0, 1]), 2)
-    >>> mean.T, log_variance.exp().T
-    (tensor([[1., 7.]]), tensor([[0.7500, 2.0000]]))
-
-    """
-    if means.ndim != 2 or means.shape != log_variances.shape or groups.shape != means.shape[:1]:
-        raise DataError(
-            "means and log-variances are (n, d) with a group for each, (n,), not "
-            f"{tuple(means.shape)}, {tuple(log_variances.shape)} and {tuple(groups.shape)}"
-        )
-    member = groups == torch.arange(count, device=groups.device)[:, None]
-    log_precision = torch.where(member[:, :, None], -log_variances, -math.inf).logsumexp(1)
-    shares = (-log_variances - log_precision[groups]).exp()
-    # as a product of matrices, since sums by index are not reproducible on a GPU
-    return member.to(means.dtype) @ (shares * means), -log_precision
 
 
 class MLVAE(LightningModule):
     """A variational autoencoder with a code of each image, its style, and one of its group [1]_.
 
     A group is all images of a domain in a batch. The posterior of its code is the product of those that its images
-    give, see :func:`~setsup.methods.domains.ml_vae.gaussian_product`. The loss is the negative evidence lower bound of
+    give, see :func:`~setsup.methods.gaussians.gaussian_product`. The loss is the negative evidence lower bound of
     a batch, divided by the number of its groups:
 
     (Σ KL(q(style)) + Σ over groups KL(q(group's code)) - Σ log p(image | style, group's code)) / groups

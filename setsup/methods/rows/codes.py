@@ -15,13 +15,14 @@ __all__ = ["RowCodes"]
 
 
 class RowCodes(nn.Module):
-    """Vectors that are learned, one for each row of the training data, by Adam at the rows of each step.
+    """Vectors that are learned, one for each row of the training data, by Adam.
 
     In training mode ``codes(batch["indices"])`` has gradients, and :meth:`step` applies them: call it in the hook
     ``on_before_optimizer_step`` of a LightningModule, or after ``manual_backward``. Rows that a step did not use stay
-    as they are, also their moments, as with :class:`torch.optim.SparseAdam` on a sparse :class:`torch.nn.Embedding`.
-    Gradients of several backward passes before a step are added up. They are not parameters of the method: its
-    optimisers, schedules and clipping do not affect them.
+    as they are, also their moments, as with :class:`torch.optim.SparseAdam` on a sparse :class:`torch.nn.Embedding`;
+    with ``lazy=False`` they move by their moments, which decay, as with :class:`torch.optim.Adam`. Gradients of
+    several backward passes before a step are added up. They are not parameters of the method: its optimisers,
+    schedules and clipping do not affect them.
 
     Under ``torch.distributed`` codes and moments are divided among ranks as :class:`RowState` describes; forward and
     step are collective. Gradients are averaged over ranks, those of a row that several of them used too, as DDP
@@ -42,6 +43,8 @@ class RowCodes(nn.Module):
     initial : (rows, *shape) tensor, callable or float, optional
         Initial codes, as for :class:`RowState`; 0 by default. They count as no code in evaluation mode, where a row
         that was never trained on is an error.
+    lazy : bool
+        Whether rows that a step did not use stay as they are; without, a step takes time for all rows.
 
     Examples
     --------
@@ -68,9 +71,10 @@ class RowCodes(nn.Module):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         initial: Initial = None,
+        lazy: bool = True,
     ) -> None:
         super().__init__()
-        self.rate, self.betas, self.eps = rate, betas, eps
+        self.rate, self.betas, self.eps, self.lazy = rate, betas, eps, lazy
         self.codes = RowState(rows, *shape, initial=initial, seen=False)
         self.means = RowState(rows, *shape, initial=0.0)
         self.squares = RowState(rows, *shape, initial=0.0)
@@ -132,9 +136,20 @@ class RowCodes(nn.Module):
         self._adam(places, gradients)
 
     def _adam(self, places: Tensor, gradients: Tensor) -> None:
-        """One step of Adam at places of this rank; operations are in the order of SparseAdam's."""
+        """One step at places of this rank; operations are in the order of SparseAdam's, or of Adam's on all places."""
         step, (first, second) = int(self.steps), self.betas
         rate = self.rate(step - 1) if callable(self.rate) else self.rate
+        if not self.lazy:
+            codes, means, squares = (state._values() for state in (self.codes, self.means, self.squares))
+            means.mul_(first).index_add_(0, places, gradients, alpha=1 - first)
+            squares.mul_(second).index_add_(0, places, gradients.square(), alpha=1 - second)
+            codes.addcdiv_(
+                means,
+                squares.sqrt().div_((1 - second**step) ** 0.5).add_(self.eps),
+                value=-rate / (1 - first**step),
+            )
+            self.codes._write(places, codes[places])  # these rows have codes now
+            return
         means, squares = self.means._values()[places], self.squares._values()[places]
         means = means + (gradients - means) * (1 - first)
         squares = squares + (gradients.square() - squares) * (1 - second)

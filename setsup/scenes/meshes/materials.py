@@ -14,7 +14,7 @@ from setsup.scenes.color import to_bytes
 from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.meshes.mesh_files import MOST_PIXELS, why
 
-__all__ = ["WHITE", "Pixels", "Textures", "read_material"]
+__all__ = ["WHITE", "Textures", "alpha_mask", "read_material", "warn_once"]
 
 
 WHITE = (255, 255, 255)
@@ -29,7 +29,7 @@ _log = logging.getLogger("setsup")
 
 
 class Textures:
-    """Pixelss as arrays; those that materials share are decoded once."""
+    """Images as arrays; those that materials share are decoded once."""
 
     def __init__(self, missing: list[str]) -> None:
         self._missing = missing
@@ -61,7 +61,7 @@ class Textures:
             # Pillow decodes here, and its readers raise whatever they stumble over
             self._missing.append(f"a texture cannot be read ({why(error)})")
             return None
-        return None if pixels.shape == (2, 2, 3) and (pixels == _DEFAULT_TEXTURE).all() else pixels
+        return pixels
 
 
 def read_material(material: Any, mapped: bool, textures: Textures) -> Material:
@@ -71,13 +71,15 @@ def read_material(material: Any, mapped: bool, textures: Textures) -> Material:
         color = WHITE if factor is None else _triple(to_bytes(np.asarray(factor)[:3] / 255))
         texture = textures.get(material.baseColorTexture) if mapped else None
         if material.alphaMode == "BLEND":
-            _warn_once(_BLEND)
+            warn_once(_BLEND)
         if np.any(material.emissiveFactor if material.emissiveFactor is not None else 0):
-            _warn_once(_EMISSION)
+            warn_once(_EMISSION)
         return Material(color, texture, _mask(material, texture, textures))
     texture = textures.get(getattr(material, "image", None)) if mapped else None
+    if texture is not None and texture.shape == (2, 2, 3) and (texture == _DEFAULT_TEXTURE).all():
+        texture = None
     if _is_dissolved(getattr(material, "kwargs", {})):
-        _warn_once(_DISSOLVED)
+        warn_once(_DISSOLVED)
     if texture is not None:
         return Material(WHITE, texture)
     diffuse = np.asarray(getattr(material, "diffuse", ()))
@@ -92,9 +94,14 @@ def _mask(material: Any, texture: Pixels | None, textures: Textures) -> npt.NDAr
     factor, cutoff = material.baseColorFactor, material.alphaCutoff
     share = 1.0 if factor is None or len(factor) < 4 else factor[3] / 255
     alpha = None if texture is None else textures.opacity(material.baseColorTexture)
+    return alpha_mask(share, alpha, 0.5 if cutoff is None else cutoff, texture)
+
+
+def alpha_mask(share: float, alpha: Pixels | None, cutoff: float, texture: Pixels | None) -> npt.NDArray[np.bool_]:
+    """Where a surface is whose alpha is cut off: of the size of its texture, or one texel."""
     if alpha is None:
         alpha = np.full((1, 1) if texture is None else texture.shape[:2], 255, np.uint8)
-    return np.asarray(share * (alpha / 255) >= (0.5 if cutoff is None else cutoff))
+    return np.asarray(share * (alpha / 255) >= cutoff)
 
 
 def _is_dissolved(options: Mapping[str, Any]) -> bool:
@@ -111,5 +118,6 @@ def _triple(color: npt.NDArray[Any]) -> tuple[int, int, int]:
 
 
 @cache
-def _warn_once(what: str) -> None:
+def warn_once(what: str) -> None:
+    """Log a warning the first time."""
     _log.warning(what)

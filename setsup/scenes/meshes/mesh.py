@@ -3,14 +3,15 @@
 Convention
 ----------
 Lengths are metres. Colours are sRGB bytes: of materials, vertices and textures alike. Texture coordinates have their
-origin at the lower left corner of the image, and repeat outside 0 … 1. Winding has no meaning: both sides of a
-triangle are seen, and its normal is turned towards whoever looks.
+origin at the lower left corner of the image; outside 0 … 1 a texture goes on as the material's ``wrap`` says. Winding
+has no meaning: both sides of a triangle are seen, and its normal is turned towards whoever looks.
 """
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,10 @@ from setsup.checks import check_array
 from setsup.errors import SetsupError
 from setsup.scenes.checks import check_color
 
-__all__ = ["FARTHEST", "Material", "Mesh"]
+__all__ = ["FARTHEST", "Material", "Mesh", "Wrap"]
+
+Wrap = Literal["repeat", "clamp", "mirror"]
+"""How a texture goes on outside 0 … 1."""
 
 
 FARTHEST = 1e6
@@ -43,6 +47,9 @@ class Material:
         Where the surface is, row 0 at the top: what is False is a hole, to rays and light as to cameras. It has the
         size of the texture, where there is one, and the texel that a point lies on decides. Without texture
         coordinates a mesh has no holes. One that is all True is none.
+    wrap : 2 of "repeat", "clamp", "mirror"
+        How texture and mask go on outside 0 … 1, across and upwards: again and again, by their outermost texels, or
+        turned over at every second time.
 
     Examples
     --------
@@ -54,6 +61,7 @@ class Material:
     color: tuple[int, int, int] = _GREY
     texture: Pixels | None = None
     mask: Bools | None = None
+    wrap: tuple[Wrap, Wrap] = ("repeat", "repeat")
 
     def __post_init__(self) -> None:
         """Check the colour, the texture and the mask."""
@@ -65,6 +73,10 @@ class Material:
             object.__setattr__(self, "texture", texture)
         if self.mask is not None:
             object.__setattr__(self, "mask", self._checked_mask(np.asarray(self.mask)))
+        wrap = tuple(self.wrap) if isinstance(self.wrap, tuple | list) else ()
+        if len(wrap) != 2 or not all(isinstance(one, str) and one in get_args(Wrap) for one in wrap):
+            raise SetsupError(f"the wrap of a material is two of {', '.join(get_args(Wrap))}, not {self.wrap!r:.60}")
+        object.__setattr__(self, "wrap", wrap)
 
     def _checked_mask(self, mask: Array) -> Bools | None:
         if mask.dtype != bool or mask.ndim != 2 or 0 in mask.shape:
@@ -77,13 +89,14 @@ class Material:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; whoever unpickles them gets a read-only texture again."""
-        return Material, (self.color, self.texture, self.mask)
+        return Material, (self.color, self.texture, self.mask, self.wrap)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the material is, in hexadecimal."""
-        # without a mask as before there were any
-        return _digest(np.array(self.color, np.uint8), self.texture, *([] if self.mask is None else [self.mask]))
+        # without a mask, and with textures that repeat, as before there were any
+        more = [*([] if self.mask is None else [self.mask]), *(() if self.wrap == ("repeat", "repeat") else self.wrap)]
+        return _digest(np.array(self.color, np.uint8), self.texture, *more)
 
 
 @dataclass(frozen=True, eq=False)

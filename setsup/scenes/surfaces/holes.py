@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bools, Floats
+from setsup.scenes.meshes.mesh import Material
+from setsup.scenes.meshes.wrapping import folded, wraps_of
 from setsup.scenes.scene import Scene
 from setsup.scenes.surfaces.per_scene import PerScene
 
@@ -34,25 +36,30 @@ class Holes:
     """
 
     def __init__(self, scene: Scene) -> None:
-        numbers: dict[int, int] = {}  # of masks, by identity
-        masks, uv, sheets = [], [], []
+        numbers: dict[tuple[int, str, str], int] = {}  # of masks, by identity, and how they go on
+        masks, uv, owners = [], [], list[Material]()
         for placement in scene.placements:
             mesh = placement.mesh
             for one in mesh.materials:
-                if one.mask is not None and id(one.mask) not in numbers:
-                    sheets.append(one.mask)
-                    numbers[id(one.mask)] = len(sheets)
-            own = [0 if one.mask is None or mesh.uv is None else numbers[id(one.mask)] for one in mesh.materials]
+                if one.mask is not None and (id(one.mask), *one.wrap) not in numbers:
+                    owners.append(one)
+                    numbers[id(one.mask), *one.wrap] = len(owners)
+            own = [
+                0 if one.mask is None or mesh.uv is None else numbers[id(one.mask), *one.wrap] for one in mesh.materials
+            ]
             materials = np.zeros(len(mesh.faces), np.uint16) if mesh.material is None else mesh.material
             masks.append(np.array(own, np.int32)[materials])
             if mesh.uv is not None:
                 uv.append(mesh.uv[mesh.faces[masks[-1] > 0]].astype(np.float64))
         self.masks: npt.NDArray[np.int32] = np.concatenate(masks)
         self.triangles = np.flatnonzero(self.masks)
+        sheets = [one.mask for one in owners if one.mask is not None]
         self._uv, self._solid = np.concatenate(uv), np.concatenate([sheet.ravel() for sheet in sheets])
         which = self.masks[self.triangles] - 1
         self._sizes = np.array([sheet.shape for sheet in sheets])[which]
         self._firsts = np.cumsum([0, *(sheet.size for sheet in sheets)])[which]
+        wraps = wraps_of(owners)
+        self._wraps = None if wraps is None else wraps[which]
 
     def at(self, rows: Numbers, u: npt.NDArray[Any], v: npt.NDArray[Any]) -> Bools:
         """Whether points lie in holes.
@@ -62,6 +69,9 @@ class Holes:
         shares = np.stack([1.0 - u - v, u, v], axis=1)
         place = np.einsum("ij,ijk->ik", shares, self._uv[rows])
         height, width = self._sizes[rows].T
+        if self._wraps is not None:
+            for axis in range(2):
+                place[:, axis] = folded(place[:, axis], self._wraps[rows, axis])
         x = np.minimum((place[:, 0] - np.floor(place[:, 0])) * width, width - 1).astype(np.int64)
         y = np.minimum((np.ceil(place[:, 1]) - place[:, 1]) * height, height - 1).astype(np.int64)
         return np.asarray(~self._solid[self._firsts[rows] + y * width + x])

@@ -49,7 +49,9 @@ def trained(
 
 def measured(run: Run, name: str, found: Measured, like: str | None = None, **changed: Any) -> Run:
     """What an evaluation keeps."""
-    run.save(name, found, flatten(find_preset(like or run.preset.name).evaluations[name]) | changed)
+    preset = find_preset(like or run.preset.name)
+    preset = smoke(preset) if run.preset.shrunk else preset
+    run.save(name, found, flatten(preset.evaluations[name]) | changed)
     return run
 
 
@@ -193,7 +195,12 @@ class TestWhichRunsBelong:
             ({"steps": 4}, {}, ["steps 2,000 → 4"], False),
             ({"method__rate": 1e-3}, {}, ["method.rate 3e-05 → 0.001"], False),
             ({"sampler__inactive": ("scale", "shape")}, {}, ["sampler.inactive wall_hue → scale shape"], False),
-            ({"small": True}, {"samples": 512}, ["smoke"], False),
+            ({"small": True}, {}, ["smoke"], False),
+            ({"small": True}, {"samples": 512}, ["smoke", "information.samples 288 → 512"], False),
+            ({"small": True, "method__rate": 1e-3}, {}, ["smoke", "method.rate 3e-05 → 0.001"], False),
+            ({"small": True, "substitute": True}, {}, ["substitute: shapes3d-procedural", "smoke"], False),
+            ({"config": {"devices": 2, "sync_batchnorm": True}}, {}, ["2 draws per step", "sync_batchnorm"], False),
+            ({"config": {"sync_batchnorm": True}}, {}, [], True),
             ({"config": {"devices": 2, "nodes": 2}}, {}, ["4 draws per step"], False),
             ({}, {"steps": 5_000}, ["information.steps none → 5,000"], False),
             ({}, {"measure": "Accuracy"}, ["information.measure FactorInformation → Accuracy"], False),
@@ -216,6 +223,24 @@ class TestWhichRunsBelong:
         assert first.holds is (True if comparable else None)
         if asked.get("substitute") and comparable:
             assert first.on.startswith("on the substitute dataset")
+
+    def test_shrunk_runs_of_other_settings_are_not_pooled(self, tmp_path: Path) -> None:
+        # as `train abc/fig4a --substitute --smoke` and the same with --sweep method.temperature=0.05,0.1 leave them
+        usual = find_preset("abc/fig4a").method.temperature
+        kinds = {"usual": {}, "half": {"method__temperature": usual / 2}, "twice": {"method__temperature": usual * 2}}
+        for number, (kind, asked) in enumerate(kinds.items()):
+            run = trained(tmp_path / kind, "abc/fig4a", small=True, substitute=True, **asked)
+            measured(run, "information", nats(number, 0, 0, 0, 0, 0))
+        found = report_on(find_report("abc/fig4a"), [tmp_path])
+        lines = {Path(line.folders[0]).name: line for line in lines_of(found, "both sets curated") if line.run}
+        assert {kind: line.values["wall_hue"].mean for kind, line in lines.items()} == {
+            "usual": 0,
+            "half": 1,
+            "twice": 2,
+        }
+        assert lines["usual"].differs == ("substitute: shapes3d-procedural", "smoke")
+        assert lines["half"].differs[2:] == (f"method.temperature {usual:g} → {usual / 2:g}",)
+        assert not found.notes
 
     def test_several_devices_in_any_of_its_sessions(self, tmp_path: Path) -> None:
         run = trained(tmp_path, "abc/fig4a", done=120)

@@ -1,10 +1,11 @@
 import os
+import pickle
 
 import pytest
 
 from setsup.errors import DataError
 from setsup.files import open_members, written, written_folder
-from tests.files.archives.release_files import folder_of, settle
+from tests.files.archives.release_files import folder_of, settle, tar_of, zip_of
 
 
 @pytest.fixture(autouse=True)
@@ -12,8 +13,8 @@ def cache_elsewhere(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
-def names(path):
-    return open_members(path).names.to_pylist()
+def names(path, **options):
+    return open_members(path, **options).names.to_pylist()
 
 
 def test_links_are_followed_and_loops_are_told_apart(tmp_path):
@@ -39,8 +40,20 @@ def test_what_is_being_written_is_left_out(tmp_path):
     with written_folder(top / "a" / "release") as part, written(top / "file.bin") as file:
         (part / "1").write_bytes(b"half")
         file.write_bytes(b"half")
-        assert names(top) == [".hidden/2", "a/1"]
-    assert names(top) == [".hidden/2", "a/1", "a/release/1", "file.bin"]
+        assert names(top, hidden=True) == [".hidden/2", "a/1"]
+    assert names(top, hidden=True) == [".hidden/2", "a/1", "a/release/1", "file.bin"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "zip", "tar"])
+def test_hidden_files_and_what_systems_leave_behind(tmp_path, kind):
+    """None of them is a file of a release; a user's own hidden files are listed for whoever asks for them."""
+    files = {name: b"1" for name in ("a/1.jpg", "a/.b.jpg", ".ipynb_checkpoints/1.jpg", "a/.git/x/1.jpg", "c.d/1.jpg")}
+    left = ("__MACOSX/a/1.jpg", "a/._1.jpg", ".DS_Store", "a/Thumbs.db", "a/@eaDir/1.jpg/thumb.jpg", "a/desktop.ini")
+    place = {"folder": folder_of, "zip": zip_of, "tar": tar_of}[kind](files | dict.fromkeys(left, b"2"), tmp_path / "x")
+    assert names(place) == ["a/1.jpg", "c.d/1.jpg"]
+    assert names(place, hidden=True) == sorted(files)
+    again = pickle.loads(pickle.dumps(open_members(place, hidden=True)))
+    assert again.names.to_pylist() == sorted(files)
 
 
 def test_two_folders_that_link_to_each_other(tmp_path):

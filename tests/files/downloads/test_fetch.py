@@ -12,6 +12,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -235,6 +236,69 @@ def test_another_mirror_does_not_continue_the_part_of_the_first(tmp_path: Path, 
     fetch(toy(published(body, first, second)), tmp_path)
     assert mirror.ranges("b.bin") == [None]
     assert (tmp_path / "x.bin").read_bytes() == body
+
+
+@pytest.mark.parametrize("resumption", [{"resumes": False}, {"shift": 1}, {"ranges": False}, {"etag": None}])
+@pytest.mark.parametrize("grows", [0, 1_000])
+def test_a_mirror_that_cuts_and_never_sends_the_rest_is_left(
+    tmp_path: Path, mirror: Any, noise: Noise, resumption: dict[str, Any], grows: int
+) -> None:
+    body = noise(600_000)
+    cuts = [200_000 + grows * i for i in range(300)]
+    first = mirror.add("a.bin", body, drops=cuts, **resumption)
+    fetch(toy(published(body, first, mirror.add("b.bin", body))), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+    assert len(mirror.ranges("a.bin")) <= 6
+    assert mirror.ranges("b.bin") == [None]
+
+
+def test_a_file_that_changes_under_one_date_is_fetched_whole_once_more(
+    tmp_path: Path, mirror: Any, noise: Noise
+) -> None:
+    body = noise(600_000)
+    old = body[::-1]
+    url = mirror.add("x.bin", body, bodies=[old, body, body], drops=[300_000])
+    fetch(toy(published(body, url)), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+    first, rest, whole = mirror.ranges("x.bin")
+    assert first is whole is None
+    assert rest
+
+
+def test_a_file_that_changes_at_every_request_is_fetched_whole_once_more_only(
+    tmp_path: Path, mirror: Any, noise: Noise
+) -> None:
+    body = noise(600_000)
+    url = mirror.add("x.bin", body, bodies=[body, body[::-1]] * 100, drops=[300_000, 600_000] * 100)
+    with pytest.raises(DataError, match="sends a file that has the sha256"):
+        fetch(toy(published(body, url)), tmp_path)
+    assert len(mirror.ranges("x.bin")) == 4
+    assert names(tmp_path) == []
+
+
+@pytest.mark.long("fuzzing")
+def test_whatever_a_mirror_does_the_next_one_is_asked(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(500_000)
+    good = mirror.add("b.bin", body)
+    for seed in range(150):
+        random = Random(seed)
+        size = len(body)
+        page: dict[str, Any] = {
+            "etag": random.choice(['"1"', None]),
+            "ranges": random.random() < 0.8,
+            "resumes": random.random() < 0.7,
+            "shift": random.choice([0, 0, 0, 1, -1, 70_000]),
+            "chunked": random.random() < 0.2,
+            "drops": [random.choice([0, 1, size, random.randrange(size)]) for _ in range(random.randrange(400))],
+            "codes": random.choices([200, 503, 416, 404, 206], [20, 4, 2, 0.2, 0.2], k=random.randrange(400)),
+            "bodies": random.choices([body, body[::-1], body[:-1]], [9, 1, 1], k=random.randrange(400)),
+        }
+        first = mirror.add("a.bin", random.choice([body, body[::-1], body[1:]]), **page)
+        mirror.asked.clear()
+        fetch(toy(published(body, first, good)), tmp_path / str(seed))
+        assert (tmp_path / str(seed) / "x.bin").read_bytes() == body, seed
+        assert len(mirror.ranges("a.bin")) <= 40, seed
+        assert names(tmp_path / str(seed)) == ["x.bin"], seed
 
 
 def test_the_mirror_of_the_part_goes_first(tmp_path: Path, mirror: Any, noise: Noise) -> None:

@@ -122,6 +122,40 @@ def test_codes_follow_adam_along_half_a_cosine(monkeypatch: pytest.MonkeyPatch) 
     torch.testing.assert_close(method.codes.state_dict()["codes.values"], codes.data, rtol=1e-4, atol=1e-6)
 
 
+def test_codes_of_images_that_a_step_did_not_use_move_as_by_adam_where_that_is_asked_for() -> None:
+    """The published code has one Adam for the embedding of all images: momentum moves those that were used before."""
+    method = first(noise=0.0, lazy=False)
+    codes = nn.Parameter(method.codes.state_dict()["codes.values"].clone())
+    adam = torch.optim.Adam([codes], 3e-3, (0.5, 0.999))
+    for rows in ((0, 1), (2, 3), (2, 3)):
+        batch = drawn(*rows)
+        method.loss(batch).backward()
+        method.codes.step()
+        styles = method.classes.weight[method.domains.classes(batch)[0]].detach()
+        adam.zero_grad()
+        errors = method.distance(method.generator(codes[list(rows)], styles), batch["image"][0] / 255)
+        (errors.mean() + 1e-4 * codes[list(rows)].square().sum(1).mean()).backward()
+        adam.step()
+    torch.testing.assert_close(method.codes.state_dict()["codes.values"], codes.data, rtol=1e-4, atol=1e-6)
+    lazy = first(noise=0.0)
+    before = lazy.codes.state_dict()["codes.values"][0].clone()
+    lazy.loss(drawn(2, 3)).backward()
+    lazy.codes.step()
+    assert torch.equal(lazy.codes.state_dict()["codes.values"][0], before)
+
+
+def test_a_second_stage_is_of_codes_that_were_updated_as_it_says() -> None:
+    for lazy in (True, False):
+        second(lazy=lazy).load_initial(first(lazy=lazy).state_dict())
+        with pytest.raises(SetsupError, match=f"give --method.lazy-codes {lazy}".lower()):
+            second(lazy=not lazy).load_initial(first(lazy=lazy).state_dict())
+    earlier = {name: one for name, one in first().state_dict().items() if name != "lazy"}
+    second().load_initial(earlier)
+    first().load_state_dict(earlier)
+    with pytest.raises(SetsupError, match="train the first stage again"):
+        second(lazy=False).load_initial(earlier)
+
+
 def test_the_code_of_an_image_that_was_never_drawn_is_an_error() -> None:
     method = first()
     method.loss(drawn(2, 5)).backward()

@@ -13,8 +13,8 @@ from torch.distributions import Bernoulli, Normal, kl_divergence
 
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.methods.domains.ml_vae import MLVAE, gaussian_product
-from setsup.methods.gaussians import gaussian_divergence
+from setsup.methods.domains.ml_vae import MLVAE
+from setsup.methods.gaussians import gaussian_divergence, gaussian_product
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.ml_vae import convolutional_vae, dense_vae
 

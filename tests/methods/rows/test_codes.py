@@ -25,10 +25,11 @@ def loss_of(found: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     return (found * weights).sum() + found.square().sum()
 
 
-def reference(world: int, accumulate: int = 1) -> torch.Tensor:
+def reference(world: int, accumulate: int = 1, lazy: bool = True) -> torch.Tensor:
     """One process that gets the batches of all ranks as one, with the mean of their losses."""
-    table = torch.nn.Embedding.from_pretrained(FIRST.clone(), freeze=False, sparse=True)
-    adam = torch.optim.SparseAdam(table.parameters(), lr=0.1, betas=(0.5, 0.99))
+    table = torch.nn.Embedding.from_pretrained(FIRST.clone(), freeze=False, sparse=lazy)
+    rule = torch.optim.SparseAdam if lazy else torch.optim.Adam
+    adam = rule(table.parameters(), lr=0.1, betas=(0.5, 0.99))
     for step in range(STEPS):
         adam.zero_grad()
         for number in range(accumulate):
@@ -42,9 +43,10 @@ def reference(world: int, accumulate: int = 1) -> torch.Tensor:
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_they_are_trained_as_by_sparse_adam_on_the_batches_of_all_ranks(world: int, accumulate: int) -> None:
+@pytest.mark.parametrize("lazy", [True, False], ids=["SparseAdam", "Adam"])
+def test_they_are_trained_as_by_adam_on_the_batches_of_all_ranks(world: int, accumulate: int, lazy: bool) -> None:
     def work(rank: int) -> Any:
-        codes = RowCodes(ROWS, 3, rate=0.1, betas=(0.5, 0.99), initial=FIRST)
+        codes = RowCodes(ROWS, 3, rate=0.1, betas=(0.5, 0.99), initial=FIRST, lazy=lazy)
         for step in range(STEPS):
             for number in range(accumulate):
                 rows, weights = batch(step * accumulate + number, rank)
@@ -53,7 +55,7 @@ def test_they_are_trained_as_by_sparse_adam_on_the_batches_of_all_ranks(world: i
         return codes.state_dict()
 
     found = on_ranks(world, work)[0]
-    torch.testing.assert_close(found["codes.values"], reference(world, accumulate), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found["codes.values"], reference(world, accumulate, lazy), rtol=1e-5, atol=1e-6)
     assert found["steps"] == STEPS
     drawn = {row for step in range(STEPS * accumulate) for rank in range(world) for row in batch(step, rank)[0].ravel()}
     assert set(found["codes.seen"].nonzero()[:, 0].tolist()) == {int(row) for row in drawn}

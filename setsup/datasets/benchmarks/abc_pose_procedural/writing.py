@@ -19,6 +19,7 @@ from setsup.datasets.benchmarks.abc_pose_procedural.views import Poses, camera_o
 from setsup.errors import DataError, imported
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.expand_user import expanded
+from setsup.files.mapped import new_array
 from setsup.jobs import Unit, check_processes, run
 
 __all__ = [
@@ -188,7 +189,7 @@ def _begin(path: Path, shape: tuple[int, ...]) -> None:
     """Create the array at its full length; what is there stays."""
     if not path.exists():
         with written(path) as fresh:
-            np.lib.format.open_memmap(fresh, "w+", np.uint8, shape).flush()
+            new_array(fresh, np.uint8, shape).flush()
 
 
 def _write_block(folder: Path, seed: int, size: int, work: tuple[Block, int]) -> None:

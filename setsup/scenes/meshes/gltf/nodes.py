@@ -1,0 +1,94 @@
+"""Nodes of a glTF file: which of them are shown, and where they stand in the default pose ([1]_, 3.5).
+
+References
+----------
+.. [1] Khronos Group, "glTF 2.0 Specification", https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html.
+
+"""
+
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Reals
+from setsup.files.numbers import refuse
+from setsup.scenes.meshes.gltf.tree import Tree, child, item, items, numbers, whole
+from setsup.scenes.portable import product
+
+__all__ = ["matrices", "placed"]
+
+
+def placed(tree: Tree, label: str) -> tuple[list[int], dict[int, Reals]]:
+    """Numbers of the nodes that the default scene shows, in its order, and the matrix of every node."""
+    nodes = items(tree, "nodes", label)
+    below = [_numbers(one, "children", len(nodes), label) for one in nodes]
+    inner = {other for some in below for other in some}
+    roots = [place for place in range(len(nodes)) if place not in inner]
+    everywhere, _ = _walk(nodes, below, roots, label)
+    if not tree.get("scenes"):
+        first = roots
+    else:
+        scene = item(tree, "scenes", whole(tree, "scene", label, 0), label)
+        first = _numbers(scene, "nodes", len(nodes), label)
+    there, shown = _walk(nodes, below, first, label)
+    return shown, everywhere | there
+
+
+def matrices(moves: Reals, turns: Reals, scales: Reals) -> Reals:
+    """Matrices of translations (n, 3), unit quaternions (n, 4; the real part last) and factors (n, 3); (n, 4, 4)."""
+    length = np.linalg.norm(turns, axis=1, keepdims=True)
+    x, y, z, w = (turns / np.where(length > 0, length, 1.0)).T
+    found = np.zeros((len(moves), 4, 4))
+    found[:, 0, :3] = np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], axis=1)
+    found[:, 1, :3] = np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], axis=1)
+    found[:, 2, :3] = np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], axis=1)
+    found[:, :3, :3] *= scales[:, None, :]
+    found[:, :3, 3] = moves
+    found[:, 3, 3] = 1
+    return found
+
+
+def _walk(
+    nodes: list[Tree], below: list[list[int]], roots: list[int], label: str
+) -> tuple[dict[int, Reals], list[int]]:
+    """Matrices of the nodes below some, and which of them are visible, in the order of the tree."""
+    found: dict[int, Reals] = {}
+    shown: list[int] = []
+    waiting: list[tuple[int, Reals, bool]] = [(place, np.eye(4), True) for place in reversed(roots)]
+    while waiting:
+        place, above, visible = waiting.pop()
+        if place in found:
+            refuse(label, f"has node {place} below two nodes, or below itself")
+        told = nodes[place]
+        found[place] = matrix = product(above, _own(told, label))
+        extension = child(told, "extensions", label).get("KHR_node_visibility")
+        if isinstance(extension, dict) and extension.get("visible") is False:
+            visible = False
+        if visible:
+            shown.append(place)
+        waiting += [(other, matrix, visible) for other in reversed(below[place])]
+    return found, shown
+
+
+def _own(told: Tree, label: str) -> Reals:
+    """Matrix of a node against that above it."""
+    if "matrix" in told:
+        flat = numbers(told, "matrix", tuple(np.eye(4).ravel().tolist()), label)
+        return np.ascontiguousarray(np.array(flat).reshape(4, 4).T)
+    parts = [
+        np.array([numbers(told, name, default, label)])
+        for name, default in (
+            ("translation", (0.0, 0.0, 0.0)),
+            ("rotation", (0.0, 0.0, 0.0, 1.0)),
+            ("scale", (1.0, 1.0, 1.0)),
+        )
+    ]
+    found: Reals = matrices(*parts)[0]
+    return found
+
+
+def _numbers(told: Tree, name: str, count: int, label: str) -> list[int]:
+    found: Any = told.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(one, int) and 0 <= one < count for one in found):
+        refuse(label, f"has {name!r} that is no list of numbers below {count:,}")
+    return [int(one) for one in found]

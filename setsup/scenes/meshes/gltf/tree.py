@@ -1,0 +1,107 @@
+"""The JSON of a glTF file, and what it is asked for: whatever stands there, the answer is right or a DamagedFile."""
+
+import json
+import struct
+from typing import Any
+
+from setsup.files.numbers import refuse
+
+__all__ = ["Tree", "child", "item", "items", "number", "numbers", "read_tree", "whole"]
+
+Tree = dict[str, Any]
+
+_HEAD = struct.Struct("<4sII")
+_CHUNK = struct.Struct("<I4s")
+_MOST = 1 << 53
+
+
+def read_tree(content: bytes, kind: str, label: str) -> tuple[Tree, bytes | None]:
+    """JSON of a ``gltf`` or ``glb`` file, and the numbers that a ``glb`` file holds itself."""
+    text, own = _chunks(content, label) if kind == "glb" else (content, None)
+    try:
+        tree = json.loads(text.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        refuse(label, f"cannot be read as a mesh (its JSON is damaged: {str(error)[:80]})")
+    if not isinstance(tree, dict):
+        refuse(label, "cannot be read as a mesh (its JSON is no object)")
+    return tree, own
+
+
+def _chunks(content: bytes, label: str) -> tuple[bytes, bytes | None]:
+    if len(content) < _HEAD.size or content[:4] != b"glTF":
+        refuse(label, f"cannot be read as a mesh (it begins with {content[:4]!r}, where b'glTF' was expected)")
+    _, version, length = _HEAD.unpack_from(content)
+    if version != 2:
+        refuse(label, f"is of version {version} of glTF; supported is 2")
+    if length > len(content):
+        refuse(label, f"cannot be read as a mesh (it is cut off: {len(content):,} bytes of {length:,})")
+    at, found = _HEAD.size, list[tuple[bytes, bytes]]()
+    while at + _CHUNK.size <= length and len(found) < 2:
+        size, name = _CHUNK.unpack_from(content, at)
+        at += _CHUNK.size
+        if size > length - at:
+            refuse(label, f"cannot be read as a mesh (its part {name!r} leads beyond its end)")
+        found.append((name, content[at : at + size]))
+        at += size
+    if not found or found[0][0] != b"JSON":
+        refuse(label, "cannot be read as a mesh (its first part is not JSON)")
+    return found[0][1], found[1][1] if len(found) > 1 and found[1][0] == b"BIN\0" else None
+
+
+def items(tree: Tree, name: str, label: str) -> list[Tree]:
+    """All objects of a list; none where it is not there."""
+    found = tree.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        refuse(label, f"has {name!r} that is no list of objects")
+    return found
+
+
+def item(tree: Tree, name: str, place: object, label: str) -> Tree:
+    """One object of a list of the file, by its number."""
+    found = tree.get(name, [])
+    if not isinstance(found, list):
+        refuse(label, f"has {name!r} that is no list")
+    if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(found):
+        refuse(label, f"names number {place!r:.20} of its {len(found):,} {name}")
+    one = found[place]
+    if not isinstance(one, dict):
+        refuse(label, f"has number {place} of {name} that is no object")
+    return one
+
+
+def child(tree: Tree, name: str, label: str) -> Tree:
+    """An object within an object; an empty one where it is not there."""
+    found = tree.get(name, {})
+    if not isinstance(found, dict):
+        refuse(label, f"has {name!r} that is no object")
+    return found
+
+
+def whole(tree: Tree, name: str, label: str, default: int | None = None) -> int:
+    """An integer of 0 or more."""
+    found = tree.get(name, default)
+    # some programs write 3.0
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < _MOST:
+        refuse(label, f"has {name!r} of {found!r:.20}, where an integer was expected")
+    return found
+
+
+def number(tree: Tree, name: str, label: str, default: float) -> float:
+    """A number."""
+    return _number(tree.get(name, default), name, label)
+
+
+def numbers(tree: Tree, name: str, default: tuple[float, ...], label: str) -> list[float]:
+    """Numbers, as many as by default."""
+    found = tree.get(name, default)
+    if not isinstance(found, list | tuple) or len(found) != len(default):
+        refuse(label, f"has {name!r} of {found!r:.40}, where {len(default)} numbers were expected")
+    return [_number(one, name, label) for one in found]
+
+
+def _number(found: object, name: str, label: str) -> float:
+    if not isinstance(found, int | float) or isinstance(found, bool) or not abs(found) < 1e300:
+        refuse(label, f"has {name!r} of {found!r:.20}, where a number was expected")
+    return float(found)

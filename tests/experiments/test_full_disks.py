@@ -1,0 +1,91 @@
+"""Training while the disk of the run, or that of temporary files, is full."""
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("lightning")
+
+from setsup.experiments import RunConfig, train
+from tests.experiments.small import PLAIN
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# sizes in kB; a run of this preset needs about 100
+SCRIPT = """
+import subprocess, sys
+from dataclasses import replace
+from pathlib import Path
+from setsup.errors import SetsupError
+from setsup.experiments import RunConfig, train
+from tests.experiments.small import PLAIN
+
+disk = Path(sys.argv[1])
+for size in 4, 8, 40, 48, 52, 56, 64, 72, 80, 84, 88, 92, 96, 104, 112:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", disk]).returncode:
+        sys.exit(77)
+    try:
+        train(replace(PLAIN, steps=3), disk / "run", config=RunConfig(accelerator="cpu"))
+    except SetsupError as error:
+        print(error)
+    print(size, [path.name for path in disk.rglob("*.tmp*")])
+    subprocess.run(["umount", disk], check=True)
+"""
+
+LIMITED = """
+import resource, sys
+from dataclasses import replace
+from pathlib import Path
+from setsup.errors import SetsupError
+from setsup.experiments import RunConfig, train
+from tests.experiments.small import PLAIN
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+try:
+    train(replace(PLAIN, steps=3), Path(sys.argv[1]) / "run", config=RunConfig(accelerator="cpu"))
+except SetsupError as error:
+    print(error)
+print([path.name for path in Path(sys.argv[1]).rglob("*.tmp*")])
+"""
+
+
+@pytest.mark.long("trainings")
+def test_a_training_needs_no_folder_of_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
+    run = train(replace(PLAIN, steps=2), tmp_path / "run", config=RunConfig(accelerator="cpu"))
+    assert run.finished
+
+
+@pytest.mark.long("full disks")
+def test_a_training_whose_files_become_too_large_is_an_error(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "last.ckpt: the file would be larger than this disk allows; free some space there" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.long("full disks")
+def test_a_training_on_a_full_disk_is_an_error(tmp_path: Path) -> None:
+    try:
+        done = subprocess.run(
+            ["unshare", "--mount", "--map-root-user", sys.executable, "-c", SCRIPT, str(tmp_path)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("this system has no unshare command")
+    if done.returncode == 77 or "unshare:" in done.stderr:
+        pytest.skip("this system does not let the tests mount a disk")
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = done.stdout.splitlines()
+    assert [line.partition(" ")[2] for line in said if line[0].isdigit()] == ["[]"] * 15
+    errors = [line for line in said if not line[0].isdigit()]
+    assert len(errors) > 10
+    assert all("the disk is full; free some space there" in line for line in errors)
+    assert {Path(line.split()[2].rstrip(":")).name for line in errors} >= {"run.json", "factors.parquet", "last.ckpt"}
