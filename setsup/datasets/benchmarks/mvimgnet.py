@@ -37,7 +37,8 @@ _HOLDS = {
     r"[0-9]+/[^/]+/images/[^/]+\.(?i:jpe?g|png)": "<category>/<sequence>/images/*.jpg",
     r"[0-9]+/[^/]+/sparse/0/images\.bin": "<category>/<sequence>/sparse/0/images.bin",
 }
-_ARCHIVES = ("MVImgNet", "mvimgnet", "mvi_00.zip", "MVImgNet.zip")
+_ARCHIVES = ("MVImgNet", "mvimgnet", "MVImgNet.zip")
+_PACKED = r"mvi_[0-9]+\.(?:zip|tar)"
 _NAMES = "mvimgnet_category.txt"
 _MOST = 1 << 24
 _EDITION = 1
@@ -47,7 +48,7 @@ _ENTRY = np.dtype(
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> CameraFrames:
-    """Open MVImgNet: the folder into which its zips were unpacked, any of them, or one zip.
+    """Open MVImgNet: the folder with its zips, any of them, as they are or unpacked, or one zip.
 
     Rows are the frames, in the order of the names of their files. Factors: ``category``, its name where
     ``mvimgnet_category.txt`` lies beside the categories, else its number; ``sequence`` (within the category: one
@@ -72,7 +73,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     """
     size = check_size(size)
-    release = find_members("mvimgnet", root, _HOLDS, _ARCHIVES)
+    release = find_members("mvimgnet", root, _HOLDS, _ARCHIVES, parts=_PACKED)
     places, groups = release.matching(_IMAGE)
     names = _names(release)
     category, number = _coded(groups["category"], lambda text: names.get(int(text), text))
