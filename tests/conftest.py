@@ -1,6 +1,7 @@
 """What all tests share: hypothesis profiles, a cache folder of their own, and the genuine files."""
 
 import gc
+import logging
 import os
 from collections.abc import Iterator
 from importlib import import_module
@@ -62,6 +63,30 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 def loaders_choose_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two ways to the same batches: processes start for longer than tests load; those about them ask for some."""
     monkeypatch.setattr(LOADER, "_processes", lambda: "thread")
+
+
+class _Whole(logging.Filter):
+    """Leaves out what is said of a release that lacks samples, or whose files are not the published ones."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not any(
+            words in record.getMessage() for words in ("published samples are there", "nothing tells whose the files")
+        )
+
+
+@pytest.fixture(autouse=True)
+def small_releases_are_not_told(request: pytest.FixtureRequest) -> Iterator[None]:
+    """All releases that tests write are small; tests of what is said of a part ask for `parts_are_told`."""
+    small, log = _Whole(), logging.getLogger("setsup")
+    if "parts_are_told" not in request.fixturenames:
+        log.addFilter(small)
+    yield
+    log.removeFilter(small)
+
+
+@pytest.fixture
+def parts_are_told() -> None:
+    """What is said of a release that lacks samples is said here, too."""
 
 
 @pytest.fixture(scope="session")

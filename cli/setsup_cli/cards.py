@@ -48,10 +48,15 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
 
 
 def _print_samples(card: Mapping[str, Any]) -> None:
+    published = card.get("published")
     if card["samples"] is not None:
         samples = f"{card['samples']:,} samples"
+        if published is not None and not published["complete"]:
+            samples += f", {published['here']:,} of the {published['samples']:,} that were published are here"
     else:
         samples = "as many samples as the files hold" if card.get("files") else "any number of samples"
+        if card.get("samples_vary"):
+            samples += f" ({card['samples_vary']})"
     if card.get("bytes"):
         samples += f", {readable_size(card['bytes'])} to fetch"
     kinds = card["modalities"]

@@ -1,5 +1,6 @@
 """The entry point ``setsup``. Nothing is imported here, so that Ctrl-C is handled during imports, too."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -9,6 +10,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     try:
         from setsup_cli.dispatch import run
 
@@ -17,6 +19,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentence = " ".join(["stopped", *map(str, stop.args)])
         sys.stderr.write(_as_json(sentence) if "--json" in words else f"setsup: {sentence}\n")
         return 130
+
+
+def _open_closed_streams() -> None:
+    """Give standard streams that were closed (``>&-``) a file: another one would get their number, and their output.
+
+    What is written to standard output fails, as it does for other programs.
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.open(os.devnull, os.O_RDONLY), encoding="utf-8", closefd=False)
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = open(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8", closefd=False)
 
 
 def _as_json(sentence: str) -> str:

@@ -23,8 +23,10 @@ from types import GenericAlias, SimpleNamespace
 from typing import Any, get_type_hints
 
 from setsup.checks import check_arguments
+from setsup.datasets.adapters.missing_files import counting_left_out
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.dataset import Dataset
+from setsup.datasets.published import check_published
 from setsup.errors import DataError, near
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import find_manifest, foreign_entries, load_manifest, manifest_names
@@ -88,11 +90,16 @@ def load(
     -------
     Dataset
 
+    Notes
+    -----
+    Where fewer samples are there than were published, one warning of the logger ``setsup`` tells both numbers; parts
+    that are downloads of their own, such as one domain of DomainNet, are whole.
+
     Raises
     ------
     DataError
-        When there is no such dataset, split or option, files are missing (with the ``setsup fetch`` command) or
-        damaged, or an optional dependency is not installed.
+        When there is no such dataset, split or option, files are missing (with the ``setsup fetch`` command), damaged
+        or of another dataset, or an optional dependency is not installed.
     FactorError
         When ``where`` is not an expression over the dataset's factors.
 
@@ -100,12 +107,14 @@ def load(
     check_arguments(load, locals(), DataError)
     opener = find_opener(name)
     check_options(name, opener, options)
-    with _needed(name):
+    with _needed(name), counting_left_out() as left_out:
         dataset = opener(None if root is None else expanded(root), **options)
     if not isinstance(dataset, Dataset):
         raise DataError(f"the open function of {name!r} returned a {type(dataset).__name__}, not a setsup Dataset")
+    manifest = find_manifest(name)
+    if manifest is not None:
+        check_published(dataset, manifest, options, sum(left_out))
     if split is not None:
-        manifest = find_manifest(name)
         dataset = open_split(dataset, split, () if manifest is None else manifest.splits)
     return dataset if where is None else dataset.where(where)
 

@@ -8,7 +8,7 @@ sequence of :class:`Preset`. A file may be named instead, as ``my_method.py:mine
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
@@ -24,7 +24,16 @@ from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 from setsup.files.expand_user import expanded
 
-__all__ = ["find_named", "find_preset", "import_file", "installed_modules", "own_modules", "presets", "split_file_name"]
+__all__ = [
+    "find_named",
+    "find_preset",
+    "import_file",
+    "installed_modules",
+    "need_own_name",
+    "own_modules",
+    "presets",
+    "split_file_name",
+]
 
 _GROUP = "setsup.experiments"
 _OWN = tuple(f"setsup.experiments.{paper}" for paper in ("abc", "pose", "dcodr", "orbits", "cmc", "pixels"))
@@ -79,6 +88,20 @@ def find_preset(name: str) -> Preset:
 def find_named(name: str) -> Preset | None:
     """The preset of a name among :func:`presets`, if any; a broken package does not hide setsup's own."""
     return _own().get(name) or presets().get(name)
+
+
+def need_own_name(preset: Preset) -> None:
+    """Raise SetsupError for a preset of a user's own file whose name an installed one has: runs are told by names."""
+    if preset.file is None:
+        return
+    taken = None
+    with suppress(SetsupError):  # a broken package
+        taken = find_named(preset.name)
+    if taken is not None:
+        raise SetsupError(
+            f"{preset.file} has a preset {preset.name!r}, as an installed one is named, and runs are told by that: "
+            f"rename it, for example 'mine/{preset.name.rpartition('/')[2]}'"
+        )
 
 
 def _own() -> dict[str, Preset]:

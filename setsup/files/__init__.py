@@ -16,6 +16,7 @@ from setsup.files.manifests.manifest import (
     ManifestFactor,
     ManifestFile,
     ManifestModality,
+    ManifestPartial,
     ManifestSplit,
 )
 from setsup.files.manifests.packages import load_manifest, manifest_folder, manifest_names
@@ -36,6 +37,7 @@ __all__ = [
     "ManifestFactor",
     "ManifestFile",
     "ManifestModality",
+    "ManifestPartial",
     "ManifestSplit",
     "MemberIndex",
     "State",

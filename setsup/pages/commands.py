@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
 
+from setsup.datasets.dataset import Modality
 from setsup.pages.opened import Opening
 from setsup.samplers import Sampler
 
@@ -39,8 +40,17 @@ def explore_command(openings: Sequence[Opening], places: Sequence[str], options:
     return shlex.join(["setsup", "explore", *dict.fromkeys([*named, *places]), *more, *options])
 
 
-def python_code(opening: Opening, sampler: Sampler, step: int, plain: Mapping[str, Any] | None = None) -> str:
-    """Statements that make the sampler and draw a step; `plain` is what `to_dict` gives, without places on disk."""
+def python_code(
+    opening: Opening,
+    sampler: Sampler,
+    step: int,
+    plain: Mapping[str, Any] | None = None,
+    modalities: Mapping[str, Modality] = {},
+) -> str:
+    """Statements that make the sampler, and draw and fetch a step.
+
+    `plain` is what `to_dict` gives, without places on disk; `modalities` are those of the dataset.
+    """
     lines = ["import setsup", "", f"dataset = {opening.python}"]
     given = _given(sampler)
     if {"base", "samplers", "neighbours"} & set(sampler.arguments):
@@ -54,7 +64,10 @@ def python_code(opening: Opening, sampler: Sampler, step: int, plain: Mapping[st
     else:
         words = ", ".join(["dataset.factors", *(f"{name}={value!r}" for name, value in given.items())])
         lines.append(f"sampler = setsup.samplers.{type(sampler).__name__}({words})")
-    return "\n".join([*lines, f"draw = sampler[{step}]", "arrays = dataset.fetch(draw.indices)"])
+    fetched = "dataset.fetch(draw.indices)"
+    if any(None in one.shape for one in modalities.values()):  # images of several sizes make no array
+        fetched = "[dataset.fetch(row) for row in draw.indices.ravel().tolist()]"
+    return "\n".join([*lines, f"draw = sampler[{step}]", f"arrays = {fetched}"])
 
 
 def command_line(opening: Opening, sampler: Sampler, step: int) -> str | None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from setsup.arrays import Floats, Rows
 from setsup.checks import check_path
 from setsup.datasets.dataset import Dataset
+from setsup.datasets.formats.npy import read_npy
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.disk import need_regular
@@ -205,7 +206,7 @@ def open_embeddings(folder: Path | str, datasets: Iterable[Dataset] = (), *, nam
     found: list[EmbeddingSource] = []
     for file in _files(folder):
         values, part = _loaded(file), file.stem.removeprefix("embeddings").removeprefix("-")
-        if values.dtype.kind not in "fiu" or len(values) != len(factors):
+        if values.dtype.kind not in "fiu" or values.shape[:1] != (len(factors),):
             raise DataError(f"{file} must hold an embedding of each of {len(factors):,} rows, not {values.shape}")
         if values.ndim == 2 and values.shape[1]:  # maps have no one point of each row
             called = f"{name or folder.name}{f', {part}' if part else ''}"
@@ -222,10 +223,10 @@ def _files(folder: Path) -> list[Path]:
 def _loaded(file: Path) -> npt.NDArray[np.number]:
     need_regular(file)
     try:
-        found: npt.NDArray[np.number] = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{file} cannot be read ({error}); embed again") from None
-    return found
+        return read_npy(file)
+    except DataError as error:
+        reason = str(error).removeprefix(f"{file}").lstrip(": ")
+        raise DataError(f"{file} cannot be read ({reason}); embed again", file=file) from None
 
 
 def _is_of(factors: FactorTable, rows: Rows, dataset: Dataset) -> bool:

@@ -155,7 +155,7 @@ class SamplerSource:
                 "since": str(options_since(sampler, number)),
                 "last": str((last - rank) // world),
                 "described": self.described(sampler),
-                "python": python_code(self.opening, sampler, number, self.plain(sampler)),
+                "python": python_code(self.opening, sampler, number, self.plain(sampler), self.dataset.modalities),
                 "command": command_line(self.opening, sampler, number),
             }
         )

@@ -52,7 +52,7 @@ def published(folder: Path, what: str, header: int) -> np.ndarray:
 
 
 def check(folder: Path, run: Path, digits: Path, rows: slice) -> None:
-    pictures = published(digits, "images-idx3", 16).reshape(400, 784)
+    pictures = published(digits, "images-idx3", 16).reshape(200, 784)
     check_embeddings(np.load(folder / "embeddings.npy"), run, pictures[rows])
     table = FactorTable.from_parquet(folder / "factors.parquet")
     held = [table["digit"].levels[code] for code in table.codes("digit")]
@@ -74,7 +74,7 @@ def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: P
         assert found.out.splitlines()[-3:] == [str(folder / file) for file in files]
         assert sorted(path.name for path in folder.iterdir()) == files
         check(folder, trained, digits, rows)
-        count = len(range(400)[rows])
+        count = len(range(200)[rows])
         assert np.load(folder / "rows.npy").tolist() == list(range(count))
         assert f"mnist{f', split {split}' if split else ''}: {count} rows, 3 dimensions" in found.out
         data = setsup("embed", trained, *words, *MEAN, "--json").json
@@ -85,7 +85,7 @@ def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: P
 
 @pytest.mark.long("trainings")
 def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
-    pictures = published(digits, "images-idx3", 16).reshape(400, 784)
+    pictures = published(digits, "images-idx3", 16).reshape(200, 784)
     labels = published(digits, "labels-idx1", 8)
     assert setsup("embed", trained, *MEAN).code == 0
     for words, kept, count in (
@@ -122,12 +122,24 @@ def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
     check(Path("here"), trained, digits, slice(200))
 
 
+def npy(descr: str, shape: str) -> bytes:
+    """An array of 200 numbers with a header of one's own."""
+    head = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + np.arange(200).tobytes()
+
+
 def test_what_does_not_tell_of_its_rows_is_not_replaced(setsup: Run, trained: Path) -> None:
     folder = trained / "embeddings-mnist-train"
     folder.mkdir()
-    (folder / "rows.npy").write_text("my own")
-    found = setsup("embed", trained, *MEAN)
-    assert (found.code, f"{folder} contains embeddings of other rows" in found.err) == (2, True)
+    damaged = [npy("'<i8'", "(200"), npy("'<i8", "(200,)"), npy("'<M8[s]'", "(200,)"), npy("'<i8'", "(-1,)"), b""]
+    for content in (b"my own", *damaged, npy("'<i8'", "(9999999999,)"), npy("[('a', '<i8')]", "(200,)")):
+        (folder / "rows.npy").write_bytes(content)
+        found = setsup("embed", trained, *MEAN)
+        assert (found.code, f"{folder} contains embeddings of other rows" in found.err) == (2, True), content[:130]
+    (folder / "rows.npy").write_bytes(npy("'<i8'", "(200,)"))
+    assert setsup("embed", trained, *MEAN).code == 0
+    (folder / "embeddings.npy").unlink()
+    (folder / "factors.parquet").unlink()
     assert [path.name for path in folder.iterdir()] == ["rows.npy"]
 
 
@@ -147,7 +159,7 @@ def test_several_embeddings_have_a_file_each(setsup: Run, trained: Path, digits:
     ]
     assert sorted(path.name for path in folder.iterdir()) == sorted(files)
     rows = np.load(folder / "rows.npy")
-    pictures = published(digits, "images-idx3", 16).reshape(400, 28, 28)[rows]
+    pictures = published(digits, "images-idx3", 16).reshape(200, 28, 28)[rows]
     maps = np.load(folder / "embeddings-map.npy")
     assert maps.dtype == np.float32
     np.testing.assert_array_equal(maps, np.stack([pictures[:, ::2, ::2], pictures[:, 1::2, 1::2]], -1))
@@ -233,7 +245,6 @@ def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> N
         ([], "`setsup embed` requires the argument RUN"),
         (["nowhere", *MEAN], "nowhere holds no run"),
         (["runs", *MEAN], f"below it are {RUN}"),
-        ([RUN], "--preset"),
         ([RUN, "mnits", *MEAN], "there is no dataset 'mnits'; did you mean 'mnist'"),
         ([RUN, "mnist", "more", *MEAN], "unexpected argument 'more'"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),

@@ -195,7 +195,6 @@ def test_unfinished_runs_and_substitutes_are_labelled(
         (["--json"], "`setsup eval` requires the argument RUNS"),
         (["nowhere"], "nowhere holds no run (no run.json)"),
         (["runs"], f"below it are {RUN}, runs/own/mean/seed-1"),
-        ([RUN], "'own/mean'"),
         ([RUN, "--preset", f"{OWN}:own/nothing"], "name one as "),
         ([RUN, *MEAN, "--only", "spraed"], "own/mean has no evaluation 'spraed'; did you mean 'spread'?"),
         ([RUN, *MEAN, "--spread.sample", "3"], "unknown option '--spread.sample'; did you mean '--spread.samples'"),
@@ -217,7 +216,7 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     preset = f"{OWN}:own/unmeasured"
     found = setsup("train", preset, "--root", digits, "--steps", 2)
     run = "runs/own/unmeasured/seed-0"
-    assert found.err.splitlines()[-1] == f"next: setsup embed {run} --preset {preset}"
+    assert found.err.splitlines()[-1] == f"next: setsup embed {run}"
     found = setsup("eval", run, "--preset", preset)
     assert (found.code, found.out) == (2, "")
     assert f"own/unmeasured has no evaluations; `setsup embed {run}` computes its embeddings" in found.err

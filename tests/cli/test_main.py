@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -285,6 +286,21 @@ def test_a_full_disk_under_standard_output_gets_one_sentence(words: list[str]) -
     told = json.loads(done.stderr)["error"] if "--json" in words else done.stderr
     assert told == (sentence if "--json" in words else f"setsup: {sentence}\n")
     assert done.returncode == 2
+
+
+@pytest.mark.long("kills and interruptions")
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors of POSIX")
+@pytest.mark.parametrize("words", ["datasets", "datasets --json", "--help", "cache", "info mnist"])
+def test_standard_output_that_is_closed_gets_one_sentence(words: str, tmp_path: Path) -> None:
+    command = f"import sys; from setsup_cli.main import main; sys.exit(main({words.split()}))"
+    code = shlex.join([sys.executable, "-c", command])
+    done = subprocess.run(["sh", "-c", f"{code} >&-"], capture_output=True, text=True, timeout=120)
+    assert "standard output cannot be written: Bad file descriptor" in done.stderr
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    # the others are missed by nobody
+    done = subprocess.run(["sh", "-c", f"{code} 2>&- <&-"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
 
 
 def test_the_log_of_the_library_goes_to_standard_error(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:

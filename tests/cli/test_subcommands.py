@@ -95,7 +95,7 @@ class TestInfo:
         found = setsup("info", "table")
         assert found.code == 0
         assert "--table FILE" in found.out
-        assert "any number of samples; " in found.out
+        assert "any number of samples (your own files); " in found.out
 
     def test_unknown_names(self, setsup: Run) -> None:
         found = setsup("info", "shapes3d-procedual")

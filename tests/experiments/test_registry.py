@@ -1,5 +1,6 @@
 """Presets are found by name: setsup's own, those of installed packages, and those in a file."""
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -128,10 +129,20 @@ def test_a_run_of_a_preset_in_a_file_opens_with_it(tmp_path: Path) -> None:
     changed = replace(preset, steps=9)
     begin(tmp_path / "run", changed, 0, config={"precision": "float32"})
     assert open_run(tmp_path / "run", preset).preset == changed
+    # the run remembers the file
+    assert open_run(tmp_path / "run").preset == changed
+    assert open_run(tmp_path / "run", find_preset(f"{tmp_path}/own.py:mine/first")).preset == changed
+    path = tmp_path / "run" / "run.json"
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({key: value for key, value in kept.items() if key != "preset_file"}))
     with pytest.raises(SetsupError, match="is a run of 'mine/second', and no preset has that name here"):
         open_run(tmp_path / "run")
-    with pytest.raises(SetsupError, match="is a run of 'mine/second', and no preset has that name here"):
-        open_run(tmp_path / "run", find_preset(f"{tmp_path}/own.py:mine/first"))
+    path.write_text(json.dumps(kept | {"preset_file": ["own.py"]}))
+    with pytest.raises(DataError, match=r"run\.json does not say its 'preset_file'"):
+        open_run(tmp_path / "run")
+    path.write_text(json.dumps(kept | {"preset_file": str(tmp_path / "gone.py")}))
+    with pytest.raises(SetsupError, match=r"in .*gone.py, which is not there any more: name the file where it is now"):
+        open_run(tmp_path / "run")
 
 
 @pytest.mark.parametrize(

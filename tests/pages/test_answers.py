@@ -167,6 +167,24 @@ def test_python_and_command_give_the_same_draw(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["draws"][2]["indices"] == sampler[2].indices.tolist()
 
 
+def test_python_and_command_run_on_images_of_several_sizes(tmp_path, monkeypatch, capsys):
+    lines = ["path,subject"]
+    for row in range(8):
+        Image.new("RGB", (40 + row, 30 - row), (30 * row, 9, 9)).save(tmp_path / f"{row}.png")
+        lines.append(f"{row}.png,s{row % 2}")
+    (tmp_path / "photos.csv").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    page = page_of({"photos.csv": setsup.open("photos.csv")}, options={"photos.csv": {}})
+    sampler = setsup.SetSampler(setsup.open("photos.csv").factors, ["subject"], size=3, sets=2)
+    found = ask(page, s="s0", q="draw", sampler=sampler_text(sampler), step=2)
+    scope: dict = {}
+    exec(found["python"], scope)  # noqa: S102 it is what a reader would run
+    shapes = [one["image"].shape for one in scope["arrays"]]
+    assert shapes == [(30 - row, 40 + row, 3) for row in sampler[2].indices.ravel()]
+    assert main([*shlex.split(found["command"])[1:], "--json", "--out", str(tmp_path / "sheet")]) == 0
+    assert json.loads(capsys.readouterr().out)["draws"][2]["indices"] == sampler[2].indices.tolist()
+
+
 def test_ranks_draw_their_share():
     sampler = setsup.SetSampler(SHAPES.factors, ["wall_hue"], size=4)
     for rank in range(3):

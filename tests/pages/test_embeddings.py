@@ -18,6 +18,7 @@ from setsup.pages.colours import GROUNDS, NAMES, colours_of, cycle, on_grounds, 
 from setsup.pages.projecting import drawing_order, neighbours, project
 from setsup.pages.shell import static
 from setsup.reports.palette import rgb
+from tests.fuzzing import survives
 from tests.pages.sources import HOSTILE, awkward
 from tests.pages.test_export import read
 
@@ -254,6 +255,26 @@ def test_what_does_not_fit_is_one_error(folder, tmp_path, file, content, sentenc
     np.save(tmp_path / file, content)
     with pytest.raises(DataError, match=sentence):
         open_embeddings(tmp_path)
+
+
+@pytest.mark.long("fuzzing")
+@pytest.mark.parametrize("file", ["embeddings.npy", "rows.npy"])
+def test_damaged_embeddings_are_read_or_refused_in_one_sentence(folder, tmp_path, file):
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+
+    def read(content):
+        (tmp_path / file).write_bytes(content)
+        for source in open_embeddings(tmp_path, [awkward()]):
+            for question in (
+                {"q": "points"},
+                {"q": "near", "start": 0},
+                {"q": "rows", "start": 0},
+                {"q": "colours", "factor": source.factors.names[0]},
+            ):
+                ask(source, **question)
+
+    assert survives((folder / file).read_bytes(), read, 1500, head=128) > 500
 
 
 def test_questions_about_no_point_are_refused(source):

@@ -1,8 +1,8 @@
 import pytest
 
 from setsup.errors import DataError
+from setsup.scenes.meshes.formats.obj import read_obj
 from setsup.scenes.meshes.mesh_files import inside
-from setsup.scenes.meshes.obj import checked_obj
 from tests.fuzzing import survives
 from tests.true_files.keypointnet import painted_toy
 from tests.true_files.shapenet import obj
@@ -24,22 +24,28 @@ SQUARE = (
     ],
 )
 def test_forms_of_faces(faces, triangles):
-    text, found = checked_obj(SQUARE[: SQUARE.index(b"f 1")] + faces, "a.obj")
-    assert found == triangles
-    assert "\\" not in text
-    assert "\r" not in text
+    found = read_obj(SQUARE[: SQUARE.index(b"f 1")] + faces, "a.obj")
+    assert len(found.corners) == triangles
+    assert found.libraries == ["a b.mtl"]
+    assert found.names == ["a"]
 
 
-def test_two_forms_that_count_alike_are_told_apart():
-    text, found = checked_obj(SQUARE[: SQUARE.index(b"f 1")] + b"f 1/1 2/1 3/1\nf 1//1 2//1 3//1\n", "a.obj")
-    assert text.splitlines()[-2:] == ["f 1/1 2/1 3/1", "f 1 2 3"]
-    assert found == 2
+def test_forms_that_count_alike_are_told_apart():
+    faces = b"f 1/1 2/1 3/1\nf 1//1 2//1 3//1\nf 1/1/1 2/1/ 3//\nf -2 -1 -4/-1\n"
+    found = read_obj(SQUARE[: SQUARE.index(b"f 1")] + faces, "a.obj")
+    assert found.corners.tolist() == [
+        [[0, 0, -1], [1, 0, -1], [2, 0, -1]],
+        [[0, -1, 0], [1, -1, 0], [2, -1, 0]],
+        [[0, 0, 0], [1, 0, -1], [2, -1, -1]],
+        [[2, -1, -1], [3, -1, -1], [0, 0, -1]],
+    ]
 
 
 BAD = {
     "holds zero bytes": SQUARE + b"\0",
     "no OBJ file with vertices": b"solid stl\n",
-    "has no faces": SQUARE[: SQUARE.index(b"f 1")],
+    "has no faces, only points": SQUARE[: SQUARE.index(b"f 1")],
+    "has no faces;": SQUARE[: SQUARE.index(b"f 1")] + b"f\n",
     "'v' without 3 finite numbers": SQUARE.replace(b"v 1 1 0", b"v 1 1"),
     "'v' without 3 finite": SQUARE.replace(b"v 1 1 0", b"v 1 nan 0"),
     "'vn' without 3": SQUARE.replace(b"vn 0 0 1", b"vn 0 0 inf"),
@@ -52,14 +58,14 @@ BAD = {
     "fewer than three corners": SQUARE.replace(b"3/1/1 4/1/1", b""),
     "integers": SQUARE.replace(b"4/1/1", b"4.5/1/1"),
     "a corner like": SQUARE.replace(b"4/1/1", b"4/1/1/1"),
-    "counts vertices backwards": SQUARE.replace(b"4/1/1", b"-1/1/1") + b"v 5 5 5\n",
+    "only lines and points, which are not rendered; add faces": b"v 0 0 0\nv 1 0 0\nl 1 2\np 1\n",
 }
 
 
 @pytest.mark.parametrize("message", BAD)
 def test_what_is_wrong_is_said(message):
     with pytest.raises(DataError, match=f"bad.obj .*{message}"):
-        checked_obj(BAD[message], "bad.obj")
+        read_obj(BAD[message], "bad.obj")
 
 
 @pytest.mark.parametrize(
@@ -84,4 +90,4 @@ def test_paths_stay_in_the_folder_of_the_model(name, path):
 
 def test_fuzzing():
     content = obj(*painted_toy(0, 1)[:2], "a.mtl").encode()
-    assert survives(content, lambda damaged: checked_obj(damaged, "a.obj"), 300) > 50
+    assert survives(content, lambda damaged: read_obj(damaged, "a.obj"), 300) > 50

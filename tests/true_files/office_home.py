@@ -8,7 +8,7 @@ from tests.true_files.pacs import tree
 HELD = "domain"
 
 DOMAINS = ("Art", "Clipart", "Product", "Real World")
-CATEGORIES = ("Alarm_Clock", "Desk_Lamp", "Flip_Flops", "TV")
+CATEGORIES = ("Alarm_Clock", "Desk_Lamp", "Flipflops", "TV")
 TOP = "OfficeHomeDataset_10072016"
 
 

@@ -1,6 +1,7 @@
 """``setsup embed``: computes embeddings of a dataset with a trained method, or with any encoder."""
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -8,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from setsup.checks import check_integer
-from setsup.errors import FactorError, SetsupError, need
+from setsup.errors import DataError, FactorError, SetsupError, need
 from setsup.files import readable_size
-from setsup.files.disk import need_writable
+from setsup.files.disk import need_regular, need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, python_command
 from setsup_cli.embedding_files import FILES, write_embeddings
@@ -93,7 +94,7 @@ class Options(Common):
     ] = None
     neighbours: Neighbours = None
     checkpoint: Checkpoint = "last"
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
+    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and was moved.")] = None
     device: Device = None
     option: DatasetOptions = None
     encoder: MODE = None
@@ -254,12 +255,16 @@ def _holds_others(folder: Path, rows: "npt.NDArray[np.int64]") -> bool:
     """Whether the embeddings in a folder are of other rows, or of unknown ones."""
     import numpy as np
 
-    try:
-        return not np.array_equal(np.load(folder / "rows.npy", allow_pickle=False), rows)
-    except FileNotFoundError:
+    from setsup.datasets.formats.npy import read_npy
+
+    if not os.path.lexists(folder / "rows.npy"):
         return False
-    except (OSError, ValueError, EOFError):
+    try:
+        need_regular(folder / "rows.npy")
+        found = read_npy(folder / "rows.npy")
+    except DataError:
         return True
+    return found.dtype.kind not in "iu" or not np.array_equal(found, rows)
 
 
 def _named(dataset: "Dataset", split: str | None) -> str:

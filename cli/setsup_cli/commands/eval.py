@@ -44,7 +44,7 @@ class Options(Common):
         option(
             "NAME",
             "Run the evaluations of this preset, whose training is the same; or the file of the runs' preset, if it is "
-            "your own.",
+            "your own and was moved.",
         ),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
@@ -90,7 +90,7 @@ def run(options: Any) -> int:
     found = []
     for one, preset in zip(runs, presets, strict=True):
         if not options.json:
-            for line in (*describe_run(one), *_settings_kept(one, options.preset)):
+            for line in (*describe_run(one), *_settings_kept(one)):
                 say(line)
         said: dict[str, Any] = {} if options.json else announced(options.only or list(preset.evaluations))
         how = {"only": options.only or (), "root": options.root, "device": options.device, "again": options.again}
@@ -112,17 +112,16 @@ def _next(preset: "Preset", options: Options) -> list[object]:
 
     if preset.name in presets():
         return ["setsup", "report", preset.name, *(options.runs or ())]
-    return ["setsup", "embed", *(options.runs or ())[:1], *(["--preset", options.preset] if options.preset else [])]
+    return ["setsup", "embed", *(options.runs or ())[:1]]
 
 
-def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:
+def _settings_kept(run: "Run") -> Iterator[str]:
     """A line with the settings of the run that differ from the file of its preset, which has changed since."""
     from setsup.experiments import find_preset, smoke
-    from setsup.experiments.registry import split_file_name
 
-    if not run.file_changed or (held := split_file_name(name or "")) is None:
+    if not run.file_changed:
         return
-    now = find_preset(f"{held[0]}:{run.preset.name}")
+    now = find_preset(f"{run.preset.file}:{run.preset.name}")
     differing = run.difference(smoke(now) if run.preset.shrunk else now)
     listed = ", ".join(f"{one} {has!r} (the file has {had!r} now)" for one, (had, has) in differing.items())
     yield f"settings are the run's{f': {listed}' if listed else ', and those of the file'}"

@@ -50,7 +50,7 @@ class Options(Common):
         Path | None,
         declared("FILE", "JSON of the sampler that the page begins with, as `sampler.to_dict()` gives it."),
     ] = None
-    preset: Annotated[str | None, declared("FILE.py", "File of the runs' preset, if it is in a file of your own.")] = (
+    preset: Annotated[str | None, declared("FILE.py", "File of the runs' preset, if it is your own and was moved.")] = (
         None
     )
     port: Annotated[int, declared("N", "Port of the page on 127.0.0.1.", "a free one")] = 0

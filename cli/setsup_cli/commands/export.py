@@ -32,7 +32,7 @@ class Options(Common):
     )
     checkpoint: Checkpoint = "last"
     root: Root = None
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
+    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and was moved.")] = None
 
 
 def run(options: Options) -> int:

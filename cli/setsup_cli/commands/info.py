@@ -1,5 +1,6 @@
 """``setsup info``: shows the card of a dataset, or the columns of a table of the user's own."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from setsup_cli.advice import advise
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
 from setsup_cli.parsing.arguments import DEFAULT, Source
-from setsup_cli.parsing.source import find_source, open_source, source_words, word_options
+from setsup_cli.parsing.source import find_source, given_words, open_source, source_words, word_options
 from setsup_cli.parsing.values import describe_options
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def run(options: Options) -> int:
         dataset, closed = None, str(error)
     card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest)}
     card |= {"source": str(source), "options": _options(source, kind)}
+    card["published"] = _published(dataset, manifest, given_words(options, source, kind)) if dataset else None
     if options.json:
         show_json({**card, "opened": dataset is not None, "why_not": closed or None})
     else:
@@ -80,6 +82,18 @@ def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
     return open_source(options)
 
 
+def _published(
+    dataset: "Dataset", manifest: Manifest | None, options: Mapping[str, Any]
+) -> dict[str, int | bool] | None:
+    """Samples of the whole release that are there, and those that were published; None where that is not known."""
+    from setsup.datasets.published import count_published
+
+    counts = None if manifest is None else count_published(dataset, manifest, options)
+    if counts is None:
+        return None
+    return {"samples": counts.fewest, "here": counts.there, "complete": counts.complete}
+
+
 def _options(source: Path | str, kind: "SourceKind") -> list[str] | None:
     """What ``--option`` takes, for which no file is needed; None where what opens the source cannot be imported."""
     with suppress(SetsupError):
@@ -98,6 +112,7 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
         "homepage": manifest.homepage,
         "addresses": manifest.addresses and asdict(manifest.addresses),
         "bytes": manifest.size,
+        "samples_vary": manifest.samples_vary,
         "licence": asdict(manifest.licence),
         "citation": manifest.citation,
         "splits": [asdict(split) for split in manifest.splits],

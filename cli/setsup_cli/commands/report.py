@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import DataError, SetsupError, need
@@ -49,6 +50,9 @@ class Options(Common):
     runs: Annotated[
         tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
     ] = field(default=None, kw_only=False)
+    preset: Annotated[
+        str | None, option("FILE", "File that holds REPORT, if it is your own and no run says where it is.")
+    ] = None
     all: Annotated[bool, flag("Every report with a measured value; all arguments are folders of runs.")] = False
     out: Annotated[
         Path | None,
@@ -75,7 +79,7 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
         return _run_all(options)
     from setsup.experiments.report.registry import find_report, report_on, reports
 
-    if options.report is None:
+    if options.report is None and options.preset is None:
         listed = reports()
         if options.json:
             show_json(
@@ -94,8 +98,9 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
             need_writable(out)
         else:
             check_image(out)
-    report = find_report(options.report)
     folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())
+    name = _name(options)
+    report = find_report(name, folders)
     filled = report_on(report, folders)
     if out is not None:
         asked = out
@@ -110,7 +115,7 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
         show_json({**filled.to_dict(), "picture": None if page else file, "page": file if page else None})
         return 0
     looked = "looked below ./runs" if folders else "looked for ./runs, which is not here"
-    print_report(filled, "" if options.runs else f"{looked}; name other folders: setsup report {options.report} FOLDER")
+    print_report(filled, "" if options.runs else f"{looked}; name other folders: setsup report {quote(name)} FOLDER")
     if out is not None:
         say()
         for line in (*moved(asked, out), str(out)):
@@ -119,9 +124,21 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
     if needs:
         advise(options, needs[0])
     elif out is None:
-        named = [*(options.runs or ()), "--out", f"{options.report.replace('/', '-')}.html"]
-        advise_command(options, ["setsup", "report", options.report, *named])
+        named = [*(options.runs or ()), "--out", f"{report.name.replace('/', '-')}.html"]
+        advise_command(options, ["setsup", "report", name, *named])
     return 0
+
+
+def _name(options: Options) -> str:
+    """The report that options name, as :func:`find_report` takes it."""
+    from setsup.experiments.registry import split_file_name
+
+    if options.preset is None:
+        return options.report or ""
+    file = split_file_name(options.preset)
+    if file is None:
+        raise SetsupError(f"--preset takes a file of presets, as in --preset my_method.py, not {options.preset!r}")
+    return options.preset if file[1] or options.report is None else f"{file[0]}:{options.report}"
 
 
 def _run_all(options: Options) -> int:

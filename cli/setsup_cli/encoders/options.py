@@ -69,7 +69,7 @@ Encoders = Annotated[
 Embedding = Annotated[
     str | None, option("NAME", "Which embedding of runs whose method gives several, such as a view.", "all of them")
 ]
-OwnPreset = Annotated[str | None, option("FILE", "File of the runs' preset, if it is your own.")]
+OwnPreset = Annotated[str | None, option("FILE", "File of the runs' preset, if it is your own and was moved.")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,6 +81,7 @@ def read_file(path: Path, name: str | None, shrink: bool) -> tuple["TrainingFile
 def read_asked(options: Any) -> Asked:
     """What options ask for, with those of their file."""
     from setsup.experiments import RunConfig
+    from setsup.experiments.registry import need_own_name
     from setsup.experiments.settings import difference, flatten, put
 
     file: TrainingFile | None = options.file
@@ -89,6 +90,7 @@ def read_asked(options: Any) -> Asked:
     check_root(options.root)
     name = options.preset if file is None else file.name
     usual = find(name, options.smoke) if file is None else file.found
+    need_own_name(usual)
     before = usual if file is None else file.preset
     asked = changed(options, before, NO_SETTINGS) | _by_short_names(options, before)
     preset = put(before, asked | _opening(options, before, asked.get("data.name")))
@@ -176,10 +178,12 @@ def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[st
     if preset.data is None or options.substitute:
         what = preset.name if preset.data is None else f"the substitute of {preset.name}"
         raise SetsupError(f"--{first} goes with the dataset of a preset; {what} has no options")
+    from setsup.experiments.data import explain_missing
     from setsup.opening import KINDS, find_kind, options_of, path_options
 
     name = name or preset.data.name
-    kind = find_kind(name)
+    with explain_missing(preset.name, name, preset.missing):
+        kind = find_kind(name)
     if kind in ("rendered", "shards"):
         raise SetsupError(f"--{first} is for datasets that are opened with options; {name} is {KINDS[kind]}")
     given = read_source_options(words.pop("option", ()), name, kind)

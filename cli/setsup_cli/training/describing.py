@@ -127,8 +127,6 @@ def result_json(training: Training, run: "Run", before: "Progress") -> dict[str,
     now = run.progress()
     seconds, images = now.seconds - before.seconds, now.images - before.images
     words = ["setsup", "eval" if run.preset.evaluations else "embed", str(run.folder)]
-    if ".py" in training.name:
-        words += ["--preset", training.name]
     return {
         "folder": str(run.folder),
         "seed": run.seed,

@@ -59,8 +59,7 @@ def train_points(asked: Asked, points: Sequence[Point], options: Any) -> int:
 
 def _next(asked: Asked, folders: Sequence[str]) -> list[str]:
     """Words of the command that evaluates runs, or embeds by the first one."""
-    own = ["--preset", asked.name] if ".py" in asked.name else []
-    return ["setsup", "eval", *folders, *own] if asked.preset.evaluations else ["setsup", "embed", folders[0], *own]
+    return ["setsup", "eval", *folders] if asked.preset.evaluations else ["setsup", "embed", folders[0]]
 
 
 def plan_points(asked: Asked, points: Sequence[Point], as_json: bool) -> int:

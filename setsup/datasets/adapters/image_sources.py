@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.named_files import find_missing, with_slashes
+from setsup.datasets.adapters.named_files import find_instead, find_missing, with_slashes
 from setsup.datasets.formats.source import Source
-from setsup.errors import DataError
+from setsup.errors import DataError, short
+from setsup.factors.io.text_file import arrow_source
 from setsup.files.archives.members import MemberIndex
 
 __all__ = [
@@ -134,7 +135,7 @@ class MemberImages:
 
         The function runs in the thread that decodes.
         """
-        read = MemberIndex.read if self._upright else as_stored
+        read = _read if self._upright else as_stored
         found: list[tuple[Source, str]] = []
         for part, place, row in zip(self._parts_of(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
             members = self._members[part]
@@ -164,6 +165,10 @@ def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
             f"{members.source} has {len(members):,} files, but rows name the places {places.min():,} to "
             f"{places.max():,}; find places with members.places, and take out those that are -1"
         )
+
+
+def _read(members: MemberIndex, place: int) -> bytes:
+    return members.read(place)
 
 
 def as_stored(members: MemberIndex, place: int) -> bytes:
@@ -201,9 +206,11 @@ def _check_files(table: Path, names: Sequence[str | None]) -> Sequence[str | Non
     if missing:
         more = ", …" if len(missing) > _SHOWN else ""
         files = "1 image file is" if len(missing) == 1 else f"{len(missing):,} image files are"
+        there = filter(None, (find_instead(folder, name) for name in missing[:_SHOWN]))
+        fix = next(there, "put the files there, or correct the table")  # what holds for one usually holds for all
         raise DataError(
-            f"{table}: {files} missing: {', '.join(missing[:_SHOWN])}{more}; "
-            f"names are relative to {table.parent.absolute()}; put the files there, or correct the table"
+            f"{table}: {files} missing: {', '.join(map(short, missing[:_SHOWN]))}{more}; "
+            f"names are relative to {table.parent.absolute()}; {fix}"
         )
     return [turned.get(str(name), name) for name in names] if turned else names
 
@@ -227,7 +234,8 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
     import pyarrow.parquet as pq
 
     try:
-        whole = pq.read_table(table, columns=[column], partitioning=None).column(column)
+        with arrow_source(table) as source:
+            whole = pq.read_table(source, columns=[column], partitioning=None).column(column)
         whole.validate(full=True)
         data, names = whole, pa.nulls(len(whole), pa.string())
         if pa.types.is_struct(whole.type):

@@ -16,10 +16,12 @@ import numpy.typing as npt
 from setsup.arrays import Pixels
 from setsup.datasets import images
 from setsup.datasets.adapters.preview import splat, surface
-from setsup.datasets.formats.geometry.ply import Ply
 from setsup.errors import imported
 from setsup.files.archives.members import MemberIndex
-from setsup.scenes.meshes.mesh_files import Assets, read_mesh
+from setsup.scenes.meshes.formats.ply import Ply
+from setsup.scenes.meshes.mesh_files import Assets
+from setsup.scenes.meshes.obj_parts import obj_parts
+from setsup.scenes.meshes.parts import Part
 
 __all__ = ["load_obj", "need_trimesh", "ply_mesh", "preview_mesh", "preview_scene"]
 
@@ -47,10 +49,38 @@ def load_obj(members: MemberIndex, place: int, top: str) -> Any:
 
     folder = posixpath.dirname(str(members.names[place]))
     assets = Assets(read, folder, top, lambda content, what: images.decode(content, what, 3))
-    scene = read_mesh(members.read(place, _LARGEST_OBJ), "obj", label, assets)
+    scene = _scene(obj_parts(members.read(place, _LARGEST_OBJ), "obj", label, assets))
     scene.metadata["missing"] = assets.missing
     if assets.missing:
         _log.warning("%s: %s", label, "; ".join(assets.missing))
+    return scene
+
+
+def _scene(parts: list[Part]) -> Any:
+    """Make a trimesh.Scene of parts, a geometry each, named by their materials."""
+    from PIL import Image
+
+    trimesh = need_trimesh()
+    images: dict[int, Any] = {}
+    scene = trimesh.Scene()
+    for part in parts:
+        texture, color = part.material.texture, (*part.material.color, 255)
+        if texture is not None and id(texture) not in images:
+            images[id(texture)] = Image.fromarray(texture)
+        material = trimesh.visual.material.SimpleMaterial(
+            image=None if texture is None else images[id(texture)],
+            diffuse=color,
+            kd=[channel / 255 for channel in color[:3]],
+            name=part.name,
+        )
+        if part.colors is not None and texture is None and part.material.color == (255, 255, 255):
+            look: dict[str, Any] = {"vertex_colors": part.colors}
+        else:
+            look = {"visual": trimesh.visual.TextureVisuals(uv=part.uv, material=material)}
+            if part.colors is not None:
+                look["visual"].vertex_attributes["color"] = part.colors
+        geometry = trimesh.Trimesh(part.vertices, part.faces, vertex_normals=part.normals, process=False, **look)
+        scene.add_geometry(geometry, geom_name=part.name or "geometry")
     return scene
 
 

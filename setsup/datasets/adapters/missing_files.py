@@ -6,18 +6,49 @@ know its rows by their numbers.
 """
 
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.roots import some
 
-__all__ = ["warn_left_out"]
+__all__ = ["counting_left_out", "refuse_twice", "warn_left_out"]
 
 _log = logging.getLogger("setsup")
+_counted: ContextVar[list[int] | None] = ContextVar("left out", default=None)
+
+
+@contextmanager
+def counting_left_out() -> Iterator[list[int]]:
+    """Collect the numbers that warnings within tell, so that whoever counts rows does not tell them again."""
+    found: list[int] = []
+    token = _counted.set(found)
+    try:
+        yield found
+    finally:
+        _counted.reset(token)
+
+
+def refuse_twice(label: str, names: Sequence[str]) -> None:
+    """Refuse a list that has one file twice."""
+    if len(set(names)) < len(names):
+        twice, times = Counter(names).most_common(1)[0]
+        raise DamagedFile(f"{label} lists {twice} {times} times")
 
 
 def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> None:
-    """Warn once of listed files that are not there, with their number; nothing is said where none is."""
+    """Warn once of listed files that are not there, with their number; nothing is said where none is.
+
+    Raises
+    ------
+    DataError
+        Nothing is listed, or nothing of it is there.
+
+    """
+    if not total:
+        raise DataError(f"{where}: the lists of the release name no {what}; fetch it again")
     if not lost:
         return
     if len(lost) == total:
@@ -25,6 +56,8 @@ def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> 
             f"{where} has none of the {total:,} listed {what}, such as {lost[0]}; fetch or unpack the release again, "
             "or take away the lists of another one"
         )
+    if (counted := _counted.get()) is not None:
+        counted.append(len(lost))
     _log.warning(
         "%s: %s of the %s listed %s are not there (%s); they are left out",
         *(where, f"{len(lost):,}", f"{total:,}", what, some(lost)),

@@ -7,6 +7,8 @@ from setsup.errors import DamagedFile
 
 __all__ = ["read_json"]
 
+_MOST_DIGITS = 300
+
 
 def read_json(content: bytes, label: str) -> Any:
     """Parse JSON.
@@ -18,7 +20,7 @@ def read_json(content: bytes, label: str) -> Any:
 
     """
     try:
-        return json.loads(content, parse_constant=_constant)
+        return json.loads(content, parse_int=_integer, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         why = " ".join(str(error).split())
         raise DamagedFile(f"{label} is no JSON that can be read ({why})") from error
@@ -26,3 +28,10 @@ def read_json(content: bytes, label: str) -> Any:
 
 def _constant(word: str) -> NoReturn:
     raise ValueError(f"it holds {word}")
+
+
+def _integer(digits: str) -> int:
+    """Refuse an integer that is too large for a float."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"it holds an integer of {len(digits):,} digits")
+    return int(digits)

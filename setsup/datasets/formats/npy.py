@@ -11,10 +11,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from setsup.datasets.formats.array_file import Head
+from setsup.arrays import Array
+from setsup.datasets.formats.array_file import ArrayFile, Head
 from setsup.errors import DamagedFile, DataError
 
-__all__ = ["LONGEST_HEAD", "NUMBERS", "VALUES", "npy_head", "read_npy_head"]
+__all__ = ["LONGEST_HEAD", "NUMBERS", "VALUES", "npy_head", "read_npy", "read_npy_head"]
 
 NUMBERS = "biuf"
 """Kinds of numpy's types that are numbers or booleans."""
@@ -63,6 +64,11 @@ def npy_head(begin: bytes, label: str, kinds: str = NUMBERS) -> Head:
 def read_npy_head(file: BinaryIO, path: Path) -> Head:
     """Header of a ``.npy`` of numbers, dates or strings, as :class:`ArrayFile` takes it."""
     return npy_head(file.read(LONGEST_HEAD), str(path), VALUES)
+
+
+def read_npy(path: Path) -> Array:
+    """Map a whole ``.npy`` of numbers, dates or strings; a DataError where the file is damaged, or something else."""
+    return ArrayFile(path, read_npy_head).array()
 
 
 def _dtype(told: bytes, label: str, kinds: str) -> np.dtype[Any]:

@@ -22,7 +22,7 @@ from setsup.experiments.registry import (
 from setsup.experiments.report import Report, Row
 from setsup.experiments.report.fill import fill
 from setsup.experiments.report.filled import FilledReport
-from setsup.experiments.report.results import OpenedRun, open_runs, select_results
+from setsup.experiments.report.results import OpenedRun, open_runs, own_file, select_results
 from setsup.experiments.runs.run import Run
 
 __all__ = ["find_report", "measured_reports", "report_on", "reports", "reports_of"]
@@ -44,7 +44,7 @@ def reports() -> dict[str, Report]:
     return found
 
 
-def find_report(name: str) -> Report:
+def find_report(name: str, runs: Iterable[Path | str] = ()) -> Report:
     """The report of a name.
 
     Parameters
@@ -52,11 +52,14 @@ def find_report(name: str) -> Report:
     name : str
         Of a report, or as for :func:`~setsup.experiments.find_preset`: a report with a row of this preset, or else one
         of all values of its evaluations.
+    runs : iterable of Path or str
+        Folders with runs: a preset in a file of the user's own is found by its name where one of them was trained from
+        that file, which is run.
 
     Raises
     ------
     SetsupError, DataError
-        When there is neither report nor preset of that name.
+        When there is neither report nor preset of that name, or a folder is missing.
 
     Examples
     --------
@@ -71,10 +74,15 @@ def find_report(name: str) -> Report:
     if file is None:
         known, named = reports(), name
         if named not in known and named not in presets():
+            if (own := own_file(name, runs)) is not None:
+                return find_report(f"{own}:{name}")
             begun = [one for one in (known, presets()) if any(name.startswith(named) for name in one)]
             sought = [name for name in begun[0] if name.startswith(named)] if begun else sorted({*known, *presets()})
             close = near(named, sought)
-            raise SetsupError(f"there is no report {named!r}{close} (`setsup report` lists them)")
+            raise SetsupError(
+                f"there is no report {named!r}{close} (`setsup report` lists them; for one of your own name its "
+                "file, as in --preset my_method.py)"
+            )
     else:
         path, named = file
         module = import_file(path)

@@ -14,12 +14,12 @@ from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.report.fill import Result
 from setsup.experiments.runs.results import EVALUATION
-from setsup.experiments.runs.run import Run
+from setsup.experiments.runs.run import DIGEST, FILE, Run
 from setsup.experiments.runs.run_folder import open_run
 from setsup.experiments.settings import describe, difference, fill_defaults
 from setsup.files.disk import need_regular
 
-__all__ = ["OpenedRun", "open_runs", "select_results"]
+__all__ = ["OpenedRun", "open_runs", "own_file", "select_results"]
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,29 @@ class OpenedRun:
 
 
 def open_runs(folders: Iterable[Path | str], presets: Mapping[str, Preset]) -> list[OpenedRun]:
-    """Open all runs in some folders; presets of files are not known by name, and are given."""
-    own = {preset.name: preset for preset in presets.values()}
+    """Open all runs in some folders; of presets in files of the user's own, those of the presets that are given."""
+    given = {preset.name: preset for preset in presets.values()}
     found = []
     for folder in _run_folders(folders):
         name = ""
         try:
-            name = _name_of(folder)
-            found.append(OpenedRun(folder, name, open_run(folder, own.get(name))))
+            name, own = _name_of(folder)
+            preset = given.get(name)
+            if own and (preset is None or preset.digest is None):  # no file is run for the report of others
+                raise SetsupError(f"it is a run of a preset {name!r} in a file of your own: name that file")
+            found.append(OpenedRun(folder, name, open_run(folder, preset)))
         except SetsupError as error:
             found.append(OpenedRun(folder, name, error))
     return found
+
+
+def own_file(name: str, folders: Iterable[Path | str]) -> str | None:
+    """The user's own file that holds the preset of a name, by a run of it in some folders; None without one.
+
+    SetsupError where it is not there any more.
+    """
+    runs = (folder for folder in _run_folders(folders) if _name_of(folder) == (name, True))
+    return next((open_run(folder).preset.file for folder in runs), None)
 
 
 def select_results(
@@ -98,12 +110,14 @@ def _run_folders(folders: Iterable[Path | str]) -> Iterator[Path]:
     yield from found.values()
 
 
-def _name_of(folder: Path) -> str:
+def _name_of(folder: Path) -> tuple[str, bool]:
+    """Name of a run's preset, and whether that is in a file of the user's own."""
     need_regular(folder / "run.json")
     try:
-        return str(json.loads((folder / "run.json").read_text(encoding="utf-8"))["preset"])
+        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        return str(found["preset"]), not {DIGEST, FILE}.isdisjoint(found)
     except (OSError, ValueError, KeyError, TypeError):
-        return ""  # opening the run says what is wrong with it
+        return "", False  # opening the run says what is wrong with it
 
 
 def _result(run: Run, entries: Mapping[str, Any], called: str, preset: Preset, evaluations: Sequence[str]) -> Result:
@@ -150,7 +164,7 @@ def _result(run: Run, entries: Mapping[str, Any], called: str, preset: Preset, e
         values=values,
         curves=curves,
         pictures=tuple(pictures),
-        needs=(_command(run, called),) if stale and (done or not wanted) else (),
+        needs=(_command(run, called, preset),) if stale and (done or not wanted) else (),
     )
 
 
@@ -159,8 +173,9 @@ def _steps_done(run: Run, measured: int | None) -> int:
     return max(run.progress().steps, measured or 0)
 
 
-def _command(run: Run, called: str) -> str:
-    other = "" if run.preset.name == called else f" --preset {quote(called)}"
+def _command(run: Run, called: str, preset: Preset) -> str:
+    known = preset.name == run.preset.name and preset.file == run.description.get(FILE)
+    other = "" if known else f" --preset {quote(called)}"
     return f"setsup eval {quote(str(run.folder))}{other}"
 
 

@@ -23,9 +23,11 @@ from setsup.files.atomic import written
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
 
-__all__ = ["DIGEST", "FROM_DATA", "Progress", "Run", "is_left_to_data", "is_trained"]
+__all__ = ["DIGEST", "FILE", "FROM_DATA", "Progress", "Run", "is_left_to_data", "is_trained"]
 
 DIGEST = "preset_file_sha256"
+FILE = "preset_file"
+"""In ``run.json``: SHA-256 and absolute path of the user's own file that holds the preset."""
 FROM_DATA = "from_data"
 """In ``run.json``: settings that were completed from the data, as they were asked for."""
 _METRICS, _FACTORS = "metrics.jsonl", "factors.parquet"
@@ -43,8 +45,8 @@ class Progress(NamedTuple):
 class Run:
     """One training of a preset with one seed, as a folder.
 
-    ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, and the
-    SHA-256 of a preset's own file, and under ``from_data`` what was asked for where the data completed a setting;
+    ``run.json`` holds the settings, configuration and versions, also those of later sessions where they differ, path
+    and SHA-256 of a preset's own file, and under ``from_data`` what was asked for where the data completed a setting;
     ``config.yaml`` the settings for ``setsup train --config``; ``factors.parquet`` is the factor table of the data;
     ``first-batch.png`` shows what the network gets first; ``metrics.jsonl`` and ``metrics.csv`` have one line per step;
     ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is finished ``previous.ckpt`` the one before it,

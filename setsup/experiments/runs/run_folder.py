@@ -10,12 +10,12 @@ from typing import Any
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
-from setsup.experiments.registry import find_named
+from setsup.experiments.registry import find_named, find_preset
 from setsup.experiments.runs.checkpoint import kept_name
 from setsup.experiments.runs.config_file import CONFIG, config_content, format_config
 from setsup.experiments.runs.continuing import need_continuable
 from setsup.experiments.runs.json_files import read_json, write_json
-from setsup.experiments.runs.run import DIGEST, FROM_DATA, Run, is_left_to_data, is_trained
+from setsup.experiments.runs.run import DIGEST, FILE, FROM_DATA, Run, is_left_to_data, is_trained
 from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
 from setsup.files.atomic import written
 from setsup.files.expand_user import expanded
@@ -48,7 +48,8 @@ def begin(
 ) -> Run:
     """Create a run folder, or open an existing one to resume it.
 
-    A folder without a trained step is overwritten. In another, the root given last is kept, and a session with another
+    A folder without a trained step is overwritten. In another, the root and the file of the preset that were given last
+    are kept, and a session with another
     configuration, other versions or another file of presets is appended to ``later``: if the settings are equal, a
     corrected comment in that file is no reason to refuse. The number of steps may change where the result is that of
     a run that had it from the start. `initial` is the digest of the weights it starts from, None where that is not
@@ -105,6 +106,8 @@ def _describe(
     }
     if preset.digest is not None:
         description[DIGEST] = preset.digest
+    if preset.file is not None:
+        description[FILE] = preset.file
     if initial is not None:
         description[_INITIAL] = initial
     if from_data:
@@ -128,7 +131,7 @@ def _describe(
     if differing:
         need_continuable(folder, preset, before, steps)
     now = {key: description[key] for key in ("config", "versions", DIGEST) if key in description}
-    description = there | {key: description[key] for key in ("root", "settings")}
+    description = there | {key: description[key] for key in ("root", "settings", FILE) if key in description}
     later = list(there.get("later", ()))
     last = later[-1] if later else there
     if steps < preset.steps and any(last.get(key) != value for key, value in now.items()):
@@ -162,7 +165,8 @@ def open_run(folder: Path | str, preset: Preset | None = None, *, checkpoint: st
     folder : Path or str
         Of the run.
     preset : Preset, optional
-        Used if it has the name of the run's: presets in a file of the user's own are not known by name.
+        Used if it has the name of the run's. By default it is found by its name, or in the user's own file that the run
+        was trained from, which is run.
     checkpoint : str
         Whose weights are used: ``last``, ``best``, or ``step-500`` of one that was kept.
 
@@ -179,14 +183,34 @@ def open_run(folder: Path | str, preset: Preset | None = None, *, checkpoint: st
     description = read_description(folder)
     name, seed, settings = description["preset"], description["seed"], description["settings"]
     if preset is None or preset.name != name:
-        if (preset := find_named(name)) is None:
+        preset = _find_preset(folder, description)
+    preset = smoke(preset) if description.get("smoke") else preset
+    settings = _without_idle(settings, flatten(preset))
+    return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description, chosen)
+
+
+def _find_preset(folder: Path, description: Mapping[str, Any]) -> Preset:
+    """The preset of a run, by its name, or in the user's own file that the run was trained from."""
+    name, file = description["preset"], description.get(FILE)
+    if file is None:
+        preset = find_named(name)
+        if preset is None or DIGEST in description:  # an own one may have the name of another
             raise SetsupError(
                 f"{folder} is a run of {name!r}, and no preset has that name here: if it is in a file of your own, "
                 "name the file, as in --preset my_method.py"
             )
-    preset = smoke(preset) if description.get("smoke") else preset
-    settings = _without_idle(settings, flatten(preset))
-    return Run(folder, put(preset, fill_defaults(preset, settings)), seed, description, chosen)
+        return preset
+    if not Path(file).is_file():
+        raise SetsupError(
+            f"{folder} is a run of {name!r} in {file}, which is not there any more: name the file where it is now, as "
+            f"in --preset {Path(file).name}"
+        )
+    try:
+        return find_preset(f"{file}:{name}")
+    except SetsupError as error:
+        raise SetsupError(
+            f"{folder} is a run of {name!r} in {file}, which does not give it any more: {error}"
+        ) from error
 
 
 def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,6 +258,8 @@ def _read_description(path: Path) -> dict[str, Any]:
             found["later"] = sessions
     if not wrong and not isinstance(found.get(FROM_DATA, {}), dict):
         wrong = [FROM_DATA]
+    if not wrong and not isinstance(found.get(FILE, ""), str):
+        wrong = [FILE]
     if wrong:
         raise DataError(f"{path} does not say its {wrong[0]!r}: restore it, or train again in another folder")
     return found

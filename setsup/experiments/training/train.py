@@ -13,6 +13,7 @@ from lightning.pytorch import Callback
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
+from setsup.experiments.registry import need_own_name
 from setsup.experiments.runs.checkpoint import has_checkpoint
 from setsup.experiments.runs.run import Run
 from setsup.experiments.runs.run_folder import begin
@@ -77,7 +78,8 @@ def train(
     ------
     SetsupError
         When the folder holds another run, another process trains in it, data are missing, settings do not fit each
-        other, the loss is no longer finite, or several devices train a method whose state they do not share.
+        other, a preset in a file of the user's own has the name of an installed one, the loss is no longer finite, or
+        several devices train a method whose state they do not share.
     KeyboardInterrupt
         When it got a signal to stop, after the checkpoint was written.
 
@@ -85,6 +87,7 @@ def train(
     watch_launcher()
     check_arguments(train, locals())
     folder, config = Path(folder), config or RunConfig()
+    need_own_name(preset)
     if preset.method is None:
         run = begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         if on_start is not None:

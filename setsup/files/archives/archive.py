@@ -4,6 +4,7 @@ import os
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import DEFLATED, ENCRYPTED, SPARSE, STORED
 from setsup.files.archives.plain_files import read_range, unreadable
+from setsup.files.lfs import is_pointer, pointer_error
 
 __all__ = ["Archive", "Label", "Row"]
 
@@ -42,8 +44,9 @@ class Archive(ABC):
     has_checksums = False
     """Whether rows have the checksum of the content."""
 
-    def __init__(self, path: Path, size: int, mtime_ns: int, files: int) -> None:
+    def __init__(self, path: Path, size: int, mtime_ns: int, files: int, listing: Path | None = None) -> None:
         self.path = path
+        self._listing = listing
         # a checksum takes as long as the reading: once a process is enough
         self.verified = bytearray(files)
         self._about = (size, mtime_ns)
@@ -95,6 +98,8 @@ class Archive(ABC):
             if zlib.crc32(content) != row.check:
                 raise damaged(label, "its content has another checksum")
             self.verified[place] = 1
+        if is_pointer(content):  # archives that a host packs of a repository have pointers in them
+            raise pointer_error(label())
         return content
 
     def stretch(self, row: Row, offset: int, length: int, label: Label) -> bytes | None:
@@ -141,7 +146,10 @@ class Archive(ABC):
         return begin + self.check_header(file, read_range(file, begin, length), row, label)
 
     def moved(self, label: Label) -> DataError:
-        """Make the error for an archive in which another file is where this one was listed."""
+        """Make the error for an archive in which another file is where this one was listed; it is listed again then."""
+        if self._listing is not None:
+            with suppress(OSError):
+                self._listing.unlink(missing_ok=True)
         return DataError(f"{label()} is no longer where it was listed; {self.path} has changed: open it again")
 
     @abstractmethod

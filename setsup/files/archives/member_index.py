@@ -12,8 +12,9 @@ import logging
 import os
 import time
 import zlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from setsup.errors import DataError
 from setsup.files.archives.archive import Archive, Row
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.folders import list_folder, unchanged
-from setsup.files.archives.listing import COLUMNS, as_numpy
+from setsup.files.archives.listing import COLUMNS, Listing, as_numpy
 from setsup.files.archives.plain_files import open_file, unreadable
 from setsup.files.archives.tars import TarArchive, list_tar
 from setsup.files.archives.zips import ZipArchive, list_zip
@@ -33,7 +34,7 @@ from setsup.files.atomic import written
 from setsup.files.builds import build_cached
 from setsup.files.cache import cache_folder
 
-__all__ = ["Index", "load_index"]
+__all__ = ["Index", "load_index", "load_joined"]
 
 KEPT_FROM = 10_000
 """Files from which the index of a folder is kept: of fewer a new listing takes no longer, and sees every change."""
@@ -48,8 +49,10 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an index was made of: path, kind, and its size and time of last change (both 0 for a folder).
+    """What an index was made of: path, kind, and its size and times of last change (all 0 for a folder).
 
+    ``ctime_ns`` tells an archive that replaced one of the same size and time. An index of another is made again, but an
+    archive that is open stays open, since a new link or owner sets the time, too.
     ``nested`` says that of a tar the files of the tars in it were listed; ``hidden``, that hidden files were, too.
     """
 
@@ -59,6 +62,7 @@ class About:
     mtime_ns: int
     nested: bool = False
     hidden: bool = False
+    ctime_ns: int = field(default=0, compare=False)
 
     @classmethod
     def of(cls, source: Path, nested: bool = False, hidden: bool = False) -> "About":
@@ -71,7 +75,12 @@ class About:
             raise unreadable(source, error) from error
         if kind == "folder":
             return cls(path, kind, 0, 0, hidden=hidden)
-        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar", hidden)
+        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar", hidden, found.st_ctime_ns)
+
+    def kept(self) -> Path:
+        """Where its index is kept."""
+        key = sha256(os.fsencode(self.source) + b"\0nested" * self.nested + b"\0hidden" * self.hidden).hexdigest()[:32]
+        return cache_folder() / _FOLDER / f"{key}.arrow"
 
 
 class Index:
@@ -91,7 +100,7 @@ class Index:
     """
 
     def __init__(self, about: About, batch: Any, digest: int | None = None) -> None:
-        self.about = about
+        self.about, self.batch = about, batch
         self.names = batch.column("name")
         columns = {name: as_numpy(batch.column(name)) for name in _COLUMNS}
         self.offsets, self.stored, self.sizes = columns["offset"], columns["stored"], columns["size"]
@@ -112,7 +121,9 @@ class Index:
     def archive(self, source: Path) -> Archive | None:
         """Make the reader of the archive that this is the index of, None for a folder."""
         kind = {"zip": ZipArchive, "tar": TarArchive}.get(self.about.kind)
-        return None if kind is None else kind(source.absolute(), self.about.size, self.about.mtime_ns, len(self))
+        if kind is None:
+            return None
+        return kind(source.absolute(), self.about.size, self.about.mtime_ns, len(self), self.about.kept())
 
     def row(self, place: int) -> Row:
         """All columns of one file."""
@@ -122,8 +133,7 @@ class Index:
 def load_index(source: Path, nested: bool = False, relist: bool = False, hidden: bool = False) -> Index:
     """Index of a folder, a zip or a tar; from the cache folder where it is there and still true, unless `relist`."""
     about = About.of(source, nested, hidden)
-    key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested + b"\0hidden" * hidden).hexdigest()[:32]
-    target = cache_folder() / _FOLDER / f"{key}.arrow"
+    target = about.kept()
     listed: list[Any] = []
 
     def make() -> Index:
@@ -142,6 +152,25 @@ def load_index(source: Path, nested: bool = False, relist: bool = False, hidden:
             target.unlink(missing_ok=True)
     # mapped pages of the saved index are shared by all processes
     return build_cached(target, find, make, save)
+
+
+def load_joined(key: str, parts: Callable[[], Sequence[tuple[Any, npt.NDArray[np.int64]]]]) -> Index:
+    """Index of the files of several sources, names and sizes; of files of one name, the one of the first source counts.
+
+    The ``offset`` of a file is its place in its source, and its ``method`` the number of that source. Kept in the cache
+    folder under `key` where there are many files.
+    """
+    about = About(key, "joined", 0, 0)
+    target = cache_folder() / _FOLDER / f"{key}.arrow"
+
+    def make() -> Index:
+        return Index(about, _joined(parts()))
+
+    def save(made: Index, target: Path) -> None:
+        if len(made) >= KEPT_FROM:
+            _save(target, about, made.batch, made.batch.slice(0, 0))
+
+    return build_cached(target, lambda path: _kept(path, about, path), make, save)
 
 
 # -- listing -----------------------------------------------------------------------------------------------------------
@@ -167,6 +196,23 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
         folders = None
     found = found.ordered(about.hidden)
     return _batch(found.names, [getattr(found, name) for name in COLUMNS]), folders
+
+
+def _joined(parts: Sequence[tuple[Any, npt.NDArray[np.int64]]]) -> Any:
+    import pyarrow as pa
+
+    counts = [len(sizes) for _, sizes in parts]
+    zeros = np.zeros(sum(counts), np.int64)
+    listing = Listing(
+        # of files of one name the last counts in a listing
+        pa.concat_arrays([names for names, _ in reversed(parts)]),
+        offsets=np.concatenate([np.arange(count) for count in reversed(counts)]),
+        stored=zeros,
+        sizes=np.concatenate([sizes for _, sizes in reversed(parts)]),
+        methods=np.repeat(np.arange(len(counts))[::-1], counts[::-1]).astype(np.uint32),
+        checks=zeros.astype(np.uint32),
+    ).ordered(hidden=True)
+    return _batch(listing.names, [getattr(listing, name) for name in COLUMNS])
 
 
 def _batch(names: Any, columns: list[npt.NDArray[Any]]) -> Any:

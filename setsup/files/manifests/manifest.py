@@ -9,7 +9,9 @@ __all__ = [
     "Manifest",
     "ManifestFactor",
     "ManifestFile",
+    "ManifestListed",
     "ManifestModality",
+    "ManifestPartial",
     "ManifestSplit",
 ]
 
@@ -115,6 +117,24 @@ class ManifestSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestPartial:
+    """What of a benchmark is a download of its own, such as one domain, and opens without the rest.
+
+    Parameters
+    ----------
+    by : tuple of str
+        Factors; each combination of their levels that has rows is a part.
+    samples : int, tuple of (level, tuple of int), or None
+        Samples of each part: one number for all, or those of each level of the first factor, several where editions
+        differ; None where they are not known.
+
+    """
+
+    by: tuple[str, ...]
+    samples: int | tuple[tuple[str | int | float, tuple[int, ...]], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ManifestModality:
     """What a sample holds, such as an image: shape (None where it varies), dtype, unit, colour space, what it means."""
 
@@ -172,6 +192,33 @@ class ManifestFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestListed:
+    """Published files of which texts among the files of the manifest have the names, one a line.
+
+    Each is optional, and downloaded only when it is asked for by name (``setsup fetch --files``).
+
+    Parameters
+    ----------
+    path : str
+        Where each belongs, with ``{}`` for its line.
+    urls : tuple of str
+        Mirrors, with ``{}`` for the line.
+    lists : tuple of str
+        Paths of the texts.
+
+    """
+
+    path: str
+    urls: tuple[str, ...]
+    lists: tuple[str, ...]
+
+    def of(self, line: str) -> ManifestFile:
+        """Make the file of a line."""
+        urls = tuple(url.replace("{}", line) for url in self.urls)
+        return ManifestFile(self.path.replace("{}", line), urls=urls, optional=True, on_request=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """All that is known of a benchmark without opening it.
 
@@ -184,7 +231,15 @@ class Manifest:
     licence : Licence
         Terms of use.
     samples : int or None
-        Number of samples, None where it depends on the user's files.
+        Number of samples, None where it is not fixed or not known.
+    editions : tuple of int
+        Numbers of samples of other editions of the same release.
+    samples_vary : str or None
+        Why no number of samples is given.
+    samples_by_option : tuple of (option, tuple of (value, int))
+        Options of the dataset that change its number of samples, with those of their values that are known.
+    partial : ManifestPartial or None
+        What opens without the rest; None where a part of the samples is a release that is not whole.
     size : int or None
         Bytes of the published files together (YAML key ``bytes``).
     homepage, citation : str or None
@@ -197,6 +252,8 @@ class Manifest:
         What a sample holds.
     files : tuple of ManifestFile
         The published files; empty for data that is computed or the user's own.
+    listed : tuple of ManifestListed
+        Further files, whose names stand in some of these.
     shares : str or None
         Name of the dataset that shares its files: they are found in its places, too, and fetched there.
     folders : tuple of str
@@ -218,6 +275,10 @@ class Manifest:
     description: str
     licence: Licence
     samples: int | None = None
+    editions: tuple[int, ...] = ()
+    samples_vary: str | None = None
+    samples_by_option: tuple[tuple[str, tuple[tuple[str | int | float, int], ...]], ...] = ()
+    partial: ManifestPartial | None = None
     size: int | None = None
     homepage: str | None = None
     citation: str | None = None
@@ -225,6 +286,7 @@ class Manifest:
     splits: tuple[ManifestSplit, ...] = ()
     modalities: tuple[ManifestModality, ...] = ()
     files: tuple[ManifestFile, ...] = ()
+    listed: tuple[ManifestListed, ...] = ()
     shares: str | None = None
     folders: tuple[str, ...] = ()
     addresses: Addresses | None = None

@@ -9,7 +9,9 @@ from setsup.files.manifests.manifest import (
     Manifest,
     ManifestFactor,
     ManifestFile,
+    ManifestListed,
     ManifestModality,
+    ManifestPartial,
     ManifestSplit,
 )
 from setsup.files.manifests.strict_yaml import Fields, read_yaml
@@ -44,6 +46,10 @@ def read_manifest(file: Path | str) -> Manifest:
         description=fields.need("description", validators.text),
         licence=_licence(fields.part("licence")),
         samples=fields.get("samples", validators.whole),
+        editions=fields.each("editions", validators.whole),
+        samples_vary=fields.get("samples_vary", validators.text),
+        samples_by_option=tuple(fields.get("samples_by_option", validators.counts_by_option) or ()),
+        partial=fields.get("partial", lambda value: _partial(Fields(value, file, "partial"))),
         size=fields.get("bytes", validators.whole),
         homepage=fields.get("homepage", validators.address),
         citation=fields.get("citation", validators.text),
@@ -51,6 +57,7 @@ def read_manifest(file: Path | str) -> Manifest:
         splits=tuple(_split(name, part) for name, part in fields.named("splits").items()),
         modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
         files=tuple(_file(part) for part in fields.parts("files")),
+        listed=tuple(_listed(part) for part in fields.parts("listed")),
         shares=fields.get("shares", _NAME),
         folders=fields.each("folders", validators.relative),
         addresses=fields.get("addresses", lambda value: _addresses(Fields(value, file, "addresses"))),
@@ -61,12 +68,46 @@ def read_manifest(file: Path | str) -> Manifest:
     fields.done()
     if manifest.shares == manifest.name:
         raise fields.wrong("shares", "the name of another dataset", manifest.shares)
+    _check_counts(fields, manifest)
+    if unknown := {name for each in manifest.listed for name in each.lists} - {part.path for part in manifest.files}:
+        raise fields.wrong("listed.lists", "paths of files of this manifest", min(unknown))
     if manifest.name != file.stem:
         raise fields.wrong("name", f"{file.stem!r} as in the name of the file", manifest.name)
     sizes = [part.size for part in manifest.files]
     if manifest.size is not None and None not in sizes and manifest.size != sum(size or 0 for size in sizes):
         raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the sum over the files", manifest.size)
     return manifest
+
+
+def _check_counts(fields: Fields, manifest: Manifest) -> None:
+    """Refuse numbers of samples that contradict each other."""
+    if manifest.samples_vary and manifest.samples is not None:
+        raise fields.wrong("samples_vary", "left out where samples is a number", manifest.samples_vary)
+    if manifest.editions and manifest.samples is None:
+        raise fields.wrong("editions", "left out where samples is no number", manifest.editions)
+    if (partial := manifest.partial) is None:
+        return
+    factors = {factor.name: factor.levels for factor in manifest.factors}
+    for name in partial.by:
+        if name not in factors:
+            raise fields.wrong("partial.by", f"factors of this manifest ({', '.join(factors)})", name)
+    if not isinstance(partial.samples, tuple):
+        return
+    levels = factors[partial.by[0]]
+    for level, _ in partial.samples:
+        if isinstance(levels, tuple) and level not in levels:
+            raise fields.wrong("partial.samples", f"the samples of levels of {partial.by[0]}", level)
+    total = sum(counts[0] for _, counts in partial.samples)
+    if len(partial.by) == 1 and manifest.samples not in (None, total):
+        raise fields.wrong("samples", f"{total}, the sum over the parts", manifest.samples)
+
+
+def _partial(fields: Fields) -> ManifestPartial:
+    partial = ManifestPartial(
+        by=fields.need("by", validators.words), samples=fields.get("samples", validators.counts_of_parts)
+    )
+    fields.done()
+    return partial
 
 
 def _licence(fields: Fields) -> Licence:
@@ -159,3 +200,15 @@ def _file(fields: Fields) -> ManifestFile:
     if file.on_request and not (file.optional and file.urls):
         raise fields.wrong("on_request", "left out of a file that is needed, or that has no address", True)
     return file
+
+
+def _listed(fields: Fields) -> ManifestListed:
+    listed = ManifestListed(
+        path=fields.need("path", validators.relative),
+        urls=fields.each("urls", validators.address),
+        lists=fields.each("lists", validators.relative),
+    )
+    fields.done()
+    if any("{}" not in text for text in (listed.path, *listed.urls)) or not listed.urls or not listed.lists:
+        raise fields.wrong("", "a path and addresses with {} for a line of its lists", listed.path)
+    return listed

@@ -8,6 +8,8 @@ from typing import Any
 
 __all__ = [
     "address",
+    "counts_by_option",
+    "counts_of_parts",
     "day",
     "digest",
     "levels",
@@ -135,3 +137,34 @@ def yes(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value
+
+
+def counts_of_parts(value: Any) -> int | tuple[tuple[str | int | float, tuple[int, ...]], ...]:
+    """Number of samples of every part, or a number or numbers for each level."""
+    expected = "a number of samples, or levels with the number of samples of each, or several of them in a list"
+    if not isinstance(value, dict):
+        return _whole(value, expected)
+    if not value or not all(isinstance(level, str | int | float) for level in value):
+        raise ValueError(expected)
+    listed = ((level, counts if isinstance(counts, list) and counts else [counts]) for level, counts in value.items())
+    return tuple((level, tuple(_whole(count, expected) for count in counts)) for level, counts in listed)
+
+
+def counts_by_option(value: Any) -> tuple[tuple[str, tuple[tuple[str | int | float, int], ...]], ...]:
+    """Numbers of samples for values of options."""
+    expected = "names of options, each with values and their numbers of samples, which may be none ({})"
+    if not isinstance(value, dict) or not all(isinstance(each, dict) for each in value.values()):
+        raise ValueError(expected)
+    if not all(isinstance(name, str) for name in value):
+        raise ValueError(expected)
+    return tuple(
+        (option, tuple((each, _whole(count, expected)) for each, count in known.items()))
+        for option, known in value.items()
+    )
+
+
+def _whole(value: Any, expected: str) -> int:
+    try:
+        return whole(value)
+    except ValueError:
+        raise ValueError(expected) from None

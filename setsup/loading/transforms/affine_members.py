@@ -79,6 +79,8 @@ class AffineMembers:
 def _render(digits: Tensor, maps: Reals, side: int) -> Tensor:
     """Interpolate digits (n, h, w) uint8 on a canvas: (n, side, side) uint8."""
     _, height, width = digits.shape
+    if not len(digits):  # torch refuses an empty grid
+        return digits.new_empty((0, side, side))
     back = np.linalg.inv(maps[:, :, :2])
     # pixels of the canvas about its middle, to those of the digit in units of its half sides, which grid_sample takes
     to_digit = np.concatenate([back, -back @ maps[:, :, 2:]], axis=2) / np.array([[width / 2], [height / 2]])

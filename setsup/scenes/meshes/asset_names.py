@@ -8,9 +8,10 @@ from typing import Any, BinaryIO
 
 __all__ = ["asset_names"]
 
-_LIBRARY = re.compile(rb"mtllib((?:\\\r?\n|[^\r\n]){1,4096})")
+_LIBRARY = re.compile(rb"(?:\A|[\r\n])[ \t]*mtllib[ \t]+((?:\\\r?\n|[^\r\n]){1,4096})")
 _TEXTURE = re.compile(rb"(?i)texturefile([^\r\n]*)")
 _BLOCK = 1 << 20
+_LONGEST_LINE = 1 << 16
 _GLB = struct.Struct("<4sIII4s")
 
 
@@ -18,7 +19,7 @@ def asset_names(path: Path, kind: str) -> list[str]:
     """Names of the files that a mesh file, or a list of materials, names."""
     with path.open("rb") as file:
         if kind == "obj":
-            return _library(file)
+            return _libraries(file)
         if kind == "mtl":
             return _maps(file.read().decode("utf-8", "replace"))
         if kind == "ply":
@@ -32,19 +33,24 @@ def asset_names(path: Path, kind: str) -> list[str]:
     return []
 
 
-def _library(file: BinaryIO) -> list[str]:
-    """Name after the first ``mtllib``, which stands early in most files: the rest is read only where it does not."""
-    window = b""
+def _libraries(file: BinaryIO) -> list[str]:
+    """Names after every ``mtllib``: the whole line is one, or its words are several."""
+    window, lines = b"", list[bytes]()
     while block := file.read(_BLOCK):
         window += block
-        found = _LIBRARY.search(window)
-        if found is None:
-            window = window[-16:]
-        elif found.end() < len(window):
-            break
-    else:
-        found = _LIBRARY.search(window)
-    return [_text(re.sub(rb"\\\r?\n", b" ", found[1]))] if found else []
+        cut = _line_end(window, len(window))
+        # a line that goes on in the next one is left to the next block
+        while cut > 0 and window[:cut].rstrip(b"\r").endswith(b"\\"):
+            cut = _line_end(window, cut)
+        lines += _LIBRARY.findall(window[: max(cut, 0)])
+        window = window[max(cut, 0) :][-_LONGEST_LINE:]
+    lines += _LIBRARY.findall(window)
+    found = [_text(re.sub(rb"\\\r?\n", b" ", line)) for line in lines]
+    return list(dict.fromkeys(name for line in found for name in (line, *line.split())))
+
+
+def _line_end(window: bytes, before: int) -> int:
+    return max(window.rfind(b"\n", 0, before), window.rfind(b"\r", 0, before))
 
 
 def _maps(text: str) -> list[str]:

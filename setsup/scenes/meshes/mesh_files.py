@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,7 +14,7 @@ from urllib.parse import unquote
 from setsup.errors import DamagedFile, DataError, imported
 from setsup.files.archives.names import shown
 from setsup.files.archives.plain_files import read_file
-from setsup.scenes.meshes.obj import checked_obj
+from setsup.scenes.meshes.formats.mtl import map_options
 
 __all__ = [
     "LARGEST_MESH",
@@ -42,8 +43,6 @@ _OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 _LONGEST_HEAD = 1 << 14
 _TOP = "model"  # what the folder that no name may leave is called here
-_OPTIONS = re.compile(r"(?:-[A-Za-z_]+(?:[ \t]+(?:on|off|[-+.0-9eE]+))*[ \t]+)*")
-_NUMBERS = re.compile(r"[ \t]*(K[ads]|Ns)[ \t]+([^#]*)(?:#.*)?", re.IGNORECASE)
 
 
 class Assets:
@@ -70,10 +69,7 @@ class Assets:
 
     def __getitem__(self, name: str) -> bytes:
         """Give a list of materials, or the numbers or an image of a glTF file."""
-        if name.lower().endswith(_IMAGES):
-            return self.get(name)
-        content = self._content(name)
-        return _mended(content) if name.lower().endswith(".mtl") else content
+        return self.get(name) if name.lower().endswith(_IMAGES) else self._content(name)
 
     def get(self, name: str) -> bytes:
         """Give a texture, which must be an image."""
@@ -83,6 +79,23 @@ class Assets:
         except DataError as error:
             raise self._miss(str(error)) from error
         return content
+
+    def libraries(self, line: str) -> list[bytes]:
+        """Give the lists of materials that a line names: one, whose name may have spaces, or several."""
+        names = line.split()
+        if self._found(line) is not None or all(self._found(one) is None for one in names):
+            names = [line]
+        found = []
+        for name in names:
+            with suppress(FileNotFoundError):  # noted
+                found.append(self._content(name))
+        return found
+
+    def _found(self, name: str) -> bytes | None:
+        try:
+            return next(filter(None, (self._read(path, _LARGEST_ASSET) for path in self._paths(name))), None)
+        except DataError:
+            return None
 
     def _content(self, name: str) -> bytes:
         paths = self._paths(name)
@@ -114,8 +127,7 @@ class Assets:
 
 def inside(folder: str, name: str, top: str) -> str | None:
     r"""Find the file that a material names, without leaving the folder of the model."""
-    options = _OPTIONS.match(name.strip())
-    path = name.strip()[options.end() if options else 0 :].replace("\\", "/")
+    path = map_options(name).name.replace("\\", "/")
     if not path or path.startswith(("/", "~")) or re.match("[A-Za-z]:", path) or "\0" in path:
         return None
     found = posixpath.normpath(posixpath.join(folder, path))
@@ -178,11 +190,7 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
         raise DataError(
             f"{label} has an unsupported format: supported are {', '.join(sorted(known))}; convert it, or unpack it"
         )
-    if kind == "obj":
-        text, least = checked_obj(content, label)
-        content = text.encode()
-    else:
-        least = _faces_told(content, kind)
+    least = _faces_told(content, kind)
     log = logging.getLogger("trimesh")
     if not log.handlers:  # else what it logs of damaged files, tracebacks and all, lands on the terminal
         log.addHandler(logging.NullHandler())
@@ -192,7 +200,7 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
     except Exception as error:
         # the library raises whatever it stumbles over
         raise unread(label, error) from error
-    if found < least or (kind == "obj" and found != least):
+    if found < least:
         raise DamagedFile(f"{label} is damaged: it has {least:,} triangles or more, but {found:,} were read")
     return scene
 
@@ -235,22 +243,3 @@ def _check_image(content: bytes, label: str) -> None:
         raise
     except Exception as error:
         raise DataError(f"{label} is not a readable image ({why(error)})") from error
-
-
-def _mended(content: bytes) -> bytes:
-    """Put the numbers of an MTL file in the form that trimesh reads, which else loses the colour or all materials."""
-    lines = []
-    for line in content.decode("utf-8", "replace").splitlines():
-        found = _NUMBERS.fullmatch(line)
-        if found:
-            try:
-                values = [float(word) for word in found[2].split()]
-            except ValueError:
-                continue  # a spectrum, or damage
-            if not values or not all(abs(value) < 1e6 for value in values):
-                continue
-            # green and blue are as red where they do not stand there
-            values = values[:1] if found[1].lower() == "ns" else values[:3] if len(values) > 2 else values[:1] * 3
-            line = " ".join([found[1], *map(repr, values)])
-        lines.append(line)
-    return "\n".join(lines).encode()

@@ -19,7 +19,7 @@ _MOST_UV = 1e6  # turns of a texture, beyond which float32 has lost its place an
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One geometry; what it lacks is None."""
+    """One geometry; what it lacks is None. Its name is that of its material, where the file has one."""
 
     vertices: Reals
     faces: Array
@@ -27,6 +27,7 @@ class Part:
     normals: Reals | None = None
     uv: Array | None = None
     colors: Pixels | None = None
+    name: str = ""
 
 
 def bounded_uv(uv: Array) -> Reals:
@@ -48,7 +49,8 @@ def unshared(part: Part) -> Part:
         return None if values is None else values[at]
 
     faces = np.arange(len(at)).reshape(-1, 3)
-    return Part(part.vertices[at], faces, part.material, rows(part.normals), rows(part.uv), rows(part.colors))
+    parts = (rows(part.normals), rows(part.uv), rows(part.colors))
+    return Part(part.vertices[at], faces, part.material, *parts, part.name)
 
 
 def moved(part: Part, matrix: Reals) -> Part:

@@ -18,7 +18,7 @@ GRIDS = {"isaac3d": isaac3d, "falcor3d": falcor3d}
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_some_of_the_images(tmp_path, caplog, name):
+def test_some_of_the_images(tmp_path, caplog, parts_are_told, name):
     written = GRIDS[name]
     written.write(tmp_path)
     found, cells = setsup.load(name, tmp_path), sorted(written.cells(), key=written.number)
@@ -28,7 +28,7 @@ def test_some_of_the_images(tmp_path, caplog, name):
         expected = np.asarray(Image.open(io.BytesIO(written.files()[f"images/{written.number(cells[row]):06}.png"])))
         assert np.array_equal(found.fetch(row)["image"], expected)
     manifest = load_manifest(name)
-    assert f"has {len(cells)} of the {manifest.samples:,} images of {name}" in caplog.text
+    assert f"{name}: {len(cells)} of the {manifest.samples:,} published samples are there" in caplog.text
     assert math.prod(len(factor) for factor in found.factors.factors) == manifest.samples
     top = next(tmp_path.iterdir())
     if name == "isaac3d":

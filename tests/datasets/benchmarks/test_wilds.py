@@ -1,5 +1,6 @@
 """Benchmarks in the form of WILDS: rows equal to what the published loaders make of the same files."""
 
+import importlib
 import shutil
 from datetime import UTC, datetime
 
@@ -123,3 +124,41 @@ def test_damaged_tables(tmp_path, change, words):
     path.write_bytes(camelyon17.HEADER.encode() + b"\n")
     with pytest.raises(DataError, match=r"has no rows"):
         setsup.load("camelyon17", tmp_path)
+
+
+@pytest.mark.parametrize("word", ["", "x", "1.0", "1" * 400, "\u0663", "nan", "1_0"])
+@pytest.mark.parametrize(
+    ("name", "table", "column"),
+    [
+        *(("camelyon17", "metadata.csv", column) for column in ("center", "slide", "node", "tumor", "split")),
+        *(("iwildcam", "metadata.csv", column) for column in ("y", "location_remapped", "sequence_remapped")),
+        *(("waterbirds", "metadata.csv", column) for column in ("y", "place", "split")),
+    ],
+)
+def test_words_in_columns_of_integers(tmp_path, name, table, column, word):
+    importlib.import_module(f"tests.true_files.{name}").write(tmp_path)
+    (path,) = tmp_path.rglob(table)
+    lines = [line.split(",") for line in path.read_text("utf-8").splitlines()]
+    place = lines[0].index(column)
+    if column == "node":  # it stands in the name of the image, too
+        old = path.parent / camelyon17.name_of(lines[1][1:])
+        lines[1][place] = word
+        new = path.parent / camelyon17.name_of(lines[1][1:])
+        if len(new.name) > 250:
+            return
+        new.parent.mkdir(parents=True, exist_ok=True)
+        old.rename(new)
+    lines[1][place] = word
+    path.write_text("".join(",".join(line) + "\n" for line in lines), "utf-8")
+    with pytest.raises(DataError, match=f"{column} of row 0 is .* expected"):
+        setsup.load(name, tmp_path)
+
+
+def test_a_time_before_all_times(tmp_path):
+    fmow.write(tmp_path)
+    (path,) = tmp_path.rglob("rgb_metadata.csv")
+    first = path.read_text().splitlines()[1]
+    time = next(word for word in first.split(",") if "T" in word and ":" in word)
+    path.write_text(path.read_text().replace(time, "0001-01-01T00:00:00+23:00", 1))
+    with pytest.raises(DataError, match="is no time such as"):
+        setsup.load("fmow", tmp_path)

@@ -51,3 +51,12 @@ def test_poses(name):
     for (number, pose), turn, shift in zip(found.values(), turns, shifts, strict=True):
         assert number == 9
         assert np.allclose(pose @ [*(turn.apply(world) + shift), 1], [*world, 1])
+
+
+@pytest.mark.parametrize("points", [2**33, 2**61, 2**64 - 1])
+def test_more_points_than_any_image_has(points):
+    content = struct.pack("<Q", 2)
+    for name in (b"a\0", b"b\0"):
+        content += struct.pack("<i7di", 1, 1, 0, 0, 0, 0, 0, 0, 9) + name + struct.pack("<Q", points)
+    with pytest.raises(DataError, match=r"image 'a' claims .* points: it is no binary model of COLMAP"):
+        read_poses(lambda offset, length: content[offset : offset + length], "images.bin")

@@ -3,11 +3,13 @@ import os
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
+from setsup.errors import DataError
 from setsup.files import open_members
-from setsup.files.archives.member_index import KEPT_FROM
+from setsup.files.archives.member_index import KEPT_FROM, About
 from tests.files.archives.release_files import FILES, KINDS, SORTED, cached, settle
 from tests.fuzzing import survives
 
@@ -19,6 +21,12 @@ def of(kind, files, path):
 def replaced(index, content):
     index.unlink()  # it may be mapped: what is mapped is never cut off in place
     index.write_bytes(content)
+
+
+def no_time_of_every_change(monkeypatch):
+    """As on some network disks, which have the time of changes of content alone."""
+    real = About.of
+    monkeypatch.setattr(About, "of", lambda *given: replace(real(*given), ctime_ns=0))
 
 
 class TestKept:
@@ -55,6 +63,7 @@ class TestKept:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_listed_again_on_request(self, tmp_path, own_cache, listings, kind, monkeypatch):
+        no_time_of_every_change(monkeypatch)
         monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 3)
         files = {"a/1": b"1", "a/2": b"2", "b": b"3"}
         of(kind, files, tmp_path / "x")
@@ -119,6 +128,33 @@ class TestKept:
         os.utime(tmp_path / "x")
         assert open_members(tmp_path / "x").names.to_pylist() == SORTED
         assert cached(own_cache) == []
+
+    @pytest.mark.parametrize("times", ["of every change", "of content alone"])
+    @pytest.mark.parametrize("kind", ["zip", "tar"])
+    def test_an_archive_in_place_of_one_of_the_same_size_and_time(self, tmp_path, own_cache, kind, times, monkeypatch):
+        if times == "of content alone":
+            no_time_of_every_change(monkeypatch)
+        files = {"a/1": b"1" * 600, "a/2": b"2" * 600, "b": b"3" * 600}
+        of(kind, files, tmp_path / "x")
+        assert len(cached(own_cache)) == 1
+        before = os.stat(tmp_path / "x")
+        KINDS[kind](dict(reversed(files.items())), tmp_path / "y")
+        os.utime(tmp_path / "y", ns=(before.st_mtime_ns, before.st_mtime_ns))
+        os.replace(tmp_path / "y", tmp_path / "x")
+        after = os.stat(tmp_path / "x")
+        assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+        found = open_members(tmp_path / "x")
+        if times == "of content alone":
+            with pytest.raises(DataError, match="has changed: open it again"):
+                [found.read(place) for place in range(3)]
+            found = open_members(tmp_path / "x")
+        assert [found.read(found.place(name)) for name in files] == list(files.values())
+
+    def test_a_new_link_to_an_archive_that_is_open(self, tmp_path, own_cache):
+        found = of("tar", FILES, tmp_path / "x")
+        os.link(tmp_path / "x", tmp_path / "link")
+        assert [found.read(place) for place in range(len(found))] == [FILES[name] for name in SORTED]
+        assert len(pickle.loads(pickle.dumps(found))) == len(found)
 
     def test_a_damaged_index_is_made_anew(self, tmp_path, own_cache, caplog):
         expected = of("zip", FILES, tmp_path / "x")

@@ -269,7 +269,7 @@ def test_links_beside_a_linked_mesh_are_followed(tmp_path: Path) -> None:
     path = _model(tmp_path, _MODELS["one library, and its maps"])
     shown, store = tmp_path / "shown", tmp_path / "store"
     store.mkdir()
-    for number, name in enumerate(("part.obj", "lists/part one.mtl", "inner/texture.png")):
+    for number, name in enumerate(("part.obj", "lists/part one.mtl", "inner/texture.png", "other.mtl", "named.png")):
         (shown / name).parent.mkdir(parents=True, exist_ok=True)
         (store / str(number)).write_bytes((path.parent / name).read_bytes())
         (shown / name).symlink_to(store / str(number))

@@ -21,6 +21,7 @@ from setsup.datasets.benchmarks.abc_pose_procedural.writing import (
     write_views,
 )
 from setsup.datasets.dataset import Modality, gather
+from setsup.datasets.formats.npy import read_npy
 from setsup.errors import DamagedFile
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
@@ -55,9 +56,7 @@ class ProceduralPose(BaseDataset):
     def __init__(self, folder: Path) -> None:
         blocks = [Block(**each) for each in json.loads((folder / LAST).read_text("utf-8"))]
         rows = sum(block.images for block in blocks)
-        self._images, poses, self._pool = (
-            np.load(folder / name, mmap_mode="r") for name in (IMAGES, POSES, BACKGROUNDS)
-        )
+        self._images, poses, self._pool = (read_npy(folder / name) for name in (IMAGES, POSES, BACKGROUNDS))
         if len(self._images) != rows or len(poses) != rows:
             raise DamagedFile(
                 f"{folder} has {len(self._images):,} images where {rows:,} were rendered; render it again"

@@ -5,7 +5,6 @@ Convention
 The number is that of the cell in C order, the last factor changing fastest, with six digits.
 """
 
-import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,13 +20,11 @@ from setsup.files.archives.releases import find_members
 
 __all__ = ["open_grid"]
 
-_log = logging.getLogger("setsup")
-
 
 def open_grid(
     name: str, title: str, factors: Sequence[Factor], root: Path | str | None, size: tuple[int, int] | None
 ) -> ImageFilesDataset:
-    """Open the grid of some factors; where only a part of its images is there, the number of others is logged.
+    """Open the grid of some factors, or what is there of it.
 
     `title` begins the name of the release's folder and archives. The table is an implicit grid where all images are
     there, else it has columns.
@@ -60,6 +57,5 @@ def open_grid(
         raise DamagedFile(f"{release.source} has the image {which:06} of {name}, {what}")
     grid = FactorTable(factors)
     if len(numbers) < cells:
-        _log.warning("%s has %s of the %s images of %s", release.source, f"{len(numbers):,}", f"{cells:,}", name)
         grid = FactorTable(factors, {factor.name: grid.codes(factor.name, numbers) for factor in factors})
     return ImageFilesDataset(name, grid, MemberImages(release, places), size)

@@ -11,7 +11,7 @@ from pathlib import Path
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.benchmarks.wilds.release import codes_of, find_release, rows_with_images
+from setsup.datasets.benchmarks.wilds.release import codes_of, find_release, integers_of, rows_with_images
 from setsup.datasets.images import check_size
 from setsup.factors import Factor, Kind
 
@@ -53,10 +53,10 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     split[kept["center"] == _TEST] = _SPLITS.index("test")
     factors = [
         (Factor("tumor", Kind.NOMINAL, (False, True)), codes_of(kept["tumor"], "tumor", label, {"0": 0, "1": 1})),
-        nominal("hospital", list(map(int, kept["center"].tolist()))),
-        nominal("slide", list(map(int, kept["slide"].tolist())), within="hospital"),
+        nominal("hospital", integers_of(kept["center"], "center", label)),
+        nominal("slide", integers_of(kept["slide"], "slide", label), within="hospital"),
         nominal("patient", kept["patient"].tolist(), role="key"),
-        nominal("node", list(map(int, kept["node"].tolist())), role="key"),
+        nominal("node", integers_of(kept["node"], "node", label), role="key"),
         (Factor("split", Kind.NOMINAL, _SPLITS, role="split"), split),
     ]
     return ImageFilesDataset("camelyon17", table_of(factors), MemberImages(release, places), size)

@@ -82,6 +82,6 @@ def _parts(split: Texts, years: Places) -> Places:
 def _year(text: str, label: str) -> int:
     try:
         taken = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
+        return taken.year if taken.tzinfo is None else taken.astimezone(UTC).year
+    except (ValueError, OverflowError):
         raise DamagedFile(f"{label}: {text!r} is no time such as 2015-08-01T08:54:30Z") from None
-    return taken.year if taken.tzinfo is None else taken.astimezone(UTC).year

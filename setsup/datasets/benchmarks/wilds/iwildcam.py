@@ -16,12 +16,12 @@ from setsup.arrays import Places
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.benchmarks.wilds.release import codes_of, find_release, rows_with_images
+from setsup.datasets.benchmarks.wilds.release import codes_of, find_release, integers_of, rows_with_images
 from setsup.datasets.images import check_size
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, listed
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
-from setsup.files.texts import text_of
+from setsup.files.texts import comma_separated, text_of
 
 __all__ = ["open"]
 
@@ -50,14 +50,15 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     release, table = find_release("iwildcam", root, "metadata.csv", _COLUMNS, _IMAGES, "v2.0")
     label = release.label(release.place("metadata.csv"))
     rows, places = rows_with_images(release, [f"train/{name}" for name in table["filename"].tolist()])
-    kept = {name: values[rows].tolist() for name, values in table.items()}
+    kept = {name: values[rows] for name, values in table.items()}
     split = codes_of(table["split"][rows], "split", label, {name: code for code, name in enumerate(_SPLITS)})
     names = _category_names(release)
-    taken = [_time(text, label) for text in kept["datetime"]]
+    taken = [_time(text, label) for text in kept["datetime"].tolist()]
+    labels = integers_of(kept["y"], "y", label)
     factors = [
-        nominal("category", [names.get(number, int(number)) for number in kept["y"]]),
-        nominal("location", list(map(int, kept["location_remapped"]))),
-        nominal("sequence", list(map(int, kept["sequence_remapped"])), role="key"),
+        nominal("category", [names.get(str(number), number) for number in labels]),
+        nominal("location", integers_of(kept["location_remapped"], "location_remapped", label)),
+        nominal("sequence", integers_of(kept["sequence_remapped"], "sequence_remapped", label), role="key"),
         *(_ordinal(name, [getattr(time, name) for time in taken]) for name in ("year", "month", "hour")),
         (Factor("split", Kind.NOMINAL, _SPLITS, role="split"), split),
     ]
@@ -82,6 +83,12 @@ def _category_names(release: MemberIndex) -> dict[str, str]:
     if _NAMES not in release:
         return {}
     place = release.place(_NAMES)
-    text = text_of(release.read(place, _MOST), release.label(place))
+    label = release.label(place)
+    text = text_of(comma_separated(release.read(place, _MOST)), label)
     lines = csv.DictReader(io.StringIO(text, newline=""))
+    if not {"y", "name"} <= set(lines.fieldnames or ()):
+        raise DamagedFile(
+            f"{label} has the columns {listed(lines.fieldnames or ['none'])}; y and name were expected, the numbers of "
+            "categories and their names"
+        )
     return {line["y"]: line["name"] for line in lines if line.get("y") and line.get("name")}

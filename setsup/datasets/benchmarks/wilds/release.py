@@ -7,7 +7,9 @@ References
 """
 
 import io
+import re
 from collections.abc import Mapping, Sequence
+from csv import reader as csv_rows
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,16 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.errors import DamagedFile, near
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
+from setsup.files.texts import comma_separated
 
-__all__ = ["Metadata", "Texts", "codes_of", "find_release", "read_table", "rows_with_images"]
+__all__ = ["Metadata", "Texts", "codes_of", "find_release", "integers_of", "read_table", "rows_with_images"]
 
 Texts = npt.NDArray[np.object_]
 Metadata = dict[str, Texts]
 """Columns of the table, each (rows,) texts as they are written there."""
 
 _MOST = 1 << 30
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def find_release(
@@ -71,12 +75,22 @@ def codes_of(values: Texts, column: str, label: str, levels: Mapping[str, int]) 
     return np.array([levels[value] for value in values.tolist()], np.int64)
 
 
+def integers_of(values: Texts, column: str, label: str) -> list[int]:
+    """Integers that the texts of a column stand for."""
+    wrong = next((row for row, text in enumerate(values.tolist()) if not _INTEGER.fullmatch(text)), None)
+    if wrong is not None:
+        raise DamagedFile(f"{label}: {column} of row {wrong} is {values[wrong]!r:.40}; an integer was expected")
+    return list(map(int, values.tolist()))
+
+
 def _read(content: bytes, label: str, columns: Sequence[str]) -> Metadata:
     import pyarrow as pa
     from pyarrow import csv
 
+    content = comma_separated(content)
     try:
-        header = content[: content.find(b"\n") + 1 or len(content)].decode("utf-8-sig").strip().split(",")
+        head = content[: content.find(b"\n") + 1 or len(content)].decode("utf-8-sig").strip()
+        header = next(csv_rows([head]), [])
         lacks = [column for column in columns if column not in header]
         if lacks:
             raise DamagedFile(f"{label} has no column {lacks[0]!r}{near(lacks[0], header)}")

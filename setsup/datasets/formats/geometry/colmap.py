@@ -30,6 +30,7 @@ _IMAGE = struct.Struct("<i7di")
 _POINT = 24  # bytes of a point of an image
 _NAME = 256  # bytes in which a name ends
 _MOST = 1 << 20  # cameras or images
+_MOST_POINTS = 1 << 32  # of an image
 # how many parameters; places of fx, fy, cx, cy, and of k1, k2, p1, p2 among them, −1 for 0
 _MODELS = MappingProxyType(
     {
@@ -94,6 +95,8 @@ def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple
         _, *numbers, camera = _IMAGE.unpack_from(head)
         (points,) = _COUNT.unpack_from(head, end + 1)
         name = head[_IMAGE.size : end].decode("utf-8", "surrogateescape")
+        if points > _MOST_POINTS:
+            raise DamagedFile(f"{label}: image {name!r} claims {points:,} points: it is no binary model of COLMAP")
         found[name] = camera, _pose(np.array(numbers), f"{label}: image {name!r}")
         at += end + 9 + _POINT * points
     return found

@@ -177,5 +177,5 @@ def check_channels(owner: object, channels: int) -> None:
 def per_image(amounts: npt.NDArray[Any], images: Tensor) -> Tensor:
     """Amounts (n,), or (n, k), of images as float32 on their device, (n, 1, 1, 1) or (n, k, 1, 1)."""
     # rounded here: so does whoever hands a Python float to a C function of single precision
-    rounded = amounts.astype(np.float32).reshape(len(images), -1, 1, 1)
+    rounded = amounts.astype(np.float32).reshape(len(images), math.prod(amounts.shape[1:]), 1, 1)
     return torch.from_numpy(rounded).to(images.device, non_blocking=True)

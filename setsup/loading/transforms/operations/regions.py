@@ -172,7 +172,8 @@ class Background(Photometric):
 
     def _levels(self, levels: Tensor, drawn: list[Image]) -> Tensor:
         colors, alpha = levels[:, :3], levels[:, 3:]
-        behind = torch.from_numpy(np.stack(drawn)).movedim(-1, 1).to(levels).contiguous().mul_(255 - alpha)
+        pixels = np.stack(drawn) if drawn else np.empty((0, *levels.shape[-2:], 3), np.uint8)
+        behind = torch.from_numpy(pixels).movedim(-1, 1).to(levels).contiguous().mul_(255 - alpha)
         if self.premultiplied:
             return _over_255(behind).add_(colors).clamp_(max=255)
         return _over_255(behind.addcmul_(colors, alpha))

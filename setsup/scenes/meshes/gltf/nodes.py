@@ -74,7 +74,7 @@ def _own(told: Tree, label: str) -> Reals:
     """Matrix of a node against that above it."""
     if "matrix" in told:
         flat = numbers(told, "matrix", tuple(np.eye(4).ravel().tolist()), label)
-        return np.asarray(np.array(flat).reshape(4, 4).T)
+        return np.ascontiguousarray(np.array(flat).reshape(4, 4).T)
     parts = [
         np.array([numbers(told, name, default, label)])
         for name, default in (
@@ -83,7 +83,8 @@ def _own(told: Tree, label: str) -> Reals:
             ("scale", (1.0, 1.0, 1.0)),
         )
     ]
-    return matrices(*parts)[0]
+    found: Reals = matrices(*parts)[0]
+    return found
 
 
 def _numbers(told: Tree, name: str, count: int, label: str) -> list[int]:

@@ -1,0 +1,136 @@
+"""Polygons cut into triangles: convex ones into fans, others by their ears ([1]_), so that nothing outside is covered.
+
+Own code rather than mapbox_earcut's: faces lie in space, nearly all of them are convex, and what triangles of these are
+called must not change. The few others are small.
+
+References
+----------
+.. [1] G. H. Meisters, "Polygons have ears", American Mathematical Monthly 82, 1975.
+
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Bools, Integers, Reals
+from setsup.errors import DataError
+
+__all__ = ["MOST_CORNERS", "triangulate"]
+
+MOST_CORNERS = 1 << 12
+"""Corners that a polygon may have which is not convex: the time grows with their square."""
+
+_FLAT = 1e-12
+
+
+def triangulate(points: Reals, corners: Integers, lengths: Integers) -> tuple[Integers, Integers]:
+    """Cut polygons into triangles, in the order of the polygons.
+
+    `points` (v, 3); `corners` (c,) their numbers, one polygon after the other; `lengths` (n,) at least 3; returns
+    `places` (t, 3) in ``corners``, and the polygon of each triangle (t,).
+
+    Examples
+    --------
+    >>> dart = np.array([[0, 0, 0], [2, 1, 0], [0, 2, 0], [0.5, 1, 0]])
+    >>> triangulate(dart, np.arange(4), np.array([4]))[0].tolist()
+    [[3, 0, 1], [3, 1, 2]]
+
+    """
+    firsts = np.cumsum(lengths) - lengths
+    ends = np.cumsum(lengths - 2)
+    starts = ends - (lengths - 2)
+    total = int(ends[-1]) if len(ends) else 0
+    places = np.empty((total, 3), np.int64)
+    for length in np.unique(lengths).tolist():
+        which = np.flatnonzero(lengths == length)
+        rows = starts[which][:, None] + np.arange(length - 2)
+        places[rows] = firsts[which][:, None, None] + _fan(length)
+        if length == 3:
+            continue
+        for some in np.array_split(which, max(1, len(which) * length // (1 << 20))):
+            at = points[corners[firsts[some][:, None] + np.arange(length)]]
+            normals, reflex = _reflex(at)
+            for one in np.flatnonzero(reflex.any(axis=1)).tolist():
+                cut = _ears(_plane(at[one], normals[one]), reflex[one])
+                places[starts[some[one]] : ends[some[one]]] = firsts[some[one]] + cut
+    return places, np.repeat(np.arange(len(lengths)), lengths - 2)
+
+
+def _fan(length: int) -> Integers:
+    corner = np.arange(1, length - 1)
+    return np.stack([0 * corner, corner, corner + 1], axis=1)
+
+
+def _reflex(at: Reals) -> tuple[Reals, Bools]:
+    """Normals of polygons (n, k, 3), as long as twice their area, and at which corners they turn the other way."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        about = at - at.mean(axis=1, keepdims=True)
+        normals = np.cross(about, np.roll(about, -1, axis=1)).sum(axis=1)
+        edges = np.roll(at, -1, axis=1) - at
+        turns = np.einsum("nki,ni->nk", np.cross(np.roll(edges, 1, axis=1), edges), normals)
+        least = _FLAT * np.einsum("nki,nki->n", edges, edges) * np.sqrt(np.einsum("ni,ni->n", normals, normals))
+        return normals, turns < -least[:, None]
+
+
+def _plane(at: Reals, normal: Reals) -> Reals:
+    """Corners of a polygon in a plane, where it runs counter-clockwise, (k, 2)."""
+    axis = int(np.argmax(np.abs(normal)))
+    flat = np.delete(at, axis, axis=1)
+    if axis == 1:
+        flat = flat[:, ::-1]
+    return flat * [1.0, -1.0] if normal[axis] < 0 else flat
+
+
+def _ears(flat: Reals, reflex: Bools) -> npt.NDArray[np.int64]:
+    """Triangles of a polygon that is not convex, (k − 2, 3): ears are cut off until one triangle is left.
+
+    An ear is a corner that turns the right way, in whose triangle no other corner lies. Of a polygon that crosses
+    itself some cut may find none: then any corner goes.
+    """
+    if len(flat) > MOST_CORNERS:
+        raise DataError(
+            f"a face of {len(flat):,} corners is not convex: such may have {MOST_CORNERS:,}; cut it into triangles"
+        )
+    points = [(float(x), float(y)) for x, y in flat]
+    before, after = list(range(-1, len(flat) - 1)), list(range(1, len(flat) + 1))
+    before[0], after[-1] = len(flat) - 1, 0
+    hollow = reflex.copy()
+    found, at, misses, left = list[tuple[int, int, int]](), 0, 0, len(flat)
+    if len(flat) == 4:
+        at = int(after[int(np.argmax(reflex))])  # beside the notch
+    while left > 3:
+        last, following = before[at], after[at]
+        if misses > left or _is_ear(flat, points, hollow, last, at, following):
+            found.append((last, at, following))
+            after[last], before[following] = following, last
+            hollow[at] = False
+            for own in (last, following):
+                if hollow[own]:
+                    hollow[own] = _turn(points[before[own]], points[own], points[after[own]]) < 0
+            left -= 1
+            misses = 0
+            at = after[following] if left > 3 else following
+        else:
+            misses += 1
+            at = following
+    found.append((before[at], at, after[at]))
+    return np.array(found)
+
+
+def _is_ear(flat: Reals, points: list[tuple[float, float]], hollow: Bools, last: int, at: int, following: int) -> bool:
+    a, b, c = points[last], points[at], points[following]
+    if _turn(a, b, c) <= 0:
+        return False
+    others = np.flatnonzero(hollow)
+    x, y = flat[others].T
+    inside = (
+        ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) >= 0)
+        & ((c[0] - b[0]) * (y - b[1]) - (c[1] - b[1]) * (x - b[0]) >= 0)
+        & ((a[0] - c[0]) * (y - c[1]) - (a[1] - c[1]) * (x - c[0]) >= 0)
+    )
+    # corners in the same place, as where a hole is bridged, do not lie within
+    return not any(points[other] not in (a, b, c) for other in others[inside].tolist())
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    return (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0])
