@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setsup.datasets.adapters.named_files import find_missing, with_slashes
 from setsup.datasets.formats.source import Source
+from setsup.datasets.images import MOST_BYTES, need_image
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 _SHOWN = 5
+_LARGE = 1 << 24  # bytes of a file whose first ones are looked at before it is read whole
 _HEAD = 1 << 17  # bytes of an image in which its notes stand
 _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
 
@@ -167,7 +169,9 @@ def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
 
 
 def _read(members: MemberIndex, place: int) -> bytes:
-    return members.read(place)
+    if members.sizes[place] > _LARGE:
+        need_image(members.begin(place, 16), members.label(place))
+    return members.read(place, MOST_BYTES)
 
 
 def as_stored(members: MemberIndex, place: int) -> bytes:
@@ -176,7 +180,7 @@ def as_stored(members: MemberIndex, place: int) -> bytes:
     Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some images of ImageNet
     have a note.
     """
-    return without_orientation(members.read(place))
+    return without_orientation(_read(members, place))
 
 
 def without_orientation(content: bytes) -> bytes:
