@@ -38,6 +38,7 @@ from setsup.datasets.formats.jpeg import Frame, jpeg_frame, jpeg_pixels, turned
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
 from setsup.datasets.formats.source import Source, source_content
 from setsup.errors import DataError, brief
+from setsup.files.lfs import is_pointer, pointer_error
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -200,6 +201,8 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     except DataError:
         raise
     except UnidentifiedImageError as error:
+        if is_pointer(_content(source, label)):
+            raise pointer_error(label) from None
         raise _not_readable(label) from error
     except Exception as error:
         # Pillow's readers raise whatever they stumble over in a damaged file, a struct.error as well as a TypeError

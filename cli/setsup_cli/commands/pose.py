@@ -183,6 +183,7 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
     import numpy as np
 
     from setsup.experiments.pose.lookup_sheet import draw_lookup
+    from setsup.files.outputs import mark_png
 
     some = np.arange(min(options.shown, len(photographs)))
     words = [
@@ -194,7 +195,7 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
     image = draw_lookup(photographs, some, None, codebook, poses.rows[some], poses.rotations[some], words, title)
     content = io.BytesIO()
     image.save(content, format="png")
-    return content.getvalue()
+    return mark_png(content.getvalue())
 
 
 def _write(asked: Path, lines: list[list[Any]], sheet: bytes, *, force: bool) -> Path:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.named_files import find_missing, with_slashes
+from setsup.datasets.adapters.named_files import find_instead, find_missing, with_slashes
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import MOST_BYTES, need_image
-from setsup.errors import DataError
+from setsup.errors import DataError, short
+from setsup.factors.io.text_file import arrow_source
 from setsup.files.archives.members import MemberIndex
 
 __all__ = [
@@ -209,9 +210,11 @@ def _check_files(table: Path, names: Sequence[str | None]) -> Sequence[str | Non
     if missing:
         more = ", …" if len(missing) > _SHOWN else ""
         files = "1 image file is" if len(missing) == 1 else f"{len(missing):,} image files are"
+        there = filter(None, (find_instead(folder, name) for name in missing[:_SHOWN]))
+        fix = next(there, "put the files there, or correct the table")  # what holds for one usually holds for all
         raise DataError(
-            f"{table}: {files} missing: {', '.join(missing[:_SHOWN])}{more}; "
-            f"names are relative to {table.parent.absolute()}; put the files there, or correct the table"
+            f"{table}: {files} missing: {', '.join(map(short, missing[:_SHOWN]))}{more}; "
+            f"names are relative to {table.parent.absolute()}; {fix}"
         )
     return [turned.get(str(name), name) for name in names] if turned else names
 
@@ -235,7 +238,8 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
     import pyarrow.parquet as pq
 
     try:
-        whole = pq.read_table(table, columns=[column], partitioning=None).column(column)
+        with arrow_source(table) as source:
+            whole = pq.read_table(source, columns=[column], partitioning=None).column(column)
         whole.validate(full=True)
         data, names = whole, pa.nulls(len(whole), pa.string())
         if pa.types.is_struct(whole.type):

@@ -27,13 +27,14 @@ from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, imported, near
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, check_factors
-from setsup.factors.io.arrow import describe_schema, open_table, save_table
+from setsup.factors.io.arrow import describe_schema, open_table, save_table, say_left_out
 from setsup.factors.io.csv_file import CsvFile
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
 from setsup.factors.io.json_lines import JsonLines
-from setsup.factors.io.text_file import ending
+from setsup.factors.io.text_file import arrow_source, ending
 from setsup.files import cache_folder, disk_errors, locked
+from setsup.files.lfs import refuse_pointer
 from setsup.progress import progress
 
 __all__ = ["ROWS", "from_csv", "from_pandas", "from_parquet", "to_pandas"]
@@ -59,6 +60,7 @@ def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) ->
     path = Path(path)
     if ending(path) in (".jsonl", ".ndjson"):
         rows = JsonLines.of(path)
+        say_left_out(path, dict.fromkeys(rows.nested, "lists or objects"))
         return _of_file(path, rows.blocks, rows.names, factors, kinds, size=rows.text.size)
     file = CsvFile.of(path)
     read = partial(from_blocks, written=True, commas=file.commas)
@@ -77,7 +79,7 @@ def from_parquet(
 
     def blocks() -> Iterator[Any]:
         # of a long text that repeats, a block of texts would be many times as large as the file
-        with pq.ParquetFile(path, read_dictionary=texts) as file:
+        with arrow_source(path) as source, pq.ParquetFile(source, read_dictionary=texts) as file:
             yield from file.iter_batches(ROWS, columns=names)
 
     def read(packed: Blocks, *given: Any, **more: Any) -> FactorColumns:
@@ -91,8 +93,9 @@ def from_parquet(
 
         return from_blocks(unpacked, *given, **more)
 
+    refuse_pointer(path)
     with _name_file(path):
-        with pq.ParquetFile(path) as file:
+        with arrow_source(path) as source, pq.ParquetFile(source) as file:
             schema = file.schema_arrow
             if columns is not None:
                 for name in columns:
@@ -103,6 +106,7 @@ def from_parquet(
             texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
             # equal values take nothing in the file
             size = max(path.stat().st_size, file.metadata.num_rows * len(names) * _WIDTH)
+            say_left_out(path, {field.name: field.type for field in schema if field.name not in names})
         return _of_file(path, blocks, names, known, kinds, read, size)
 
 
@@ -120,6 +124,7 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     if len(set(names)) != len(names):
         raise FactorError(f"two columns of the frame share a name in {names}; rename one")
     arrays = {name: arrow_array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
+    say_left_out("the frame", {name: array.type for name, array in arrays.items() if not is_usable(array.type)})
     arrays = {name: array for name, array in arrays.items() if is_usable(array.type)}
     known = {factor.name: factor for factor in check_factors(factors)}
     kinds = None if kinds is None else check_mapping(kinds, "kinds", FactorError)

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError
+from setsup.errors import DataError, listed
 from setsup.files import content_digest, existing_folder, locked, readable_size
 from setsup.files.atomic import clear
 from setsup.files.disk import need_regular
 from setsup.files.expand_user import expanded
 from setsup.progress import progress
 from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
+from setsup.shards.foreign import factors
 from setsup.shards.foreign.restoring import is_own, restore
 from setsup.shards.foreign.spill_buffer import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
@@ -84,7 +85,7 @@ class Indexed:
     restored : tuple of str
         Files of a set that setsup wrote which were made from its tars as they had been; nothing else was done then.
     notes : tuple of str
-        What was lost of such a set, or that nothing was to be done.
+        What was lost of such a set, that nothing was to be done, or what no factor tells.
 
     """
 
@@ -236,12 +237,22 @@ def write_foreign_index(
     for one in packed:
         found.columns.left_out[one] = "it is packed as a whole"
     where = None if out is None else str(out)
-    return Indexed(
-        base, where, catalogue, found.columns.left_out, found.not_fetched, notes=(_UNDESCRIBED,) if ours else ()
-    )
+    notes = (*((_UNDESCRIBED,) if ours else ()), *_mixed_folders(base, tars, table.names))
+    return Indexed(base, where, catalogue, found.columns.left_out, found.not_fetched, notes=notes)
 
 
 # -- catalogue and index -----------------------------------------------------------------------------------------------
+
+
+def _mixed_folders(base: str, tars: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+    """Say that tars of several folders, such as train and val, are one set without a factor that tells them apart."""
+    folders = sorted({posixpath.dirname(tar) for tar in tars})
+    if len(folders) > 1 and factors.SHARD not in known:
+        first = join_address(base, folders[0]) if folders[0] else base
+        yield (
+            f"the tars of {listed(folder or '.' for folder in folders)} are one set, in which no factor tells of which "
+            f"folder a row is; where these are splits, index each by itself, as with `setsup index {first}`"
+        )
 
 
 def _need_no_inner_set(store: Store, tars: list[str]) -> None:

@@ -12,6 +12,7 @@ from setsup.arrays import Places
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
+from setsup.files.texts import comma_separated
 
 __all__ = ["Models", "find_models", "published_splits"]
 
@@ -65,7 +66,8 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
     columns = ["synsetId", "modelId", "split"]
     kinds = csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string()))
     try:
-        table = csv.read_csv(io.BytesIO(models.release.read(place, _LARGEST_LIST)), convert_options=kinds)
+        content = comma_separated(models.release.read(place, _LARGEST_LIST))
+        table = csv.read_csv(io.BytesIO(content), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
         raise DamagedFile(f"{label} is not a table with {', '.join(columns)}") from error
     codes = pc.index_in(table["split"], value_set=pa.array(_SPLITS))

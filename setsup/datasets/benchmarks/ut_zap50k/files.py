@@ -25,6 +25,7 @@ from setsup.errors import DamagedFile, DataError, near
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
+from setsup.files.texts import comma_separated
 
 __all__ = ["COLUMNS", "Shoes", "find_shoes", "first_values", "read_shoes", "several"]
 
@@ -137,7 +138,7 @@ def first_values(cells: npt.NDArray[np.str_]) -> tuple[tuple[str, ...], npt.NDAr
 
 def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDArray[np.str_]]]:
     try:
-        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+        lines = list(csv.reader(io.StringIO(comma_separated(content).decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise DamagedFile(f"{label} cannot be read as a table: {error}") from error
     header = [name.strip() for name in lines[0]] if lines else []
