@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.checks import check_instance, check_integer, check_mapping, check_strings
+from setsup.checks import check_instance, check_integer, check_mapping, check_memory, check_strings
 from setsup.errors import FactorError, RowError, brief, near
 from setsup.factors.factor import Factor, Level, check_factors, level_array
 from setsup.factors.fingerprint import digest
@@ -154,6 +154,8 @@ class FactorColumns:
             check_mapped(self._columns[factor.name])
             return self._columns[factor.name]
         codes = np.arange(len(factor), dtype=code_dtype(len(factor)))
+        needed = self._length * codes.itemsize
+        check_memory(needed, f"a column of {self._length:,} rows", "the rows or levels of the grid", FactorError)
         stride = self.strides[factor.name]
         return np.tile(np.repeat(codes, stride), self._length // (stride * len(factor)))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.arrays import Array, Bools
+from setsup.checks import check_memory
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import counting_sort, known_rows, number_cells, row_dtype, with_outer
@@ -24,6 +25,7 @@ CACHED_FROM = 50_000_000
 """Rows from which an index of columns is kept on disk."""
 
 _VERSION = 1  # of the index on disk
+_MOST = 2**60  # groups, of whose numbers numpy can make arrays
 _log = logging.getLogger("setsup")
 
 
@@ -46,12 +48,19 @@ def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
     sizes = [len(factor) for factor in table.factors]
     radix = tuple(len(table[name]) for name in names)
     count = math.prod(radix)
+    if count >= _MOST:
+        raise FactorError(
+            f"{', '.join(names)} have {count:,} combinations of levels, and at most {_MOST:,} can be groups: name "
+            "fewer factors"
+        )
     layout = GridLayout(radix, terms(sizes, fixed), terms(sizes, [not one for one in fixed]))
     return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
 
 
 def _index(table: FactorColumns, names: tuple[str, ...], mask: Bools | None) -> Groups:
-    excluded = 0 if mask is None else len(table) - int(np.count_nonzero(mask))
+    kept = len(table) if mask is None else int(np.count_nonzero(mask))
+    check_memory(16 * kept, f"an index of {kept:,} rows", "the rows", FactorError)
+    excluded = len(table) - kept
     columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
     rows = known_rows(columns, mask)
     count = len(table) if rows is None else len(rows)

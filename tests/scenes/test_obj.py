@@ -1,8 +1,8 @@
 import pytest
 
 from setsup.errors import DataError
+from setsup.scenes.meshes.formats.obj import read_obj
 from setsup.scenes.meshes.mesh_files import inside
-from setsup.scenes.meshes.obj import read_obj
 from tests.fuzzing import survives
 from tests.true_files.keypointnet import painted_toy
 from tests.true_files.shapenet import obj

@@ -23,7 +23,8 @@ _counted: ContextVar[list[int] | None] = ContextVar("left out", default=None)
 @contextmanager
 def counting_left_out() -> Iterator[list[int]]:
     """Collect the numbers that warnings within tell, so that whoever counts rows does not tell them again."""
-    token = _counted.set(found := [])
+    found: list[int] = []
+    token = _counted.set(found)
     try:
         yield found
     finally:

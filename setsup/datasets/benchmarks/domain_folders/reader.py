@@ -6,6 +6,7 @@ Rows are ordered by domain, category and the bytes of the file's name, as progra
 classes for each domain in turn. Folders around the tree do not matter.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,10 @@ from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
+from setsup.files.roots import some
 
 __all__ = ["DomainImages", "Domains", "Tree", "images_of", "open_tree", "read_tree"]
 
@@ -102,4 +104,29 @@ def read_tree(domains: Domains, root: Path | str | None) -> Tree:
         raise DamagedFile(f"{release.source} holds no image such as {example}")
     numbers, categories, there, files = zip(*found, strict=True)
     place, domain = (np.array(column, np.int64) for column in (there, numbers))
+    _refuse_other_domains(domains, release, place, set(categories))
     return Tree(release, place, domain, list(categories), list(files))
+
+
+def _refuse_other_domains(domains: Domains, release: MemberIndex, known: Places, categories: set[str]) -> None:
+    """Refuse a tree of which further domains have the same categories: another benchmark's, some names of which agree.
+
+    `known` are the places of the images that were found.
+    """
+    import pyarrow.compute as pc
+
+    left = np.ones(len(release), bool)
+    left[known] = False
+    if not left.any():
+        return
+    rest = release.names.take(np.flatnonzero(left))
+    fields = pc.extract_regex(rest, rf"^(?P<folder>[^/._][^/]*/[^/]+)/{_IMAGE}$").drop_null()
+    folders = (each.split("/") for each in pc.struct_field(fields, "folder").unique().to_pylist())
+    own = re.compile("|".join(domains.folders.values()))
+    others = sorted({domain for domain, category in folders if category in categories and not own.fullmatch(domain)})
+    if others:
+        raise DataError(
+            f"{domains.name}: {release.source} has domains that it does not have, with the same categories: "
+            f"{some(others)}; it has {', '.join(domains.folders)}; name the folder of {domains.name} (--root or "
+            "root=), or take the others out of it"
+        )

@@ -3,8 +3,8 @@ import struct
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.geometry.ply import read_ply
 from setsup.errors import DataError
+from setsup.scenes.meshes.formats.ply import read_ply
 from tests.fuzzing import survives
 
 ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
