@@ -17,6 +17,7 @@ from setsup.datasets.images import MOST_BYTES, need_image
 from setsup.errors import DataError, short
 from setsup.factors.io.text_file import arrow_source
 from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.names import shown
 
 __all__ = [
     "ImageFiles",
@@ -47,7 +48,7 @@ class ImageFiles:
             )
         names = _check_files(table, names)
         # one flat array: a list of texts would be copied into every forked worker that counts references to them
-        self._names = pa.array(names, pa.large_string())
+        self._names = pa.array([os.fsencode(str(name)) for name in names], pa.large_binary())
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -55,7 +56,7 @@ class ImageFiles:
 
     def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
         """Path and label of each row."""
-        paths = [self._folder / name for name in self._names.take(rows).to_pylist()]
+        paths = [self._folder / os.fsdecode(name) for name in self._names.take(rows).to_pylist()]
         return [(path, f"{path} (row {row})") for path, row in zip(paths, rows.tolist(), strict=True)]
 
 
@@ -213,7 +214,7 @@ def _check_files(table: Path, names: Sequence[str | None]) -> Sequence[str | Non
         there = filter(None, (find_instead(folder, name) for name in missing[:_SHOWN]))
         fix = next(there, "put the files there, or correct the table")  # what holds for one usually holds for all
         raise DataError(
-            f"{table}: {files} missing: {', '.join(map(short, missing[:_SHOWN]))}{more}; "
+            f"{table}: {files} missing: {', '.join(short(shown(name)) for name in missing[:_SHOWN])}{more}; "
             f"names are relative to {table.parent.absolute()}; {fix}"
         )
     return [turned.get(str(name), name) for name in names] if turned else names
