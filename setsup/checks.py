@@ -3,17 +3,18 @@
 ``what`` names the argument in the message, and ``error`` is the class that the caller's package raises.
 """
 
+import inspect
 import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar, Union, get_args, get_origin
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, UsageError, near
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,10 +34,13 @@ __all__ = [
     "check_rates",
     "check_string",
     "check_strings",
+    "explains_foreign",
     "is_integer",
     "is_number",
+    "refuse_foreign",
 ]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Error = type[SetsupError]
 
@@ -218,6 +222,46 @@ def check_arguments(function: Any, given: Mapping[str, Any], error: Error = Sets
             raise error(f"{name} of {called} must be {_words(hint)}, not {_shown(given[name])}")
 
 
+_ELSEWHERE = {
+    "batch_size": "the sampler says how many rows a batch has, with size= and, where it draws several sets, sets=",
+    "shuffle": "samplers draw at random by seed=; EpochSampler passes over all rows, each time in another order",
+    "num_workers": "setsup.loader takes workers=",
+    "drop_last": 'EpochSampler takes partial="drop" or "pad"',
+    "collate_fn": "setsup.loader takes transform=, a function of whole batches",
+    "prefetch_factor": "setsup.loader takes prefetch=, a number of batches",
+    "pin_memory": 'setsup.loader takes to="cuda", and gives batches on that device',
+    "worker_init_fn": "draws depend on no state of a worker, so that there is nothing to seed",
+    "generator": "samplers take seed=, and depend on it and the step alone",
+    "batch_sampler": "setsup.loader takes the sampler as its second argument",
+    "fixed": "factors that are fixed in each set are named by inactive=",
+    "varying": "factors that vary are named by active=",
+}
+"""What serves here for arguments that torch and others have."""
+
+
+def refuse_foreign(function: Any, given: Mapping[str, Any], fix: str = "") -> None:
+    """Say what serves in place of an argument of torch that a function does not have; Python tells of all others."""
+    known = inspect.signature(function).parameters
+    for name in given:
+        if name in _ELSEWHERE and name not in known:
+            called = function.__qualname__.removesuffix(".__init__")
+            raise UsageError(f"{called} takes no {name}=; {fix or _ELSEWHERE[name]}")
+
+
+def explains_foreign(fix: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a function say what serves in place of arguments of torch, or where they all go."""
+
+    def with_sentence(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def explained(*args: P.args, **given: P.kwargs) -> T:
+            refuse_foreign(function, given, fix)
+            return function(*args, **given)
+
+        return explained
+
+    return with_sentence
+
+
 Test = Callable[[Any], bool]
 
 
@@ -233,7 +277,8 @@ def _test(hint: Any) -> Test:
     if _is_array(hint, inner):
         return lambda value: _makes_array(value, float in inner) if value is not None else NoneType in inner
     if origin in (Union, UnionType):
-        tests = [_test(one) for one in inner]
+        # a path may have bytes that are no UTF-8
+        tests = [_is_path_string if one is str and Path in inner else _test(one) for one in inner]
         return lambda value: any(test(value) for test in tests)
     if origin is Literal:
         return lambda value: isinstance(value, str | int) and value in inner
@@ -287,6 +332,13 @@ def _is_small_integer(value: Any) -> bool:
 
 def _is_string(value: Any) -> bool:
     return isinstance(value, str) and _SURROGATE.search(value) is None
+
+
+def _is_path_string(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(os.fsencode(value) or True)
+    except UnicodeEncodeError:
+        return False
 
 
 _PLAIN: dict[type, tuple[str, Test]] = {

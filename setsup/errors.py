@@ -23,15 +23,19 @@ __all__ = [
     "RowError",
     "SamplerError",
     "SetsupError",
+    "UsageError",
     "about_file",
     "brief",
     "imported",
+    "listed",
     "near",
     "need",
+    "short",
 ]
 
 _SHOWN = 16
 _LETTERS = 80
+_LONGEST = 2400  # letters of a sentence
 _ALSO = {"jpg": "jpeg", "opengl": "gl", "egl": "gl", "download": "fetch", "list": "datasets", "ls": "datasets"}
 """Other names of what setsup calls so; no letters are missing in them."""
 _COMMAND = re.compile(r"\(([^()]*`[^`]*`[^()]*)\)$|: (`[^`]*`)$")
@@ -64,7 +68,7 @@ class SetsupError(Exception):
     """
 
     def __init__(self, *args: object, file: "str | os.PathLike[str] | None" = None) -> None:
-        super().__init__(*args)
+        super().__init__(*(_abridged(one) if isinstance(one, str) else one for one in args))
         self.file = None if file is None else os.fspath(file)
 
     @property
@@ -147,6 +151,10 @@ class EndlessError(SamplerError, TypeError):
     """An infinite sampler has no length; it is a TypeError too, as for all objects without a length."""
 
 
+class UsageError(SetsupError, TypeError):
+    """Something is used as torch has it, not as setsup has it; a TypeError too, as Python would raise."""
+
+
 @contextmanager
 def about_file(file: "str | os.PathLike[str]") -> Iterator[None]:
     """Name the file at fault in errors about data that name none."""
@@ -174,7 +182,40 @@ def brief(value: object) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # integers that are too long for Python, or whatever a user's class raises
         text = f"a {type(value).__name__}"
+    return short(text)
+
+
+def short(text: str) -> str:
+    """Cut a name for a message where it has more than 80 letters.
+
+    Examples
+    --------
+    >>> short("a.png"), len(short("a" * 5000))
+    ('a.png', 81)
+
+    """
     return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"
+
+
+def listed(names: Iterable[object]) -> str:
+    """List names for a message: the first 16, and how many there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b"]), listed(range(100))[-18:]
+    ('a, b', '15, … (100 in all)')
+
+    """
+    known = [str(name) for name in names]
+    some = ", ".join(map(short, known[:_SHOWN]))
+    return some + (f", … ({len(known)} in all)" if len(known) > _SHOWN else "")
+
+
+def _abridged(sentence: str) -> str:
+    """A sentence without its middle where it is too long to be read; it ends in what to do."""
+    if len(sentence) <= _LONGEST:
+        return sentence
+    return f"{sentence[: _LONGEST * 2 // 3]} … {sentence[-_LONGEST // 3 :]}"
 
 
 def imported(module: str, extra: str) -> Any:
@@ -211,6 +252,5 @@ def near(word: object, known: Iterable[object]) -> str:
     same = [one for one in (asked, asked.replace("-", "_"), asked.replace("_", "-"), _ALSO.get(asked)) if one in sought]
     close = same[:1] or difflib.get_close_matches(asked, sought, n=3)
     if close:
-        return "; did you mean " + " or ".join(repr(sought[name]) for name in close) + "?"
-    shown = ", ".join(names[:_SHOWN]) + (f", … ({len(names)} in all)" if len(names) > _SHOWN else "")
-    return f"; known: {shown}" if names else "; none are known"
+        return "; did you mean " + " or ".join(short(repr(sought[name])) for name in close) + "?"
+    return f"; known: {listed(names)}" if names else "; none are known"

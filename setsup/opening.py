@@ -20,9 +20,10 @@ from setsup.datasets.marks import MARKS
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
 from setsup.datasets.registry import check_options, find_opener, is_name, opener_options
-from setsup.errors import DataError, about_file, near
+from setsup.errors import DataError, about_file, listed, near
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
 from setsup.files.expand_user import expanded
+from setsup.files.lfs import refuse_pointer
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
 
@@ -44,6 +45,7 @@ KINDS: dict[SourceKind, str] = {
 """What each kind of source is called in messages."""
 
 _ARRAYS = (".npz", ".npy")
+_UNPACKED = (".zip", ".tar")
 _HOMOGRAPHIES = ("H_1_[0-9]*", "*/H_1_[0-9]*")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
 _SEARCHED = 20_000  # entries of all folders among which images are sought
@@ -165,12 +167,19 @@ def find_kind(source: Path | str) -> SourceKind:
         raise DataError(f"{source} holds {content}; choose with {choices}")
     if found:
         return next(iter(found))
-    if any(any(path.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):
+    tars = any(path.glob("*.tar"))
+    inner = {tar.parent for tar in path.glob("*/*.tar")}
+    of_sets = {
+        folder for folder in inner if any((folder / mark).exists() for mark, kind in MARKS.items() if kind == "shards")
+    }
+    if tars or inner - of_sets:
         return "shards"  # not indexed yet
     if any(any(path.glob(pattern)) for pattern in _HOMOGRAPHIES):
         return "photographs"
     if _holds_images(path):
         return "images"
+    if of_sets:
+        return "shards"  # whose error names the sets
     raise _unknown(source)
 
 
@@ -242,7 +251,7 @@ def _unknown(source: Path | str) -> DataError:
         return DataError(
             f"{source} is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json), no "
             "Hugging Face dataset (dataset_info.json) and no images; for the files of a benchmark give its name, and "
-            "the folder as the root"
+            f"the folder as the root{_files_in(path)}"
         )
     close = list(_neighbours(str(source)))
     if isinstance(source, Path) or "/" in source or os.path.exists(path) or path.name.lower().endswith(ARCHIVE_ENDINGS):
@@ -250,12 +259,33 @@ def _unknown(source: Path | str) -> DataError:
         if isinstance(source, str) and may_be_on_hub(source) and not os.path.exists(path) and not close:
             others += f", or hf:{source} for a dataset of the Hugging Face Hub"
         if os.path.exists(path):
+            refuse_pointer(path)
+            if _is_list(path):
+                others = "; it may be a list of images: name it .csv, with a header such as image,label and commas"
             return DataError(f"{source} is a file, but no table{others}")
         return DataError(f"{source} does not exist{near(source, close) if close else others}")
     meant = near(source, [*close, *names()])
     if not meant.startswith("; did you mean"):
         meant = ", nor a file or folder of that name here"
     return DataError(f"there is no dataset {source!r}{meant} (`setsup datasets` lists them)")
+
+
+def _is_list(path: Path) -> bool:
+    """Whether the first line of a file has a path of an image, or a word and a number."""
+    with suppress(OSError), path.open("rb") as file:
+        words = file.readline(4096).decode("utf-8", "replace").replace(",", " ").split()
+        return any(word.lower().endswith(KNOWN_ENDINGS) for word in words) or (len(words) == 2 and words[1].isdecimal())
+    return False
+
+
+def _files_in(folder: Path) -> str:
+    """Name what in a folder could be opened by itself; nothing where there is no such file."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in islice(entries, _LOOKED_AT) if not entry.name.startswith("."))
+        found = [name for name in names if is_table(folder / name) or name.lower().endswith((*_ARRAYS, *_UNPACKED))]
+        if found:
+            return f". In it lie {listed(found)}; give one of them, and unpack archives of images that a table lists"
+    return ""
 
 
 def _neighbours(source: str) -> Iterator[str]:

@@ -19,6 +19,8 @@ import h5py
 import numpy as np
 import pytest
 
+import setsup
+from setsup.shards import write_shards
 from tests.kills import COMMAND, Sandbox, Work, kill_at_moments, kill_at_steps, state
 from tests.true_files import mnist, shapenet_renderings, stl10
 
@@ -63,6 +65,17 @@ def index(large: bool, mirror: str) -> Work:
                     tar.addfile(member, io.BytesIO(content))
 
     return Work([["index", "tars"]], begin)
+
+
+def repair(large: bool, mirror: str) -> Work:
+    """A set of setsup that lost all but its tars and the second copy."""
+
+    def begin(folder: Path) -> None:
+        write_shards(setsup.load("shapes3d-procedural").select(range(2000 if large else 60)), folder / "set")
+        for name in ("shards.json", "index.parquet", "README.md"):
+            (folder / "set" / name).unlink()
+
+    return Work([["index", "set"]], begin)
 
 
 def prepare(large: bool, mirror: str) -> Work:
@@ -128,6 +141,7 @@ setsup_cli.commands.fetch.load_manifest = lambda name: replace(load_manifest(nam
 WORKS: dict[str, Build] = {
     "shard": shard,
     "index": index,
+    "index, repairing": repair,
     "prepare": prepare,
     "prepare, unpacking": prepare_unpacking,
     "prepare, indexing": prepare_indexing,

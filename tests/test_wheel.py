@@ -56,7 +56,12 @@ def test_wheel_ships_the_three_packages_their_types_and_the_manifests(built: Pat
     manifests = {path.name for path in (CHECKOUT / "manifests").glob("*.yaml")}
     assert {Path(name).name for name in names if name.startswith("setsup/manifests/")} == manifests
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"setsup", "setsup_renderers", "setsup_cli", "setsup_papers"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "setsup",
+        "setsup_renderers",
+        "setsup_cli",
+        "setsup_papers",
+    }
 
 
 def test_sdist_holds_what_the_wheel_is_built_from(built: Path) -> None:

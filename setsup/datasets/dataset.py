@@ -17,7 +17,7 @@ from setsup.arrays import Array
 from setsup.checks import check_arguments, check_instance, check_mapping, check_strings
 from setsup.datasets.display import dataset_html
 from setsup.datasets.modality import Modality
-from setsup.errors import DataError, RowError, near
+from setsup.errors import DataError, RowError, UsageError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
@@ -116,6 +116,13 @@ class Dataset(Protocol):
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.factors)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Refuse ``dataset[0]``, and so torch's DataLoader, and say how rows are read."""
+        raise UsageError(
+            f"{self.name} is read many rows at once, as dataset.fetch([0, 1]), by setsup.loader(dataset, sampler), or "
+            "row by row as setsup.loading.as_torch(dataset), which torch's DataLoader takes"
+        )
 
     def where(self, expression: str) -> "Selection":
         """Select the rows for which an expression such as ``"digit != 9"`` is true, renumbered from 0."""

@@ -1,5 +1,7 @@
 """The dataset that a preset trains on."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +12,10 @@ from setsup.files.expand_user import expanded
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
 
-__all__ = ["Data", "image_modality", "is_lost", "shared_modalities"]
+__all__ = ["YOURS", "Data", "explain_missing", "image_modality", "is_lost", "shared_modalities"]
 
+YOURS = "your-data"
+"""Name of data that a preset leaves to the user; its ``missing`` says how they are named."""
 
 _WRITTEN = ("rendered", "shards")
 """Kinds of sources that were written with their options."""
@@ -94,6 +98,19 @@ def is_lost(name: str) -> bool:
     return (
         name not in names() and "://" not in name and ":" not in name and not path.is_absolute() and not path.exists()
     )
+
+
+@contextmanager
+def explain_missing(who: str, name: str, missing: Mapping[str, str]) -> Iterator[None]:
+    """Say where a dataset that is not there comes from, by what a preset's ``missing`` says of its name."""
+    try:
+        yield
+    except DataError as error:
+        told = missing.get(name)
+        if told is None or not is_lost(name):
+            raise
+        what = "it is for data of your own" if name == YOURS else f"there is no {name} here"
+        raise DataError(f"{who} has no data: {what}; {told}") from error
 
 
 def shared_modalities(data: Data | None, dataset: "Dataset") -> tuple[str, ...] | None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError, SetsupError
+from setsup.errors import SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
-from setsup.experiments.data import Data, is_lost
+from setsup.experiments.data import Data, explain_missing
 from setsup.experiments.trained import TrainedRun
 from setsup.experiments.validation import Validation
 
@@ -154,6 +154,7 @@ class Preset:
 
     def __post_init__(self) -> None:
         """Check that it is complete."""
+        _need_methods(self)
         parts = {"data": self.data, "sampler": self.sampler, "method": self.method}
         missing = [name for name, part in parts.items() if part is None]
         if missing and len(missing) < len(parts):
@@ -194,13 +195,23 @@ class Preset:
         """
         if self.data is None:
             raise SetsupError(f"{self.name} trains nothing")
-        try:
+        with explain_missing(self.name, self.data.name, {} if substitute else self.missing):
             return self.data.open(root, substitute=substitute)
-        except DataError as error:
-            told = self.missing.get(self.data.name)
-            if told is None or substitute or not is_lost(self.data.name):
-                raise
-            raise DataError(f"{self.name} has no data: there is no {self.data.name} here; {told}") from error
+
+
+def _need_methods(preset: Preset) -> None:
+    """Check that each part has the method that is called, before anything is opened."""
+    calls = {"data": "open(root)", "sampler": "build(dataset, seed)", "method": "build(table, generator)"}
+    calls |= dict.fromkeys(("augmentation", "eval_transform"), "build(dataset, seed)")
+    parts = [(name, getattr(preset, name), call) for name, call in calls.items()]
+    parts += [(f"the evaluation {name!r}", one, "measure(trained)") for name, one in preset.evaluations.items()]
+    for name, part, call in parts:
+        if part is None or (isinstance(part, str) and name in ("augmentation", "eval_transform")):
+            continue
+        if isinstance(part, type) or not callable(getattr(part, call.partition("(")[0], None)):
+            what = f"the class {part.__name__}" if isinstance(part, type) else f"a {type(part).__name__}"
+            other = "give an instance of it" if isinstance(part, type) else f"which has no {call}: give it that method"
+            raise SetsupError(f"{preset.name}: {name} is {what}, {other}")
 
 
 def _need_optimisation(preset: Preset) -> None:

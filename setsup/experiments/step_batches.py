@@ -10,6 +10,8 @@ from setsup.errors import DataError, SetsupError
 from setsup.experiments.configs import build_transform
 from setsup.experiments.runs.run import Run
 from setsup.experiments.runs.run_folder import open_run
+from setsup.samplers.sampler import Shard
+from setsup.samplers.steps import after_steps, pass_end
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -38,7 +40,7 @@ class StepBatch:
     dataset : Dataset
         What was trained on.
     sampler : Sampler
-        What drew: ``sampler[number]`` is `draw`.
+        What drew: ``sampler[number]`` is `draw`, unless a finite sampler had ended before.
 
     """
 
@@ -106,19 +108,17 @@ class Rerun:
 
         run, preset = self.run, self.run.preset
         step = check_integer(step, f"the step of {run.folder}", SetsupError, 1, preset.steps)
-        before, world = _draws_before(run, step)
+        before, world = _draws_before(run, step, self.sampler.length)
         rank = check_integer(rank, f"the rank, of {world} in step {step},", SetsupError, 0, world - 1)
         part = check_integer(
             part, f"the part, of {preset.accumulate} draws per step,", SetsupError, 0, preset.accumulate - 1
         )
-        number = before + part * world
+        number = after_steps(before, part, world, self.sampler.length)
         modalities = None if preset.data is None else preset.data.modalities
         options: dict[str, Any] = {"modalities": modalities, "transform": self.transform}
         batches = loader(self.dataset, self.sampler, rank=rank, world=world, start=number, workers=0, **options)
-        batch = next(iter(batches), None)
-        if batch is None:
-            raise SetsupError(f"the sampler of {run.folder} ends at draw {self.sampler.length}, before step {step}")
-        share = self.sampler.shard(rank, world, number)
+        batch = next(iter(batches))
+        share = Shard(self.sampler, rank, world, number, end=pass_end(number, self.sampler.length))
         return StepBatch(step, rank, world, number + rank, share[0], batch, self.dataset, self.sampler)
 
 
@@ -134,15 +134,16 @@ def rerun(run: Run | Path | str, root: Path | str | None = None) -> Rerun:
     return Rerun(run, dataset, preset.sampler.build(dataset, run.seed), transform)
 
 
-def _draws_before(run: Run, step: int) -> tuple[int, int]:
+def _draws_before(run: Run, step: int, length: int | None) -> tuple[int, int]:
     """Draws of all devices before a step, and how many devices there were in it."""
     worlds = run.draws_per_step
     starts = [0, *(int(one["from_step"]) for one in run.description.get("later", ())), step - 1]
     draws, world = 0, worlds[0]
     for (start, stop), devices in zip(pairwise(starts), worlds, strict=True):
-        draws += max(min(stop, step - 1) - start, 0) * devices
+        steps = max(min(stop, step - 1) - start, 0) * run.preset.accumulate
+        draws = after_steps(draws, steps, devices, length)
         world = devices if start <= step - 1 else world
-    return draws * run.preset.accumulate, world
+    return draws, world
 
 
 def _check_same(run: Run, dataset: "Dataset") -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from setsup.datasets import names
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
-from setsup.experiments.data import Data, is_lost, shared_modalities
+from setsup.experiments.data import Data, explain_missing, is_lost, shared_modalities
 from setsup.experiments.origin import find_training_rows
 from setsup.experiments.parts import PartStore, check_part, computed_items
 from setsup.factors import FactorTable
@@ -60,6 +60,8 @@ class TrainedRun:
         As in :class:`~setsup.experiments.RunConfig`.
     datasets : mapping of str to Data
         The preset's further datasets.
+    missing : mapping of str to str
+        What to do where one of them is not there, by its name.
     eval_transform, augmentation : str or Augmentation, optional
         Of the preset; they determine what is applied to batches that are embedded.
     table : FactorTable, optional
@@ -81,6 +83,7 @@ class TrainedRun:
     device: str = "cpu"
     precision: str = "float32"
     datasets: Mapping[str, Data] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
     eval_transform: str | Augmentation | None = None
     augmentation: str | Augmentation | None = None
     table: FactorTable | None = None
@@ -137,7 +140,9 @@ class TrainedRun:
             raise SetsupError(f"{self.name} has no dataset {name!r}{hint}")
         data = self.datasets[name]
         root = self.root if data.name == trained_on.name else None
-        return data.open(root, substitute=self.substitute and data.substitute is not None, split=split)
+        substitute = self.substitute and data.substitute is not None
+        with explain_missing(f"{name!r} of {self.name}", data.name, {} if substitute else self.missing):
+            return data.open(root, substitute=substitute, split=split)
 
     def transform(self, dataset: "Dataset") -> "Transform | None":
         """What is applied to batches of a dataset that are embedded."""

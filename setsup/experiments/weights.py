@@ -65,6 +65,7 @@ def load_trained(
         device=device,
         precision=run.description["config"]["precision"],
         datasets=preset.datasets,
+        missing=preset.missing,
         eval_transform=preset.eval_transform,
         augmentation=preset.augmentation,
         table=table,

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.checks import check_instance, check_integer, check_mapping, check_strings
+from setsup.checks import check_instance, check_integer, check_mapping, check_memory, check_strings
 from setsup.errors import FactorError, RowError, brief, near
 from setsup.factors.factor import Factor, Level, check_factors, level_array
 from setsup.factors.fingerprint import digest
@@ -37,6 +37,7 @@ class FactorColumns:
     """Arrow file that the columns are mapped from, if any."""
 
     def __init__(self, factors: Sequence[Factor], columns: Mapping[str, npt.ArrayLike] | None = None) -> None:
+        _refuse_values(factors)
         self.factors: tuple[Factor, ...] = check_factors(factors)
         self._by_name = {factor.name: factor for factor in self.factors}
         if len(self._by_name) != len(self.factors):
@@ -153,6 +154,8 @@ class FactorColumns:
             check_mapped(self._columns[factor.name])
             return self._columns[factor.name]
         codes = np.arange(len(factor), dtype=code_dtype(len(factor)))
+        needed = self._length * codes.itemsize
+        check_memory(needed, f"a column of {self._length:,} rows", "the rows or levels of the grid", FactorError)
         stride = self.strides[factor.name]
         return np.tile(np.repeat(codes, stride), self._length // (stride * len(factor)))
 
@@ -332,3 +335,17 @@ class FactorColumns:
             return False
         grid = FactorColumns(self.factors)
         return all(np.array_equal(self.column(name), grid.column(name)) for name in self.names)
+
+
+def _refuse_values(given: object) -> None:
+    """Refuse values in place of factors, and say what makes a table of them."""
+    module = type(given).__module__.partition(".")[0]
+    makers = {"pandas": "from_pandas(frame)", "pyarrow": "from_arrow(table)"}
+    if isinstance(given, Mapping):
+        raise FactorError("FactorTable takes a list of Factor; make one of values with FactorTable.from_values({…})")
+    if module in makers:
+        raise FactorError(f"FactorTable takes a list of Factor; make one of this with FactorTable.{makers[module]}")
+    if isinstance(given, str | Path):
+        raise FactorError(
+            "FactorTable takes a list of Factor; read a file with FactorTable.from_csv(path) or from_parquet(path)"
+        )

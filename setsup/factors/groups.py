@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Bools, Rows
-from setsup.checks import is_integer
-from setsup.errors import RowError, brief
+from setsup.checks import check_memory, is_integer
+from setsup.errors import FactorError, RowError, brief
 from setsup.factors.columns import FactorColumns
 from setsup.files.mapped import check_mapped
 
@@ -111,7 +111,9 @@ class Groups:
 
     def of_rows(self) -> Rows:
         """Group of every row of the table, -1 for rows in none; (rows of the table,) int64."""
-        found = np.full(self.rows + self.unknown + self.excluded, -1, dtype=np.int64)
+        total = self.rows + self.unknown + self.excluded
+        check_memory(32 * total, f"the group of each of {total:,} rows", "the rows", FactorError)
+        found = np.full(total, -1, dtype=np.int64)
         which = np.repeat(np.arange(len(self)), self.sizes)
         starts = np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
         found[self.take(which, np.arange(self.rows) - starts)] = which

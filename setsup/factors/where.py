@@ -18,6 +18,7 @@ identifiers, by their NFKC normal form, unless a factor is called exactly so.
 """
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,9 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bools
+from setsup.checks import check_memory
 from setsup.errors import FactorError, near
 from setsup.factors.columns import FactorColumns
-from setsup.factors.counting import count_equal
+from setsup.factors.counting import count_equal, with_outer
 from setsup.factors.expression import Expression, clip, is_of_anchor
 from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of, stored_level
 
@@ -74,20 +76,32 @@ def evaluate(expression: str, table: FactorColumns) -> Bools:
 
 def holds(expression: Expression, node: ast.expr, wanted: bool, table: FactorColumns) -> Bools:
     """Rows for which it is known that a part of an expression is as wanted, as (rows,) bool."""
-    return _Condition(expression, table).holds(node, wanted)
+    found = _Condition(expression, table).holds(node, wanted)
+    if not table.is_grid:
+        return found
+    check_memory(len(table), f"a condition on {len(table):,} rows", "the rows or levels of the grid", FactorError)
+    return np.array(np.broadcast_to(found, [len(factor) for factor in table.factors])).reshape(-1)
 
 
 @contextmanager
 def shallow(expression: Expression) -> Iterator[None]:
-    """Report an expression that is nested too deeply as an error of its own."""
+    """Report an expression that is nested too deeply, or needs too much memory, as an error of its own."""
     try:
         yield
-    except (RecursionError, MemoryError):
+    except RecursionError:
         raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
+    except MemoryError as error:
+        if type(error) is MemoryError and not error.args:  # of the parser; numpy's says how much
+            raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
+        raise FactorError(
+            f"memory ran out for the expression ({error}): {clip(expression.text)}; draw from fewer rows"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
+    """Conditions on a table: (rows,) bool; of a grid, with an axis for each factor, of length 1 unless it matters."""
+
     expression: Expression
     table: FactorColumns
 
@@ -159,7 +173,11 @@ class _Condition:
                 factor = self._factor(name)
                 if factor.levels is None:
                     self._refuse(name, f"factor {factor.name!r} is continuous: it has no levels to count the rows of")
-                numbers = count_equal(self.table, factor.name)
+                if self.table.is_grid:  # as many rows of each level, and of each that it is nested in
+                    cells = math.prod(len(self.table[one]) for one in with_outer(self.table, [factor.name]))
+                    numbers = self._on_axis(factor, np.full(len(factor), len(self.table) // cells))
+                else:
+                    numbers = count_equal(self.table, factor.name)
             case ast.Call(func=ast.Name(id="count")):
                 self._refuse(node, "count takes one factor, as in count(identity) >= 20")
             case ast.BinOp(ast.Name() as name, ast.Mod(), ast.Constant(int() as by)) if by > 0 and by is not True:
@@ -216,7 +234,7 @@ class _Condition:
             self._refuse(node, "'is' asks for unknown values only, as in \"factor is None\"; compare values with ==")
         factor = self._factor(name)
         if self.table.is_grid:
-            return np.full(len(self.table), not wanted)
+            return self._on_axis(factor, np.full(len(factor), not wanted))
         column = self.table.column(factor.name)
         if factor.continuous:
             return np.equal(np.isnan(column), wanted)
@@ -239,6 +257,13 @@ class _Condition:
                     right, f"{one.name!r} and {two.name!r} have different levels, so these have no common order"
                 )
         values = _values(one, two)
+        if self.table.is_grid:
+            # no value is unknown, and the last number of each is that of unknown ones
+            a, b = (
+                self._on_axis(factor, np.arange(len(factor)) if value is None else value[:-1])
+                for factor, value in zip((one, two), values, strict=True)
+            )
+            return np.asarray(_COMPARED[link](a, b) == wanted)
         columns = [self.table.column(factor.name) for factor in (one, two)]
         found = np.empty(len(self.table), dtype=np.bool_)
         for rows in _blocks(len(found)):
@@ -252,14 +277,17 @@ class _Condition:
     def _look_up(self, factor: Factor, chosen: Bools) -> Bools:
         """Rows whose level is among the chosen ones; an unknown value is never."""
         if self.table.is_grid:
-            stride = self.table.strides[factor.name]
-            return np.tile(np.repeat(chosen, stride), len(self.table) // (stride * len(factor)))
+            return self._on_axis(factor, chosen)
         column = self.table.column(factor.name)
         chosen = np.append(chosen, False)  # the code of unknown is clipped to this one
         found = np.empty(len(column), dtype=np.bool_)
         for rows in _blocks(len(column)):
             chosen.take(column[rows], mode="clip", out=found[rows])
         return found
+
+    def _on_axis(self, factor: Factor, levels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What is known of the levels of a factor of a grid, along its axis."""
+        return levels.reshape([len(one) if one is factor else 1 for one in self.table.factors])
 
     # -- values ----------------------------------------------------------------------------------------------------
 
@@ -336,7 +364,9 @@ def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
 def _join(masks: Iterator[Bools], every: bool) -> Bools:
     found = next(masks)
     for mask in masks:
-        if every:
+        if found.shape != mask.shape:  # of a grid
+            found = found & mask if every else found | mask
+        elif every:
             found &= mask
         else:
             found |= mask

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from setsup.errors import DamagedFile, DataError
 from setsup.files.cache import cache_folder
+from setsup.files.lfs import refuse_pointer
 
 __all__ = [
     "disk_errors",
@@ -67,7 +68,9 @@ def disk_errors(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def read_errors(label: object) -> Iterator[None]:
-    """Turn errors while a file, gzipped or not, is read into one sentence."""
+    """Turn errors while a file, gzipped or not, is read into one sentence; a Git LFS pointer is refused first."""
+    if isinstance(label, Path):
+        refuse_pointer(label)
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -1,5 +1,7 @@
 """Small text files of a benchmark, such as lists and annotations: in its release or next to it."""
 
+import csv
+import io
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,7 +10,7 @@ from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import need_readable, read_errors
 
-__all__ = ["Place", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
+__all__ = ["Place", "comma_separated", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
 
 Place = tuple[MemberIndex, int] | Path
 """A file in a release, or one next to it."""
@@ -20,6 +22,29 @@ def text_of(content: bytes, label: str, fix: str = "fetch it again") -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DamagedFile(f"{label} is not a text ({error.reason} at byte {error.start:,})", fix) from None
+
+
+def comma_separated(content: bytes) -> bytes:
+    r"""Give a table that was saved again between semicolons or tabs as it is published, between commas.
+
+    Examples
+    --------
+    >>> comma_separated(b'y;name\n0;"tapir, wild"\n'), comma_separated(b"y,name\n0,a;b\n")
+    (b'y,name\n0,"tapir, wild"\n', b'y,name\n0,a;b\n')
+
+    """
+    head = content[: content.find(b"\n") + 1 or len(content)]
+    others = [mark for mark in (";", "\t") if mark.encode() in head]
+    if b"," in head or len(others) != 1:
+        return content
+    try:
+        text = io.StringIO(content.decode("utf-8-sig"), newline="")
+        rows = list(csv.reader(text, delimiter=others[0]))
+    except (UnicodeDecodeError, csv.Error):  # whoever reads it says what is wrong
+        return content
+    found = io.StringIO(newline="")
+    csv.writer(found, lineterminator="\n").writerows(rows)
+    return found.getvalue().encode()
 
 
 def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[str]) -> Place | None:

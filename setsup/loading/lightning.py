@@ -15,6 +15,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.loading.batch import Batch
 from setsup.loading.loader import Loader
 from setsup.samplers import Sampler
+from setsup.samplers.steps import after_steps
 
 __all__ = ["LightningBatches"]
 
@@ -28,7 +29,8 @@ class LightningBatches(LightningDataModule):
     state from checkpoints written at the end of an epoch.
 
     An endless sampler makes one endless epoch: end it with ``Trainer(max_steps=…)``, or divide it into epochs with
-    ``Trainer(limit_train_batches=…)``, the number of batches per rank.
+    ``Trainer(limit_train_batches=…)``, the number of batches per rank. A finite sampler makes an epoch of each pass:
+    ``Trainer(max_epochs=3)`` trains three passes, each in its own order.
 
     Define loaders for validation and tests as methods of a subclass: with a data module, Lightning ignores those of
     the trained module.
@@ -40,14 +42,14 @@ class LightningBatches(LightningDataModule):
     sampler : Sampler
         The sampler to draw from.
     start : int
-        First global draw.
+        First global draw, counted over all passes.
     **options
         Further options of :func:`setsup.loader`, except ``rank``, ``world`` and ``to``, which Lightning sets.
 
     Attributes
     ----------
     delivered : int
-        Number of global draws used for training.
+        Number of global draws used for training, over all passes.
 
     Raises
     ------
@@ -87,6 +89,7 @@ class LightningBatches(LightningDataModule):
         device = self.trainer.strategy.root_device
         to = "torch" if device.type == "cpu" else str(device)
         batches = Loader(self._dataset, self._sampler, rank=share["rank"], world=self._world, to=to, **self._options)
+        batches.tells_passes = False  # the trainer has an end
         return _Stream(self, batches)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
@@ -94,9 +97,7 @@ class LightningBatches(LightningDataModule):
         if self.trainer is None:
             return batch
         if self.trainer.training:
-            self.delivered += self._world
-            if self._sampler.length is not None:
-                self.delivered = min(self.delivered, self._sampler.length)
+            self.delivered = after_steps(self.delivered, 1, self._world, self._sampler.length)
         # Lightning calls only the data module's hook, and the module may have one too
         return self.trainer.lightning_module.on_before_batch_transfer(batch, dataloader_idx)
 

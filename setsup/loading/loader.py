@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.checks import check_arguments, check_integer, is_integer
+from setsup.checks import check_arguments, check_integer, explains_foreign, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.loading.batch import Batch, Transform, check_names
@@ -16,8 +16,10 @@ from setsup.loading.finish import Finish
 from setsup.loading.processes import WorkerPool
 from setsup.loading.stream import Job, Maker, Stream, inline, prefetch, requests
 from setsup.loading.torch import TensorConverter
-from setsup.samplers import Sampler
+from setsup.samplers import Sampler, Shard
 from setsup.samplers.resharding import accelerated_processes
+from setsup.samplers.sampler import log_pass, steps_to_pass
+from setsup.samplers.steps import check_position, pass_end
 
 __all__ = ["Loader", "loader"]
 
@@ -29,6 +31,10 @@ class Loader:
 
     The position is the first global draw that is not delivered yet; a batch is delivered when ``next`` returns it.
     ``iter(loader)`` always resumes there. One training step of ``world`` ranks delivers ``world`` draws.
+
+    Over a finite sampler, one loop is one pass: pass p over a sampler of n draws has the steps p·n to (p + 1)·n − 1, so
+    that each pass over an :class:`setsup.EpochSampler` with ``epochs=1`` has its own order. A loop ends with the pass
+    that the position lies within, and the next loop begins the next one; a loop that was left goes on where it was.
 
     Parameters
     ----------
@@ -43,7 +49,7 @@ class Loader:
         their name must keep their axes of sets and positions; new names are unrestricted. It must depend on the batch
         alone. It runs in the prefetching thread or worker process; for batches on a device, in this process.
     start : int
-        First global draw.
+        First global draw, counted over all passes.
     rank, world : int
         This process's share: draws start + rank, start + rank + world, …
     workers : int or str
@@ -77,6 +83,7 @@ class Loader:
 
     """
 
+    @explains_foreign()
     def __init__(
         self,
         dataset: Dataset,
@@ -101,7 +108,7 @@ class Loader:
                 f"{dataset.name} ({dataset.factors.fingerprint}): make it from dataset.factors, or load "
                 "dataset.with_factors(table)"
             )
-        share = sampler.shard(rank, world, start)  # checks the three, and makes them Python integers
+        share = sampler.shard(rank, world)  # checks both, and makes them Python integers
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, share.rank, share.world
         self.modalities = fetch_request(dataset, [], modalities)[1]
         check_names(dataset.name, self.modalities)
@@ -112,12 +119,13 @@ class Loader:
             check_integer(prefetch, "prefetch", SetsupError, 1),
         )
         self._auto = workers == "auto"
-        self._delivered = share.start
+        self._delivered = check_position(start, sampler.length)
+        self.tells_passes = True  # in the log, where the first pass over an endless EpochSampler ends
         self._made_in = os.getpid()  # copied by pickling and forks
         self._turn = 0  # of the only valid iterator
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches from the first undelivered draw on; earlier iterators of this loader become invalid.
+        """Batches from the first undelivered draw to the end of its pass; earlier iterators become invalid.
 
         Raises
         ------
@@ -134,23 +142,35 @@ class Loader:
         return self._batches(self._turn)
 
     def _batches(self, turn: int) -> Iterator[Batch]:
+        end = pass_end(self._delivered, self.sampler.length)
+        until_told = steps_to_pass(self.sampler, self._delivered, self.world) if self.tells_passes else None
         with closing(self._stream()) as stream:
             while turn == self._turn:
+                if until_told is not None:
+                    if until_told == 0:
+                        log_pass(self.sampler)
+                        self.tells_passes, until_told = False, None
+                    else:
+                        until_told -= 1
                 batch = next(stream, None)
                 if batch is None:
                     return
-                delivered, last = self._delivered + self.world, self.sampler.length
-                delivered = delivered if last is None else min(delivered, last)
-                self._delivered = delivered  # last: an interrupt before the yield would lose a draw
-                yield batch
+                delivered = self._delivered + self.world
+                self._delivered = delivered if end is None else min(delivered, end)
+                yield batch  # the position is there before: an interrupt in between would lose a draw
                 del batch  # its buffer is free once the consumer drops it
         raise SetsupError(
             "this iterator is invalid: the loader was iterated again or moved to another position; a loader has one "
             "position, so make a second loader for a second stream"
         )
 
+    def _share(self) -> Shard:
+        """Draws of this rank from the position to the end of its pass."""
+        end = pass_end(self._delivered, self.sampler.length)
+        return Shard(self.sampler, self.rank, self.world, self._delivered, end=end)
+
     def _stream(self) -> Stream:
-        requested = requests(self.sampler.shard(self.rank, self.world, self._delivered))
+        requested = requests(self._share())
         maker, finish = Maker(self.dataset, self.modalities), self._finish
         allocate = self._converter.allocate if self._converter else np.empty
         on_device = self._converter is not None and self._converter.device is not None
@@ -178,13 +198,13 @@ class Loader:
         return "thread" if self._auto and left == 1 else min(self._workers, left)
 
     def __len__(self) -> int:
-        """Number of batches left for this rank; TypeError for an endless sampler."""
+        """Number of this rank's batches in the next loop, or left in this one; TypeError for an endless sampler."""
         if self.sampler.length is None:
             raise TypeError(
                 "a loader of an endless sampler has no length: choose the number of steps yourself, and iterate over "
                 "it without torch's DataLoader, or with one of an IterableDataset, batch_size=None and num_workers=0"
             )
-        return len(self.sampler.shard(self.rank, self.world, self._delivered))
+        return len(self._share())
 
     def __repr__(self) -> str:
         """Show dataset, sampler and position."""
@@ -192,7 +212,7 @@ class Loader:
         return f"Loader({self.dataset!r}, {self.sampler!r}, {self._delivered} delivered{rank})"
 
     def state_dict(self) -> dict[str, Any]:
-        """Position: the number of global draws delivered, the same on every rank."""
+        """Position: the number of global draws delivered over all passes, the same on every rank."""
         return {"delivered": self._delivered}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -207,7 +227,7 @@ class Loader:
         delivered: Any = state.get("delivered") if isinstance(state, Mapping) else None
         if not is_integer(delivered):
             raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {brief(state)}")
-        self._delivered = self.sampler.shard(self.rank, self.world, delivered).start
+        self._delivered = check_position(delivered, self.sampler.length)
         self._turn += 1
 
 

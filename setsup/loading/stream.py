@@ -32,7 +32,7 @@ _QUICK = 0.02  # seconds per batch up to which a waiting consumer makes batches 
 def requests(shard: Shard) -> Iterator[Request]:
     """Draws of one rank, in order, each with its global number."""
     step = shard.start + shard.rank
-    for draw in shard:
+    for draw in shard.iterate():
         yield step, draw
         step += shard.world
 

@@ -1,23 +1,26 @@
 """The integration with torch: batches as tensors, and datasets and samplers for torch's own DataLoader."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from setsup.arrays import Array
-from setsup.checks import check_integer
+from setsup.checks import check_integer, explains_foreign
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.factors.stored import check_rows
 from setsup.loading.batch import Batch
 from setsup.optional import extra_command
 from setsup.samplers import Sampler, Shard
-from setsup.samplers.resharding import accelerated_processes
-from setsup.samplers.steps import LAST
+from setsup.samplers.resharding import accelerated_processes, epoch_of_lightning
+from setsup.samplers.sampler import log_pass, steps_to_pass
+from setsup.samplers.steps import LAST, pass_end
 
 __all__ = ["SetBatches", "TensorConverter", "TorchRows", "as_torch", "set_batches"]
 
+_log = logging.getLogger("setsup")
 _BLOCK = 64  # steps drawn at a time
 
 
@@ -102,6 +105,7 @@ class TorchRows:
         return [_item(tensors, place) for place in range(len(index))]
 
 
+@explains_foreign("give it to the DataLoader that takes what this returns")
 def as_torch(dataset: Dataset) -> TorchRows:
     """A map-style dataset for torch's own DataLoader, with worker processes or without.
 
@@ -139,17 +143,21 @@ class SetBatches:
 
     Attributes
     ----------
-    sampler : Sampler
+    source : Sampler
         The sampler to draw from.
     rank, world : int
         This rank, and the number of ranks.
+    sampler : object
+        Has :meth:`set_epoch` too: Lightning calls it there, and not at the batches themselves.
 
     """
 
-    def __init__(self, sampler: Sampler, rank: int, world: int, start: int, length: int | None) -> None:
-        self.sampler, self.rank, self.world = sampler, rank, world
-        self._next = start  # first global step of the next pass
+    def __init__(self, source: Sampler, rank: int, world: int, start: int, length: int | None) -> None:
+        self.source, self.rank, self.world = source, rank, world
+        self._start = self._next = start  # first global step of the next pass
         self._length = length  # global steps of a pass
+        self._tells = True  # where the first pass over an endless sampler ends
+        self.sampler = _Passes(self)
 
     def __iter__(self) -> Iterator[list[int]]:
         """Rows of this rank's draws in the next pass, which begins at the first ``next``."""
@@ -158,8 +166,11 @@ class SetBatches:
                 f"accelerate would shard these batches of rank {self.rank} among {processes} processes again, which "
                 "loses draws: give set_batches the sampler itself, and leave the sharding to accelerator.prepare"
             )
+        if (epoch := epoch_of_lightning()) is not None:
+            self.set_epoch(epoch)
         # a DataLoader with workers makes two iterators and uses one
-        begin, end, count = self._next, self._end(), LAST
+        begin, end, count = self._next, pass_end(self._next, self._length), LAST
+        until_told = steps_to_pass(self.source, begin, self.world) if end is None and self._tells else None
         if end is not None:
             count, self._next = self._count(end), end
         for first in range(0, count, _BLOCK):
@@ -167,18 +178,21 @@ class SetBatches:
             if end is not None:  # ranks without draws left repeat the last one, so that no rank waits for another
                 steps = np.minimum(steps, end - 1)
             try:
-                draws = self.sampler.draws(steps)
+                draws = self.source.draws(steps)
             except SamplerError:  # a step that cannot be drawn is an error once it is reached
                 draws = None
             for place in range(len(steps)):
-                draw = self.sampler[int(steps[place])] if draws is None else draws.at(place)
+                if until_told == first + place:
+                    log_pass(self.source)
+                    self._tells = False
+                draw = self.source[int(steps[place])] if draws is None else draws.at(place)
                 if end is None:
                     self._next = begin + (first + place + 1) * self.world
                 yield list(draw)
 
     def __len__(self) -> int:
         """Number of this rank's draws in the next pass; TypeError for an endless sampler."""
-        end = self._end()
+        end = pass_end(self._next, self._length)
         if end is None:
             raise TypeError(
                 "batches of an endless sampler have no length: pass steps=, or an EpochSampler with epochs= has one"
@@ -192,19 +206,35 @@ class SetBatches:
         """
         length = self._length
         check_integer(epoch, "the number of a pass", SamplerError, 0, LAST // (length or 1) - 1)
-        if length is not None and self._next // length != epoch:
-            self._next = int(epoch) * length
-
-    def _end(self) -> int | None:
-        """Global step at which the next pass ends."""
-        length = self._length
-        return None if length is None else (self._next // length + 1) * length
+        if length is None or self._next // length == epoch:
+            return
+        if self._next == self._start > 0:
+            _log.warning(
+                "the trainer begins with pass %d, and start=%d, which lies in pass %d, is not used: resume the trainer "
+                "too, or pass start=0",
+                epoch,
+                self._start,
+                self._start // length,
+            )
+        self._start, self._next = 0, int(epoch) * length
 
     def _count(self, end: int) -> int:
         """Draws per rank up to the end of the next pass."""
         return -(-(end - self._next) // self.world)
 
 
+class _Passes:
+    """What Lightning finds at ``batch_sampler.sampler``."""
+
+    def __init__(self, batches: SetBatches) -> None:
+        self._batches = batches
+
+    def set_epoch(self, epoch: int) -> None:
+        """Select the next pass of the batches, as :meth:`SetBatches.set_epoch` does."""
+        self._batches.set_epoch(epoch)
+
+
+@explains_foreign()
 def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = None) -> SetBatches:
     """Rows of each draw as a list, set after set: a ``batch_sampler`` for torch's own DataLoader.
 

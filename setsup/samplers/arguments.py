@@ -188,6 +188,7 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
     if given.size and not 0 <= given.min() <= given.max() < len(table):
         wrong = given[(given < 0) | (given >= len(table))][0]
         raise SamplerError(f"row {wrong} of {option} is out of range: rows are from 0 and below {len(table)}")
+    check_memory(len(table), f"{option} of {len(table):,} rows", "the rows or levels of the table", SamplerError)
     mask = np.zeros(len(table), dtype=bool)
     mask[given.astype(np.int64)] = True
     if int(mask.sum()) < given.size:

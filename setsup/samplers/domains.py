@@ -143,8 +143,8 @@ class DomainSampler(Sampler):
             self.sets = min(self.sets, self._count)
         if self.sets > self._count:
             raise SamplerError(
-                f"sets={sets} is more than the {self._count} drawable domains of {self._domains.describe()}; "
-                "lower sets, or pass domains='all' to draw all of them"
+                f"sets={sets} is more than the {self._count} drawable domains of {self._domains.describe()}: the most "
+                f"that fits is sets={self._count}; lower sets, or pass domains='all' to draw all of them"
             )
         check_draw_memory(self.size * self.sets, "a draw", "size or sets", 80)
         self._independent = domains == "independent"

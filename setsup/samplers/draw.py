@@ -27,7 +27,8 @@ class Draw:
         Code of the level that each set fixes, -1 where a set does not fix the factor; for a factor fixed within a
         tolerance the anchor's value, or NaN.
     mask : (sets, size) bool, optional
-        False at padding; None where there is none.
+        False at padding; None where there is none. So a step without padding has None where the mask of a block, in
+        which another step is padded, is True at all its positions; ``mask`` of a loader's batch is never None.
     canonical : (sets,) int64, optional
         Row of each set's canonical member.
     pair_labels : mapping of str to (sets,) bool

@@ -11,6 +11,7 @@ References
 
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -198,7 +199,13 @@ class EpochSampler(Sampler):
         reached = ReachedGroups("nothing", (), groups, np.ones(1), tuple(left), unreached=int((shares == 0).sum()))
         notes = [f"chances are over the {self.steps_per_epoch:,} steps of an epoch"] * (self._members is None)
         estimated = self._members is not None and 2 < taken < self._count
-        sets = SetReach((0,), of_rows)
+        thin = None
+        if self._repeats > 1:  # a row is lost with the last of its copies
+
+            def thin(rows: Rows, kept: Sequence[float]) -> Reals:
+                return of_rows(rows) * (1 - (1 - kept[0]) ** self._repeats)
+
+        sets = SetReach((0,), of_rows, thin=thin)
         return Reach(f"EpochSampler: batches of {self.size}", self.table, [reached], [[[sets]]], notes, estimated)
 
     def report(self) -> Report:

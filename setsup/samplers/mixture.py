@@ -10,7 +10,7 @@ References
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bools, Reals, Rows, Steps
-from setsup.checks import check_number
+from setsup.checks import check_number, check_string
 from setsup.errors import SamplerError, brief
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -35,14 +35,18 @@ from setsup.samplers.arguments import (
 )
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one, inclusion
+from setsup.samplers.groups.combinations import log_combinations
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step, from_dict, length_of
 from setsup.samplers.schedules import Schedule, Stepwise
+from setsup.samplers.zips import Zip
 
 __all__ = ["Mixture"]
+
+_FEW = 16  # numbers of rows, of which all are looked at
 
 
 class Mixture(Sampler):
@@ -60,12 +64,14 @@ class Mixture(Sampler):
     p : float, mapping or Stepwise
         Probability that a row is replaced: constant, by step, ``{0: 0.0, 1000: 0.1}``, or rising in equal steps.
     weights : str or (rows,) float, optional
-        Relative probability of the rows of the pool, or the factor that has it; without repeats in a set by successive
-        sampling. Rows of weight 0 are never drawn.
+        Relative probability of the rows of the pool, or the factor that has it. The rows that come into a set are a
+        draw of their number by successive sampling: each by weight among those that are left. Rows of weight 0 are
+        never drawn.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+        Two samplers of one class with one seed are correlated unless their streams differ. A mixture over other
+        mixtures draws on the stream ``"NAME/n"``, with the number n of mixtures below it.
 
     Attributes
     ----------
@@ -112,7 +118,8 @@ class Mixture(Sampler):
         self.table: FactorTable = base.table
         self.base, self.length, self.unconstrained_sets = base, base.length, base.unconstrained_sets
         self.first_step = base.first_step
-        self._key = stream_key(seed, stream)
+        below = _nested(base)
+        self._key = stream_key(seed, check_string(stream, "the stream", SamplerError) + f"/{below}" * bool(below))
         row_weight = row_weights(self.table, weights)
         pool_mask = self._pool_mask(pool, row_weight)
         self.pool: Rows = np.flatnonzero(pool_mask)
@@ -175,7 +182,9 @@ class Mixture(Sampler):
             others = self.pool[distinct(keys, len(self.pool), size)].reshape(shape)
         else:
             one = np.zeros(len(steps) * len(self._sets), dtype=np.int64)
-            others = self._members.draw(keys, one, size, "error")[0].reshape(shape)
+            ordered = self._members.draw(keys, one, size, "error")[0].reshape(shape)
+            # the first replaced position takes the first of the rows, for heavy rows come first
+            others = np.take_along_axis(ordered, np.maximum(np.cumsum(replaced, axis=-1) - 1, 0), axis=-1)
         indices = draw.indices.copy()
         indices[:, self._sets] = np.where(replaced, others, draw.indices[:, self._sets])
         return replace(draw, indices=indices)
@@ -188,32 +197,33 @@ class Mixture(Sampler):
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
         steps, found = check_step(self, step), self.base.reach(step)
         p = float(self._schedule.at(steps)[0])
-        mixed = frozenset(self._sets.tolist())
         draw = self.base.draws(steps)
-        size = int(draw.indices.shape[-1] if draw.mask is None else draw.mask[0, self._sets].sum(axis=-1).max())
-        of_pool = np.full(len(self.pool), size / len(self.pool))
-        if self._members is not None:
-            of_pool = inclusion(self._members.shares(0), size)
-
-        def of_rows(rows: Rows) -> Reals:
-            place = np.minimum(np.searchsorted(self.pool, rows), len(self.pool) - 1)
-            return np.where(self.pool[place] == rows, p * of_pool[place], 0.0)
-
+        taken = np.full(draw.indices.shape[1], draw.indices.shape[-1])
+        if draw.mask is not None:
+            taken = draw.mask[0].sum(axis=-1)
+        mixed = {number: int(taken[number]) for number in self._sets.tolist()}
         pool = np.zeros(len(self.table), dtype=bool)
         pool[self.pool] = True
-        some = at_least_one(np.array([p]), size * len(mixed))
+        some = at_least_one(np.array([p]), sum(mixed.values()))
         reason = Reason(f"no row is replaced at step {step}", "raise p=, or look at a later step")
         reached = ReachedGroups(
             "the pool",
-            tuple(sorted(mixed)),
+            tuple(mixed),
             group_by(self.table, [], pool),
             some,
             (reason,),
             np.array([-1 if p else 0], dtype=np.int8),
         )
-        blocks = [[_mixed(sets, mixed, p) for sets in alternatives] for alternatives in found.blocks or ()]
-        blocks.append([[SetReach(tuple(sorted(mixed)), of_rows)]])
-        estimated = found.estimated or (self._members is not None and 2 < size < len(self.pool))
+        kept = dict.fromkeys(mixed, 1 - p)
+        blocks, estimated = [], found.estimated
+        for alternatives in found.blocks or ():
+            blocks.append([[part for one in sets for part in one.thinned(kept)] for sets in alternatives])
+            of_mixed = [one for sets in alternatives for one in sets if not kept.keys().isdisjoint(one.sets)]
+            estimated |= p > 0 and any(one.thin_estimated for one in of_mixed)
+        by_size = {size: tuple(number for number in mixed if mixed[number] == size) for size in set(mixed.values())}
+        blocks.append([[self._pool_reach(sets, size, p) for size, sets in by_size.items()]])
+        most = max(mixed.values())
+        estimated |= self._members is not None and p > 0 and 2 < most and (p < 1 or most < len(self.pool))
         return Reach(
             f"Mixture over {found.title}",
             self.table,
@@ -223,13 +233,30 @@ class Mixture(Sampler):
             estimated,
         )
 
+    def _pool_reach(self, sets: tuple[int, ...], size: int, p: float) -> SetReach:
+        """Chance of rows of the pool in sets of so many rows."""
+        each = np.full(len(self.pool), p * size / len(self.pool))
+        if self._members is not None:
+            each = _inclusion_of_some(self._members.shares(0), size, p)
+
+        def of_rows(rows: Rows) -> Reals:
+            place = np.minimum(np.searchsorted(self.pool, rows), len(self.pool) - 1)
+            return np.where(self.pool[place] == rows, each[place], 0.0)
+
+        return SetReach(sets, of_rows)
+
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         found = self.base.report()
-        p = self._schedule
-        never = isinstance(p, Schedule) and not any(p.values)
+        p, mixed = self._schedule, set(self._sets.tolist())
+        never = not (p.end if isinstance(p, Stepwise) else any(p.values))
         entries = [
-            self._mix(entry) if isinstance(entry, Entry) and entry.inactive == "nothing" and not never else entry
+            self._mix(entry)
+            if isinstance(entry, Entry)
+            and entry.inactive == "nothing"
+            and not never
+            and (not entry.sets or not mixed.isdisjoint(entry.sets))
+            else entry
             for entry in found.entries
         ]
         return Report(f"Mixture over {found.title}", entries, [*found.notes, self._note()])
@@ -254,21 +281,28 @@ def _pool_words(pool: Where) -> str:
     return repr(pool) if isinstance(pool, str) else where_words(pool)
 
 
-def _mixed(sets: Sequence[SetReach], mixed: frozenset[int], p: float) -> list[SetReach]:
-    """Chance of rows in sets, some of which have each of their rows replaced with a probability."""
-    found = []
-    for one in sets:
-        some, others = (tuple(n for n in one.sets if (n in mixed) == wanted) for wanted in (True, False))
-        if one.together:
-            found.append(SetReach(one.sets, _scaled(one.chance, 1 - p * len(some) / len(one.sets)), True))
-        else:
-            found += [SetReach(some, _scaled(one.chance, 1 - p))] * bool(some)
-            found += [SetReach(others, one.chance)] * bool(others)
-    return found
+def _nested(sampler: Sampler) -> int:
+    """Mixtures that a sampler is made of, one over the other, itself included."""
+    if isinstance(sampler, Mixture):
+        return 1 + _nested(sampler.base)
+    return max(map(_nested, sampler.samplers)) if isinstance(sampler, Zip) else 0
 
 
-def _scaled(chance: Callable[[Rows], Reals], factor: float) -> Callable[[Rows], Reals]:
-    return lambda rows: factor * chance(rows)
+def _inclusion_of_some(shares: Reals, most: int, p: float) -> Reals:
+    """Chance of each row to be drawn by weight without repeats, where a binomial number of at most so many are."""
+    if p in (0, 1):
+        return inclusion(shares, most) if p else np.zeros(len(shares))
+    # numbers that are far from likely ones are left out, and of very many, some are looked at, evenly spaced
+    spread = 8 * math.sqrt(most * p * (1 - p)) + _FEW
+    numbers = np.arange(max(math.floor(most * p - spread), 0), min(math.ceil(most * p + spread), most) + 1)
+    numbers = numbers[:: -(-len(numbers) // (4 * _FEW))]
+    logs = log_combinations(np.full(len(numbers), most), numbers)
+    logs += numbers * math.log(p) + (most - numbers) * math.log1p(-p)
+    chances = np.exp(logs - logs.max())
+    chances /= chances.sum()
+    return np.asarray(
+        sum(chance * inclusion(shares, number) for number, chance in zip(numbers.tolist(), chances, strict=True))
+    )
 
 
 def _check_schedule(p: Any) -> Schedule | Stepwise:

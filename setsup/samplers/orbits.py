@@ -162,8 +162,8 @@ class OrbitSampler(Sampler):
         self._different = chooser.different() if values == "different" else None
         if self._different is not None and self.sets > len(drawable):
             raise SamplerError(
-                f"sets={sets} is more than the {len(drawable)} drawable orbits; "
-                "lower sets, or pass values='independent'"
+                f"sets={sets} is more than the {len(drawable):,} drawable orbits: the most that fits is "
+                f"sets={len(drawable)}; lower sets, or pass values='independent'"
             )
         self._key = stream_key(seed, stream)
         self._numbers = np.arange(self.sets, dtype=np.uint64)

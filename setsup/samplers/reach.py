@@ -1,8 +1,8 @@
 """What a sampler can draw: its groups, with the chance of each or the reason why it is never drawn, and any row's."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -91,11 +91,37 @@ class SetReach:
 
     `chance` takes row numbers (n,) and gives (n,) float64: that all of these sets together have the row, which no two
     do; or, unless ``together``, that each has, independently of the others. NaN where it is not known.
+
+    `thin` takes row numbers and, for each of these sets, the probability with which it keeps a position, and gives the
+    chance then. Without it, a set has a row once at most, and sets that are drawn together are alike.
     """
 
     sets: tuple[int, ...]
     chance: Callable[[Rows], Reals]
     together: bool = False
+    thin: Callable[[Rows, Sequence[float]], Reals] | None = None
+    thin_estimated: bool = False
+    """Whether `thin` is an approximation where `chance` is not."""
+
+    def thinned(self, kept: Mapping[int, float]) -> "list[SetReach]":
+        """The same sets where each position is kept with a probability, independently; by number of the set, else 1."""
+        shares = [kept.get(number, 1.0) for number in self.sets]
+        if all(share == 1 for share in shares):
+            return [self]
+        if self.together:
+            return [self._keeping(self.sets, shares)]
+        by_share = {share: tuple(n for n in self.sets if kept.get(n, 1.0) == share) for share in dict.fromkeys(shares)}
+        return [self._keeping(sets, [share] * len(sets)) for share, sets in by_share.items()]
+
+    def _keeping(self, sets: tuple[int, ...], kept: Sequence[float]) -> "SetReach":
+        chance, given = self.chance, self.thin
+
+        def thin(rows: Rows, shares: Sequence[float]) -> Reals:
+            # sets that are independent keep alike, and may be fewer by now
+            both = [one * other for one, other in zip(kept, shares, strict=False)]
+            return chance(rows) * (sum(both) / len(both)) if given is None else given(rows, both)
+
+        return replace(self, sets=sets, chance=lambda rows: thin(rows, [1.0] * len(sets)), thin=thin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,39 @@
-"""Whether a trainer shares out draws among processes that a shard has shared out already."""
+"""What trainers among the callers do with batches, where they tell nobody."""
 
 import sys
+from types import FrameType
 
-__all__ = ["accelerated_processes"]
+__all__ = ["accelerated_processes", "epoch_of_lightning"]
 
 
 def accelerated_processes() -> int:
     """Number of processes among which a calling DataLoader of accelerate shards batches; 1 without such a caller."""
     if "accelerate.data_loader" not in sys.modules:
         return 1
-    frame = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__") != "accelerate.data_loader":
-        frame = frame.f_back  # type: ignore[assignment]
+    frame = _caller("accelerate.data_loader")
     return 1 if frame is None else int(sys.modules["accelerate.state"].PartialState().num_processes)
+
+
+def epoch_of_lightning() -> int | None:
+    """Number of the epoch for which a calling training loop of Lightning requests batches; None without one.
+
+    With worker processes, torch's DataLoader requests indices as soon as its iterator is made, and Lightning calls
+    ``set_epoch`` in a run that resumes after that only (Lightning's issue 21938).
+    """
+    for name in ("lightning.pytorch.loops.fit_loop", "pytorch_lightning.loops.fit_loop"):
+        frame = _caller(name, "setup_data") if name in sys.modules else None
+        loop = None if frame is None else frame.f_locals.get("self")
+        epoch = getattr(getattr(getattr(loop, "epoch_progress", None), "current", None), "processed", None)
+        if isinstance(epoch, int):
+            return epoch
+    return None
+
+
+def _caller(module: str, function: str | None = None) -> FrameType | None:
+    """Frame of the innermost caller in a module."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == module and function in (None, frame.f_code.co_name):
+            return frame
+        frame = frame.f_back
+    return None

@@ -1,15 +1,17 @@
 """Random access first: a sampler is a function from steps to draws, and everything else follows from that."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, ClassVar
+from itertools import islice
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from setsup.arrays import Bools, Steps
-from setsup.checks import check_integer
+from setsup.checks import check_integer, refuse_foreign
 from setsup.errors import EndlessError, RowError, SamplerError, near
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
@@ -18,9 +20,12 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.reach import Reach
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
-from setsup.samplers.steps import LAST, check_block, check_one, check_start, check_steps
+from setsup.samplers.steps import LAST, check_block, check_one, check_start, check_steps, pass_end
 
-__all__ = ["Sampler", "Shard", "check_step", "from_dict", "length_of"]
+__all__ = ["Sampler", "Shard", "check_step", "from_dict", "length_of", "log_pass", "steps_to_pass", "tell_pass"]
+
+_log = logging.getLogger("setsup")
+_Item = TypeVar("_Item")
 
 _SHOWN = 24  # items of an argument in a notebook
 _BLOCK = 64  # steps drawn at a time while iterating
@@ -64,8 +69,17 @@ class Sampler(ABC):
         super().__init_subclass__()
         if "draws" in vars(cls):
             cls.draws = _checking(cls.draws)  # type: ignore[method-assign, assignment]
+        for name in ("__init__", "report", "reach"):
+            if name in vars(cls):
+                setattr(cls, name, _within_memory(getattr(cls, name)))
         if not cls.__name__.startswith("_"):
             Sampler._kinds.setdefault(cls.__name__, cls)
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse arguments of torch's samplers and loaders with what serves in their place."""
+        if given:
+            refuse_foreign(cls.__init__, given)
+        return super().__new__(cls)
 
     @abstractmethod
     def draws(self, steps: Steps) -> Draw:
@@ -146,17 +160,26 @@ class Sampler(ABC):
         return _when(self, check_integer(row, "the number of a row", RowError, 0, len(self.table) - 1), start, stop)
 
     def __repr__(self) -> str:
-        """Show the arguments that were given."""
+        """Show the arguments that were given, and what they do not say."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items() if value is not None)
-        return f"{type(self).__name__}({self.table!r}, {given})"
+        return f"{type(self).__name__}({'; '.join([f'{self.table!r}, {given}', *self.remarks()])})"
+
+    def remarks(self) -> list[str]:
+        """What a reader of the arguments might miss, a phrase each; shown with the sampler."""
+        return []
 
     @never_raises
     def _repr_html_(self) -> str:
-        """Show the arguments that were given, and the table, in a notebook."""
+        """Show the arguments that were given, what they do not say, and the table, in a notebook."""
         given = [(name, _short(value)) for name, value in self.arguments.items() if value is not None]
         draws = "without end" if self.length is None else counted(self.length, "draw")
         about = facts(
-            [draws, f"from {counted(len(self.table), 'row')}", "report() says what is drawn, and what never is"]
+            [
+                draws,
+                f"from {counted(len(self.table), 'row')}",
+                *self.remarks(),
+                "report() says what is drawn, and what never is",
+            ]
         )
         return block(type(self).__name__, about, table((), given))
 
@@ -191,7 +214,7 @@ class Sampler(ABC):
 
     def __iter__(self) -> Iterator[Draw]:
         """All draws from step 0."""
-        return self.iterate()
+        return tell_pass(self.iterate(), self)
 
     def iterate(self, start: int = 0) -> Iterator[Draw]:
         """Draws from a step on, without end unless the sampler is finite.
@@ -229,6 +252,9 @@ class Shard:
     A shard of a finite sampler has ⌈(draws − start)/world⌉ draws on every rank; those beyond the end repeat the last
     draw with ``mask`` all False, so that no rank waits for another.
 
+    ``end`` is where the draws end that are shared out, of which there are ``sampler.length`` by default: a later pass
+    over a finite sampler ends beyond them.
+
     Raises
     ------
     SamplerError
@@ -236,12 +262,13 @@ class Shard:
 
     """
 
-    def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0) -> None:
+    def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0, *, end: int | None = None) -> None:
         self.world = check_integer(world, "world", SamplerError, 1, LAST - 1)
         self.rank = check_integer(rank, "rank", SamplerError, 0, self.world - 1)
-        self.start = check_start(start, LAST if sampler.length is None else sampler.length)
+        self._end = sampler.length if end is None else end
+        self.start = check_start(start, LAST if self._end is None else self._end)
         self.sampler = sampler
-        self.length = None if sampler.length is None else -(-(sampler.length - self.start) // self.world)
+        self.length = None if self._end is None else -(-(self._end - self.start) // self.world)
 
     def __len__(self) -> int:
         """Count this rank's draws."""
@@ -263,10 +290,10 @@ class Shard:
             raise RowError(f"draw {stop - 1} of rank {self.rank} is out of range: its step is not below 2**63")
         _check_memory(self.sampler, self.start, self.start + int(stop) - int(start))
         steps = self.start + np.arange(start, stop, dtype=np.int64) * self.world + self.rank
-        if self.sampler.length is None or steps[-1] < self.sampler.length:
+        if self._end is None or steps[-1] < self._end:
             return _draw(self.sampler, steps)
-        over = steps >= self.sampler.length
-        draw = _draw(self.sampler, np.minimum(steps, self.sampler.length - 1))
+        over = steps >= self._end
+        draw = _draw(self.sampler, np.minimum(steps, self._end - 1))
         mask = np.ones(draw.indices.shape, dtype=bool) if draw.mask is None else draw.mask.copy()
         mask[over] = False
         return replace(draw, mask=mask)
@@ -286,6 +313,10 @@ class Shard:
         rows = len(self.sampler.table)
         return _when(self, check_integer(row, "the number of a row", RowError, 0, rows - 1), start, stop)
 
+    def iterate(self) -> Iterator[Draw]:
+        """All draws of this rank in order; says nothing where a pass over an endless sampler ends."""
+        return _one_by_one(self, 0, LAST if self.length is None else self.length)
+
     def __iter__(self) -> Iterator[Draw]:
         """All draws of this rank in order."""
         if self.world > 1 and (processes := accelerated_processes()) > 1:
@@ -293,7 +324,7 @@ class Shard:
                 f"accelerate would share the draws of rank {self.rank} among {processes} processes again, which loses "
                 "draws: give DataLoader the sampler itself, and leave the ranks to accelerator.prepare"
             )
-        return _one_by_one(self, 0, LAST if self.length is None else self.length)
+        return tell_pass(self.iterate(), self.sampler, self.start, self.world)
 
 
 def _when(source: Sampler | Shard, row: int, start: int, stop: int) -> Steps:
@@ -325,6 +356,34 @@ def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw
             yield block.at(step)
 
 
+def steps_to_pass(sampler: Sampler, start: int, world: int = 1) -> int | None:
+    """Steps of so many ranks until the first pass over the rows ends, of a sampler that goes on; None without one."""
+    epoch = getattr(sampler, "steps_per_epoch", None) if sampler.length is None else None
+    end = pass_end(start, epoch)
+    return None if end is None else -(-(end - start) // world)
+
+
+def log_pass(sampler: Sampler) -> None:
+    """Say that a pass over the rows has ended, and another begins."""
+    _log.warning(
+        "this loop has passed over all rows once, and the next pass begins: an EpochSampler without epochs= has no "
+        "end; pass epochs=1 for one pass per loop, or leave the loop after steps_per_epoch=%s steps",
+        f"{getattr(sampler, 'steps_per_epoch', 0):,}",
+    )
+
+
+def tell_pass(items: Iterator[_Item], sampler: Sampler, start: int = 0, world: int = 1) -> Iterator[_Item]:
+    """The same items, one for each step, and a sentence in the log where the first pass of an endless sampler ends."""
+    left = steps_to_pass(sampler, start, world)
+    return items if left is None else _telling(items, sampler, left)
+
+
+def _telling(items: Iterator[_Item], sampler: Sampler, left: int) -> Iterator[_Item]:
+    yield from islice(items, left)
+    log_pass(sampler)
+    yield from items
+
+
 def check_step(sampler: Sampler, step: int) -> Steps:
     """A step of a sampler, as (1,) int64; RowError where there is none."""
     check_one(step, sampler.length)
@@ -349,10 +408,29 @@ def _checking(draws: Callable[[Any, Steps], Draw]) -> Callable[[Any, Steps], Dra
     return checked
 
 
+def _within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method of a sampler raise SamplerError where memory runs out."""
+
+    @wraps(method)
+    def within(self: Sampler, *given: Any, **named: Any) -> Any:
+        try:
+            return method(self, *given, **named)
+        except MemoryError as error:
+            table = next((one for one in (*given[:1], *vars(self).values()) if isinstance(one, FactorTable)), None)
+            rows = "its table" if table is None else f"a table of {len(table):,} rows"
+            raise SamplerError(
+                f"memory ran out for {type(self).__name__} on {rows} ({error}): draw from a smaller table, such as "
+                "dataset.where(…) gives, or name fewer factors"
+            ) from None
+
+    return within
+
+
 def _draw(sampler: Sampler, steps: Steps) -> Draw:
     """Draws of some steps; SamplerError where memory runs out after all."""
     try:
-        return sampler.draws(steps)
+        draw = sampler.draws(steps)
+        return replace(draw, mask=None) if draw.mask is not None and draw.mask.all() else draw
     except MemoryError as error:
         raise _out_of_memory(len(steps), error) from None
 

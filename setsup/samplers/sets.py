@@ -314,22 +314,26 @@ class SetSampler(Sampler):
         return replace(entry, shared_rows=0.0)
 
     def _notes(self) -> list[str]:
-        """What changes with the step, and continuous factors that naming the active ones does not fix."""
+        """What changes with the step, and what the arguments do not say."""
         notes = []
         if any(one.changes for one in self._sizes):
             notes.append("figures are for the largest size, for which groups must have rows at every step")
         if self._random is not None and self._random.changes:
             notes.append(f"factors fixed at random: {self._random.words()}")
+        return [*notes, *self.remarks()]
+
+    def remarks(self) -> list[str]:
+        """Continuous factors that naming the active ones does not fix."""
         active = self.arguments["active"]
         if active is None:
-            return notes
+            return []
         known = (*active, *self._tolerance, *weight_names(self.arguments))
         varying = [
             factor.name
             for factor in self.table.factors
             if factor.continuous and factor.role == "variation" and factor.name not in known
         ]
-        return [*notes, f"{', '.join(varying)} not fixed: a continuous factor needs a tolerance"] if varying else notes
+        return [f"{', '.join(varying)} not fixed: a continuous factor needs a tolerance"] if varying else []
 
 
 def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:

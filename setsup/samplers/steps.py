@@ -5,10 +5,19 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Steps
-from setsup.checks import check_array, is_integer
+from setsup.checks import check_array, check_integer, is_integer
 from setsup.errors import RowError, SamplerError, brief
 
-__all__ = ["LAST", "check_block", "check_one", "check_start", "check_steps"]
+__all__ = [
+    "LAST",
+    "after_steps",
+    "check_block",
+    "check_one",
+    "check_position",
+    "check_start",
+    "check_steps",
+    "pass_end",
+]
 
 LAST = 2**63  # steps are below
 
@@ -47,6 +56,42 @@ def check_start(start: Any, last: int) -> int:
     if not is_integer(start) or not 0 <= start <= last:
         raise SamplerError(f"start must be a step of the sampler, an integer from 0 to {end}, not {brief(start)}")
     return int(start)
+
+
+def check_position(position: Any, length: int | None) -> int:
+    """A step of any pass over a sampler of this length, to begin at."""
+    last = LAST - 1 if length is None else LAST // length * length - 1
+    return check_integer(position, "start, counted over all passes,", SamplerError, 0, last)
+
+
+def pass_end(position: int, length: int | None) -> int | None:
+    """The step before which the pass ends that a step lies within; None without an end.
+
+    Pass p over a sampler of n draws has the steps p·n to (p + 1)·n − 1.
+
+    Examples
+    --------
+    >>> [pass_end(step, 5) for step in (0, 4, 5)], pass_end(7, None)
+    ([5, 5, 10], None)
+
+    """
+    return None if length is None else (position // length + 1) * length
+
+
+def after_steps(position: int, steps: int, world: int, length: int | None) -> int:
+    """The position after steps of so many ranks, each of which ends a pass with as many draws as the others.
+
+    Examples
+    --------
+    >>> [after_steps(0, steps, 2, 5) for steps in range(5)]
+    [0, 2, 4, 5, 7]
+
+    """
+    end = pass_end(position, length)
+    if end is None or length is None or steps < (left := -(-(end - position) // world)):
+        return position + steps * world
+    passes, steps = divmod(steps - left, -(-length // world))
+    return end + passes * length + steps * world
 
 
 def _out_of_range(step: int, length: int | None) -> RowError:

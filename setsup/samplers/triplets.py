@@ -153,7 +153,7 @@ class TripletSampler(Sampler):
         else:
             if orbit is not None or positive is None or negative is None:
                 raise SamplerError("name the orbit, or both positive and negative, as in positive='id == anchor.id'")
-            if small != "error":
+            if not isinstance(small, str) or small != "error":
                 raise SamplerError(
                     "small goes with orbit, not with positive and negative; rows without a positive or a negative are "
                     "never anchors"

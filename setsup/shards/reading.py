@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK, header_check
+from setsup.files.lfs import refuse_pointer
 from setsup.shards.layout import CRC32C, HEADER, Catalogue
 
 __all__ = ["MAPS", "OPEN", "LocalReader", "Reader", "checksums", "remedy"]
@@ -113,8 +114,10 @@ class _Tar:
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when this is called
         if self._file is not None:
-            with suppress(OSError):
+            try:  # not `suppress`, which may be gone
                 close(self._file)
+            except OSError:
+                pass
 
 
 def _state(about: os.stat_result) -> tuple[int, int, int]:
@@ -161,6 +164,7 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
 
 
 def _changed(path: Path, found: int, size: int, advice: str) -> DataError:
+    refuse_pointer(path)
     return DataError(f"{path} has changed since it was indexed: it has {found:,} bytes, not {size:,}; {advice}")
 
 

@@ -97,6 +97,13 @@ def test_data_that_are_not_here_are_named_again(own: Run) -> None:
     ("words", "sentences"),
     [
         (["cmc", "--views", "image,depth"], ["cmc has no data: ", "as in `setsup train cmc --data.name mine.npz"]),
+        (["dcodr"], ["dcodr has no data: it is for data of your own; name them and their domain, as in `setsup train"]),
+        (["dcodr", "--dry-run"], ["dcodr has no data: it is for data of your own"]),
+        (["dcodr", "--option", "size=32,32"], ["dcodr has no data: it is for data of your own"]),
+        (["orbit-joint"], ["orbit-joint has no data: it is for data of your own; name them and their orbits"]),
+        (["pixels/pairs"], ["pixels/pairs has no data: it is for data of your own; name pairs of views"]),
+        (["pixels/rooms"], ["there is no rooms-train here; render it by `setsup render room --rooms 34 --pairs 1600"]),
+        (["pixels/rooms-small"], ["there is no rooms-train here; render it by `setsup render room", "or name such"]),
         (["cmc/rooms-2-views-small"], ["there is no rooms-train here", "docs/experiments/cmc_data.py FOLDER"]),
         (["cmc/colors-lab-small"], ["there is no objects-train.npz here", "docs/experiments/cmc_data.py FOLDER"]),
         (["cmc/patches-d64-small"], ["there is no images-2k here", "docs/experiments/cmc_data.py FOLDER"]),

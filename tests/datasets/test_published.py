@@ -1,5 +1,6 @@
 """What is told of a release that lacks samples, has more, or is another one: in one place, for all adapters."""
 
+import gzip
 import importlib
 import json
 import logging
@@ -51,7 +52,7 @@ def said(caplog):
     def take():
         found = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
         caplog.clear()
-        return [line for line in found if "published" in line or "manifest" in line]
+        return [line for line in found if "nothing tells whose" not in line]
 
     return take
 
@@ -226,3 +227,58 @@ def test_a_manifest_that_contradicts_its_dataset(tmp_path, monkeypatch, said, wo
     (tmp_path / "my-rooms.yaml").write_text(CARD + "factors: [{name: wall, kind: nominal, levels: [red, green]}]\n")
     with pytest.raises(DataError, match=r"levels of wall that Rooms does not have: blue; it has red, green"):
         setsup.load("my-rooms")
+
+
+# -- whose files they are ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_files_with_the_digest_of_another_benchmark_are_refused(tmp_path, genuine, said, caplog, packed):
+    folder = tmp_path / "kmnist"  # the digest is stronger than the name
+    folder.mkdir()
+    for file in (genuine / "mnist").glob("*.gz"):
+        if packed:
+            shutil.copy(file, folder)
+        else:
+            (folder / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+    for name in ("kmnist", "fashion-mnist"):
+        with pytest.raises(
+            DataError, match=rf"of MNIST, whose files have the names of those of {name}; open it as mnist"
+        ):
+            setsup.load(name, folder)
+    for name in ("mnist", "affine-mnist", "rotated-mnist"):
+        setsup.load(name, folder)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("called", "opens", "refused"),
+    [
+        ("mnist", ["mnist", "affine-mnist", "colored-mnist", "even-odd", "rotated-mnist"], ["kmnist", "fashion-mnist"]),
+        ("MNIST/raw", ["mnist", "even-odd"], ["kmnist", "fashion-mnist"]),
+        ("affine-mnist", ["mnist", "rotated-mnist"], ["kmnist", "fashion-mnist"]),
+        ("FashionMNIST/raw", ["fashion-mnist"], ["mnist", "colored-mnist", "kmnist"]),
+        ("fashion_mnist", ["fashion-mnist"], ["mnist", "kmnist"]),
+        ("kmnist", ["kmnist"], ["mnist", "fashion-mnist", "affine-mnist"]),
+    ],
+)
+def test_a_folder_with_the_name_of_another_benchmark_is_refused(tmp_path, caplog, called, opens, refused):
+    folder = tmp_path / called
+    folder.mkdir(parents=True)
+    write("mnist", folder)
+    for name in opens:
+        setsup.load(name, folder)
+    assert not any("nothing tells" in line for line in caplog.messages)
+    for name in refused:
+        with pytest.raises(DataError, match=rf"is named after (mnist|fashion-mnist|kmnist), and .*{name}"):
+            setsup.load(name, folder)
+
+
+def test_where_nothing_decides_one_sentence_says_so(tmp_path, caplog):
+    write("mnist", tmp_path)
+    for name, others in (("mnist", ("Fashion-MNIST", "Kuzushiji")), ("kmnist", ("MNIST", "Fashion-MNIST"))):
+        caplog.clear()
+        setsup.load(name, tmp_path)
+        [line] = [line for line in caplog.messages if "nothing tells whose" in line]
+        assert all(other in line for other in others)
+        assert str(tmp_path) in line

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,25 @@ def test_one_of_each_kind_trains_and_is_measured(name: str, tmp_path: Path, digi
 @pytest.mark.parametrize("name", [name for name in PRESETS if name not in KINDS])
 def test_all_others_train_and_are_measured(name: str, tmp_path: Path, digits: Path) -> None:
     trained_and_measured(name, tmp_path / "run", digits)
+
+
+class Without:
+    """Settings that lack what is called."""
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "sentence"),
+    [
+        ("method", Without(), "method is a Without, which has no build(table, generator): give it that method"),
+        ("sampler", Without(), "sampler is a Without, which has no build(dataset, seed): give it that method"),
+        ("augmentation", Without(), "augmentation is a Without, which has no build(dataset, seed)"),
+        ("eval_transform", Without(), "eval_transform is a Without, which has no build(dataset, seed)"),
+        ("data", "mnist", "data is a str, which has no open(root): give it that method"),
+        ("method", type(find_preset("abc/mnist").method), "method is the class ABCSettings, give an instance of it"),
+        ("sampler", "sets", "sampler is a str, which has no build(dataset, seed)"),
+        ("evaluations", {"mine": Without()}, "the evaluation 'mine' is a Without, which has no measure(trained)"),
+    ],
+)
+def test_settings_without_what_is_called_are_refused(part: str, given: object, sentence: str) -> None:
+    with pytest.raises(SetsupError, match=f"^mine/first: {re.escape(sentence)}"):
+        replace(find_preset("abc/mnist"), name="mine/first", **{part: given})

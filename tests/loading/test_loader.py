@@ -298,7 +298,122 @@ def test_a_finite_sampler_ends_alike_on_every_rank() -> None:
     seen = np.concatenate([batch["indices"][batch["mask"]] for found in batches for batch in found])
     assert sorted(seen.tolist()) == list(range(120))
     assert [loader.state_dict()["delivered"] for loader in loaders] == [8, 8, 8]
-    assert head(loaders[0], 1) == []
+    assert [len(loader) for loader in loaders] == [3, 3, 3]  # of the next pass
+    assert head(loaders[0], 1)[0]["step"] == 8
+
+
+# -- passes ------------------------------------------------------------------------------------------------------------
+
+
+def passes(partial: str = "drop", epochs: int | None = 1) -> setsup.EpochSampler:
+    """Seven or eight draws of 16 of the 120 rows."""
+    return setsup.EpochSampler(FACTORS, size=16, epochs=epochs, partial=partial, seed=2)
+
+
+@pytest.mark.parametrize("workers", [0, "thread", pytest.param(2, marks=pytest.mark.long("worker processes"))])
+@pytest.mark.parametrize("world", [1, 3])
+def test_each_loop_over_a_finite_sampler_is_a_pass_with_its_own_order(world: int, workers: Any) -> None:
+    endless = passes("pad", None)
+    ranks = [
+        setsup.loader(Pictures(), passes("pad"), rank=rank, world=world, workers=workers, to="numpy")
+        for rank in range(world)
+    ]
+    for epoch in range(3):
+        assert [len(loader) for loader in ranks] == [-(-8 // world)] * world
+        found = [list(loader) for loader in ranks]
+        together = [batch for step in zip(*found, strict=True) for batch in step]
+        assert_draws(together[:8], range(8 * epoch, 8 * epoch + 8), endless)
+        assert not any(batch["mask"].any() for batch in together[8:])
+        seen = np.concatenate([batch["indices"][batch["mask"]] for batch in together])
+        assert sorted(seen.tolist()) == list(range(120))
+        assert {loader.state_dict()["delivered"] for loader in ranks} == {8 * epoch + 8}
+
+
+def test_a_pass_is_all_draws_of_the_sampler() -> None:
+    endless = passes(epochs=None)
+    loader = setsup.loader(Pictures(), passes(epochs=2), workers=0, to="numpy")
+    for begin in (0, 14):
+        assert_draws(list(loader), range(begin, begin + 14), endless)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 7, 8, 12, 14])
+def test_a_loop_resumes_within_any_pass_on_any_number_of_ranks(stop: int) -> None:
+    endless = passes(epochs=None)
+    first = setsup.loader(Pictures(), passes(), workers="thread", to="numpy")
+    steps = (batch["step"] for loop in (first, first) for batch in loop)
+    assert list(itertools.islice(steps, stop)) == list(range(stop))
+    assert first.state_dict() == {"delivered": stop}
+    end = stop // 7 * 7 + 7
+    given = setsup.loader(Pictures(), passes(), start=stop, workers=0, to="numpy")
+    assert len(given) == end - stop
+    assert_draws(list(given), range(stop, end), endless)
+    assert_draws(list(given), range(end, end + 7), endless)
+    ranks = [setsup.loader(Pictures(), passes(), rank=rank, world=2, workers=0, to="numpy") for rank in range(2)]
+    for loader in ranks:
+        loader.load_state_dict(first.state_dict())
+    found = [batch for step in zip(*map(list, ranks), strict=True) for batch in step]
+    assert_draws(found[: end - stop], range(stop, end), endless)
+    assert {loader.state_dict()["delivered"] for loader in ranks} == {end}
+
+
+def test_a_loop_that_was_left_goes_on_where_it_was() -> None:
+    loader = setsup.loader(Pictures(), passes(), workers="thread", to="numpy")
+    assert_draws(head(loader, 3), range(3), passes(epochs=None))
+    assert_draws(list(loader), range(3, 7), passes(epochs=None))
+
+
+def test_the_state_of_a_finished_loop_begins_the_next_pass() -> None:
+    """Such a state was written before loops were passes, too."""
+    loader = setsup.loader(Pictures(), passes(), workers=0, to="numpy")
+    loader.load_state_dict({"delivered": 7})
+    assert_draws(list(loader), range(7, 14), passes(epochs=None))
+    for wrong in (-1, 2**63):
+        with pytest.raises(SetsupError, match="counted over all passes"):
+            loader.load_state_dict({"delivered": wrong})
+
+
+def test_a_finite_sampler_of_ones_own_goes_on_in_a_second_loop() -> None:
+    table = setsup.FactorTable.from_values({"c": np.arange(40) % 4})
+    data = setsup.from_arrays({"image": np.zeros((40, 4, 4, 3), np.uint8)}, table)
+    loader = setsup.loader(data, setsup.EpochSampler(table, size=8, epochs=1), to="numpy")
+    assert [sum(1 for batch in loader) for epoch in range(3)] == [5, 5, 5]
+
+
+def test_a_loop_without_end_says_so_once_where_its_first_pass_ends(caplog: pytest.LogCaptureFixture) -> None:
+    endless = passes(epochs=None)  # seven steps
+    for begin, loop in (
+        (0, setsup.loader(Pictures(), endless, to="numpy")),
+        (3, setsup.loader(Pictures(), endless, start=3, rank=1, world=2, workers=0, to="numpy")),
+        (0, endless),
+        (3, endless.shard(1, 2, start=3)),
+        (0, setsup.loading.set_batches(endless)),
+        (3, setsup.loading.set_batches(endless.shard(1, 2), start=3)),
+    ):
+        caplog.clear()
+        batches, left = iter(loop), 7 if begin == 0 else 2
+        for _ in range(left):
+            next(batches)
+        assert not caplog.records
+        for _ in range(15):
+            next(batches)
+        (record,) = caplog.records
+        assert record.levelname == "WARNING"
+        assert "pass epochs=1 for one pass per loop" in record.getMessage()
+    again = setsup.loader(Pictures(), endless, workers=0, to="numpy")
+    caplog.clear()
+    for _ in range(4):
+        head(again, 7)  # loops that end with a pass
+    assert not caplog.records
+    for _ in range(5):
+        head(again, 5)
+    assert len(caplog.records) == 1
+    with pytest.raises(TypeError):
+        len(again)
+    caplog.clear()
+    assert len(list(passes(epochs=2))) == 14
+    assert len(list(setsup.loader(Pictures(), passes(epochs=2), workers=0, to="numpy"))) == 14
+    head(setsup.loader(Pictures(), sets(), workers=0, to="numpy"), 20)
+    assert not caplog.records
 
 
 def test_a_buffer_is_used_again_only_when_nobody_holds_its_batch() -> None:

@@ -270,6 +270,27 @@ def test_trainers_may_set_the_epoch(sets) -> None:
             batches.set_epoch(wrong)
 
 
+def test_lightning_finds_the_epoch_where_it_looks() -> None:
+    """At ``batch_sampler.sampler``, and not at the batch sampler itself."""
+    endless = setsup.EpochSampler(Grey.factors, size=8)
+    for wrapped in (lambda batches: batches, copy.deepcopy, lambda batches: pickle.loads(pickle.dumps(batches))):
+        once = wrapped(setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, size=8, epochs=1)))
+        loader = torch.utils.data.DataLoader(setsup.loading.as_torch(Grey()), batch_sampler=once)
+        loader.batch_sampler.sampler.set_epoch(2)
+        assert [batch["index"].tolist() for batch in loader] == flat(endless, range(14, 21))
+        loader.batch_sampler.sampler.set_epoch(1)
+        assert [batch["index"].tolist() for batch in loader] == flat(endless, range(7, 14))
+
+
+def test_a_start_that_a_trainer_passes_over_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    batches = setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, size=8, epochs=1), start=16)
+    batches.set_epoch(2)
+    assert not caplog.records
+    batches.set_epoch(0)
+    assert "start=16, which lies in pass 2, is not used" in caplog.text
+    assert next(iter(batches)) == flat(setsup.EpochSampler(Grey.factors, size=8), [0])[0]
+
+
 def test_mixtures_resume_with_their_schedule() -> None:
     both = setsup.factors.concat([Grey.factors, Grey.factors])
     schedule = setsup.samplers.Stepwise(1.0, every=3, levels=2)

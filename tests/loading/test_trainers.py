@@ -181,6 +181,98 @@ def test_a_bare_loader_is_exact_where_lightning_counts_steps_in_epochs(tmp_path:
     assert (whole, resumed) == (list(range(11)), [8, 9, 10])
 
 
+# passes in Lightning
+
+FEW_ENDLESS = setsup.EpochSampler(SHAPES.factors, size=4, seed=3, where=FEW.arguments["where"])
+PASSES = 4 * len(FEW)
+
+
+def of_draw(batch: dict[str, Any]) -> int:
+    """The draw that a batch is of, over all passes, by its rows: of a loader, or of torch's DataLoader."""
+    rows = np.asarray(batch["indices" if "indices" in batch else "index"])
+    wanted = FEW_ENDLESS.block(0, PASSES).indices.reshape(PASSES, -1)
+    return int(np.flatnonzero((wanted == rows.reshape(1, -1)).all(axis=1))[0])
+
+
+def in_passes(crash: int | None = None) -> Any:
+    """A module that notes the draws of passes, and may crash."""
+    module = recorder(FEW, crash)
+
+    class Passes(type(module)):
+        def training_step(self, batch: dict[str, Any], _: int) -> Any:
+            if len(self.seen) == crash:
+                raise ConnectionError("the machine goes down")
+            self.seen.append(of_draw(batch))
+            return self.layer(batch["image"].float().mean((-1, -2)).reshape(-1, 3)).sum()
+
+    return Passes()
+
+
+def torch_batches(workers: int) -> Any:
+    """Passes by torch's own DataLoader, to which Lightning tells its epoch."""
+    batches = setsup.loading.set_batches(FEW)
+    return torch.utils.data.DataLoader(setsup.loading.as_torch(SHAPES), batch_sampler=batches, num_workers=workers)
+
+
+def data_module(workers: int) -> Any:
+    return module_of(FEW, workers=workers)
+
+
+@pytest.mark.filterwarnings("ignore:The dirpath has changed")
+@pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
+@pytest.mark.long("trainings")
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("make", "saving", "kept"),
+    [
+        (data_module, {}, (20,)),
+        (data_module, {"every_n_train_steps": 1}, (19, 20, 23)),
+        (torch_batches, {}, (20,)),
+    ],
+    ids=["data module, at the end of a pass", "data module, in a pass", "torch's DataLoader, at the end of a pass"],
+)
+def test_lightning_resumes_in_the_third_of_four_passes(
+    tmp_path: Path, make: Any, saving: dict[str, Any], kept: tuple[int, ...], workers: int
+) -> None:
+    """Each pass has its own order, and a run that crashed in pass 2 goes on with it."""
+    crashing = in_passes(crash=24)
+    with pytest.raises(ConnectionError):
+        fitted(tmp_path, make(workers), crashing, saving, max_epochs=4, use_distributed_sampler=False)
+    assert crashing.seen == list(range(24))
+    for steps in kept:
+        checkpoint = next(tmp_path.glob(f"*step={steps}.ckpt"))
+        options = {"max_epochs": 4, "use_distributed_sampler": False}
+        resumed = fitted(tmp_path / "again", make(workers), in_passes(), saving, checkpoint, **options)
+        assert resumed == list(range(steps, PASSES)), steps
+
+
+def test_lightning_sets_the_pass_of_set_batches() -> None:
+    """What it does with every loader when a run resumes at epoch 2, on data of forty rows."""
+    data = pytest.importorskip("lightning.fabric.utilities.data", reason="lightning is not installed")
+    table = setsup.FactorTable.from_values({"c": np.arange(40) % 4})
+    rows = setsup.loading.as_torch(setsup.from_arrays({"image": np.zeros((40, 4, 4, 3), np.uint8)}, table))
+    once = setsup.EpochSampler(table, size=8, epochs=1, seed=1)
+    loader = torch.utils.data.DataLoader(rows, batch_sampler=setsup.loading.set_batches(once))
+    data._set_sampler_epoch(loader, 2)
+    first = next(iter(loader))["index"].tolist()
+    thrice = setsup.EpochSampler(table, size=8, epochs=3, seed=1)
+    assert [p for p in range(3) if thrice[5 * p].indices.ravel().tolist() == first] == [2]
+
+
+@pytest.mark.long("trainings")
+def test_epochs_of_lightning_are_passes(tmp_path: Path) -> None:
+    batches = module_of(FEW, workers=0)
+    assert fitted(tmp_path, batches, in_passes(), {}, max_epochs=3) == list(range(30))
+    assert batches.state_dict() == {"delivered": 30}
+
+
+@pytest.mark.long("trainings")
+def test_an_endless_sampler_that_a_trainer_ends_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    batches = module_of(FEW_ENDLESS, workers=0)
+    assert fitted(tmp_path, batches, in_passes(), {}, max_steps=12) == list(range(12))
+    assert not [record for record in caplog.records if record.name == "setsup"]
+
+
 def test_a_loop_of_three_ranks_resumes_from_a_checkpoint_of_lightning(tmp_path: Path) -> None:
     fitted(tmp_path, module_of(SETS), recorder(SETS), {"every_n_train_steps": 4}, **STEPS)
     saved = torch.load(last_checkpoint(tmp_path), weights_only=False)["LightningBatches"]

@@ -56,7 +56,7 @@ def check(flat, turn=0, least=1e-9):
     return places
 
 
-@pytest.mark.parametrize("name", ["L.obj", "dart.obj", "dart_started_at_the_notch.obj"])
+@pytest.mark.parametrize("name", ["L.obj", "L.off", "L.ply", "dart.obj", "dart_started_at_the_notch.obj"])
 def test_the_cases(name):
     mesh = load_mesh(CASES / name)
     flat = {"L": [[1, 0], [2, 0], [2, 2], [0, 2], [0, 1], [1, 1]], "d": [[0, 0], [2, 1], [0, 2], [0.5, 1]]}[name[0]]

@@ -193,3 +193,30 @@ def test_a_set_that_does_not_fit_into_memory(tmp_path, written, monkeypatch):
     for name in ("index.parquet", "shards.json"):
         assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "spooled" / name).read_bytes()
     assert len(plain) == 30
+
+
+def tars_in(folder, names, classes=True):
+    """Tars with three samples each, whose keys are the same."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        members = [(f"{row}.png", png(row)) for row in range(3)]
+        members += [(f"{row}.cls", str(row % 2).encode()) for row in range(3) if classes]
+        pack(folder / name, sorted(members))
+
+
+def test_tars_of_several_folders_are_told_from_splits(tmp_path, caplog):
+    tars_in(tmp_path, ["train/000.tar", "val/000.tar"])
+    found = index_shards(tmp_path)
+    assert (len(found), found.factors.names) == (6, ("cls",))
+    (said,) = [one.getMessage() for one in caplog.records if "folder" in one.getMessage()]
+    assert said.startswith("the tars of train, val are one set, in which no factor tells of which folder a row is")
+    assert said.endswith(f"index each by itself, as with `setsup index {tmp_path}/train`")
+    assert len(index_shards(tmp_path / "train")) == len(index_shards(tmp_path / "val")) == 3
+
+
+def test_nothing_is_said_where_a_factor_tells_or_there_is_one_folder(tmp_path, caplog):
+    tars_in(tmp_path / "bare", ["train/000.tar", "val/000.tar"], classes=False)
+    assert index_shards(tmp_path / "bare").factors["shard"].levels == ("train/000.tar", "val/000.tar")
+    tars_in(tmp_path / "one", ["train/000.tar", "train/001.tar"])
+    index_shards(tmp_path / "one")
+    assert not [one for one in caplog.records if "one set" in one.getMessage()]

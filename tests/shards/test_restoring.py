@@ -46,6 +46,39 @@ def test_a_damaged_file_is_restored_byte_for_byte(folder, whole, name, damage):
     assert contents(folder) == contents(whole)
 
 
+def test_a_set_that_is_whole_stays_as_it_is(folder, whole, caplog):
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    found = write_foreign_index(folder)
+    assert (found.restored, found.left_out) == ((), {})
+    assert found.notes == ("nothing to do: shards.json and index.parquet are whole, and so are their tars",)
+    assert contents(folder) == contents(whole)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    np.testing.assert_array_equal(
+        index_shards(folder).source_rows(np.arange(5)), setsup.open_shards(whole).source_rows(np.arange(5))
+    )
+    assert "nothing to do" in caplog.text
+
+
+@pytest.mark.parametrize("change", ["damaged", "cut off", "lost", "another"])
+def test_a_tar_that_does_not_belong_to_a_whole_index_is_named(folder, change):
+    tar = folder / "data-00002.tar"
+    if change == "damaged":
+        content = bytearray(tar.read_bytes())
+        content[600] ^= 1
+        tar.write_bytes(content)
+    elif change == "cut off":
+        os.truncate(tar, 4096)
+    elif change == "lost":
+        tar.unlink()
+    else:
+        tar = folder / "mine.tar"
+        shutil.copyfile(folder / "data-00001.tar", tar)
+    before = contents(folder)
+    with pytest.raises(DataError, match=rf"{tar.name} is not (of it|the tar that `setsup shard` wrote)"):
+        index_shards(folder)
+    assert contents(folder) == before
+
+
 @pytest.mark.parametrize("names", list(combinations(FILES, 2)))
 def test_from_the_second_copy_all_others_are_restored(folder, whole, names):
     for name in names:

@@ -1,5 +1,9 @@
-"""A small Spawrious: two copies of few images of each breed in each place."""
+"""Spawrious: all folders with two images each, and a zip of what one challenge needs, whole.
 
+A folder that lacks images is refused, so that the zip has 3,168 in each; most of them are one grey image.
+"""
+
+import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +25,7 @@ PLACES = {
     "beach": (240, 225, 180),
 }
 EACH = 2
+WHOLE = 3168
 
 
 def name(copy: int, place: str, breed: str, number: int) -> str:
@@ -43,5 +48,16 @@ def images() -> dict[str, bytes]:
 
 
 def write(folder: Path) -> None:
-    """Write the folder ``spawrious224``."""
+    """Write ``spawrious224.zip`` with the 16 folders of the easy challenge of many to many."""
+    content, grey = images(), encoded(Image.new("RGB", (224, 224), (128, 128, 128)), "PNG")
+    with zipfile.ZipFile(folder / "spawrious224.zip", "w") as file:
+        for place in ("desert", "mountain", "dirt", "jungle"):
+            for breed in BREEDS:
+                for number in range(WHOLE):
+                    path = name(0, place, breed, number)
+                    file.writestr(f"spawrious224/{path}", content.get(path, grey))
+
+
+def write_few(folder: Path) -> None:
+    """Write the folder ``spawrious224`` with all images of :func:`images`."""
     put(folder / "spawrious224", images())

@@ -23,7 +23,7 @@ differ, lists and fields of mixed types are left out, each with the reason. The 
 (shards.json) are written to the folder of the tars, or to --out. Run the command again after tars have been changed or
 added: all of them are read again, and factors stay as shards.json describes them, so that kinds can be corrected there.
 For shards that `setsup shard` wrote, it restores a damaged or missing shards.json, index.parquet or README.md, byte for
-byte if backup.parquet exists."""
+byte if backup.parquet exists, and where all of them are whole it says so."""
 
 _MOST = 12  # names that are listed
 

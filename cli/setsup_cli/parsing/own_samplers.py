@@ -52,7 +52,7 @@ def build_own(given: Mapping[str, Any], options: Mapping[str, Any], table: "Fact
         if name not in takes:
             raise SamplerError(f"{kind.__name__} has no argument {name!r}{near(name, takes)}")
     try:
-        return kind(table, **arguments)  # type: ignore[call-arg]
+        return kind(table, **arguments)
     except TypeError as error:
         raise SamplerError(f"{kind.__name__} cannot be made of these options: {error}") from error
 

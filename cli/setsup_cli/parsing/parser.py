@@ -230,8 +230,11 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
             name = _option_name(error)
             names = [one for each in known if not each.children for one in each.names if one.startswith("--")]
             sought = f"--{name.lstrip('-').replace('_', '-')}"
-            if (meant := _ELSEWHERE.get(sought)) in names:
+            meant = next((one for one in _ELSEWHERE.get(sought, ()) if one in names), None)
+            if meant is not None:
                 close = f"; did you mean {meant!r}?"
+            elif sought in _NOT_HERE:
+                close = f"; {_NOT_HERE[sought]}"
             else:
                 close = near(sought, [one for one in names if one.startswith(sought)] or names)
             return f"unknown option {name!r}{close} (`{command} --help` lists the options)"
@@ -260,8 +263,20 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
     return str(error).rstrip(".")
 
 
-_ELSEWHERE = {"--batch-size": "--sampler.size", "--learning-rate": "--method.optimiser.rate"}
+_ELSEWHERE = {
+    "--batch-size": ("--sampler.size", "--size"),
+    "--learning-rate": ("--method.optimiser.rate",),
+    "--num-workers": ("--workers",),
+    "--fixed": ("--inactive", "--sampler.inactive"),
+    "--varying": ("--active", "--sampler.active"),
+}
 """Options by names that they have in other programs."""
+
+_NOT_HERE = {
+    "--shuffle": "draws are random by --seed",
+    "--num-workers": "nothing is loaded by processes here",
+}
+"""Why there is no such option."""
 
 
 def _is_option(word: str) -> bool:

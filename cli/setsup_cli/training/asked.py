@@ -178,10 +178,12 @@ def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[st
     if preset.data is None or options.substitute:
         what = preset.name if preset.data is None else f"the substitute of {preset.name}"
         raise SetsupError(f"--{first} goes with the dataset of a preset; {what} has no options")
+    from setsup.experiments.data import explain_missing
     from setsup.opening import KINDS, find_kind, options_of, path_options
 
     name = name or preset.data.name
-    kind = find_kind(name)
+    with explain_missing(preset.name, name, preset.missing):
+        kind = find_kind(name)
     if kind in ("rendered", "shards"):
         raise SetsupError(f"--{first} is for datasets that are opened with options; {name} is {KINDS[kind]}")
     given = read_source_options(words.pop("option", ()), name, kind)

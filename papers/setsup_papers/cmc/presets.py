@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from setsup.experiments.data import Data
+from setsup.experiments.data import YOURS, Data
 from setsup.experiments.image_batches import Images
 from setsup.experiments.optimisation import SGD, Adam, StepDecay
 from setsup.experiments.preset import Evaluation, Preset
@@ -380,10 +380,9 @@ _OWN = Preset(
     name="cmc",
     shows="views of your own data",
     missing={
-        "rooms-train": "name data of your own and their modalities, as in `setsup train cmc --data.name mine.npz "
-        "--views image,depth`"
+        YOURS: "name them and their modalities, as in `setsup train cmc --data.name mine.npz --views image,depth`"
     },
-    data=Data("rooms-train"),
+    data=Data(YOURS),
     sampler=Images(size=64),
     # patches projected to the default of 2,048 numbers diverged on images of 32 × 32
     method=CMCSettings(views=_OWN_VIEWS.views, encoder="small", negatives=1024, optimiser=ADAM, projection=256),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from setsup.experiments.data import Data
+from setsup.experiments.data import YOURS, Data
 from setsup.experiments.preset import Evaluation, Preset
 from setsup_papers.dcodr import presets
 from setsup_papers.dcodr.augmentations import Positives
@@ -90,7 +90,11 @@ def _presets(benchmark: Benchmark) -> Iterator[Preset]:
 _OWN = Preset(
     name="dcodr",
     shows="your own domains: --data.name and --domain",
-    data=Data("shapes3d-procedural", modalities=("image",)),
+    data=Data(YOURS, modalities=("image",)),
+    missing={
+        YOURS: "name them and their domain, as in `setsup train dcodr --data.name scans.csv --domain scanner`, "
+        "or try it by `setsup train dcodr --data.name shapes3d-procedural --domain shape`"
+    },
     sampler=DomainBatches(domain=("shape",)),
     augmentation=Positives(size=None),
     method=DCoDRSettings(domain=("shape",), reconstruction=0.0, **_SMALL, **_FAST),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from setsup.experiments.data import Data
+from setsup.experiments.data import YOURS, Data
 from setsup.experiments.preset import Preset
 from setsup_papers.orbits.evaluations import OneShot
 from setsup_papers.orbits.orbit_map import OrbitMap
@@ -171,7 +171,11 @@ def _presets() -> Iterator[Preset]:
 _OWN = Preset(
     name="orbit-joint",
     shows="your own orbits: --data.name, --orbit and --canonical, and --method.objective triplet without the last",
-    data=Data("affine-mnist", modalities=("image",)),
+    data=Data(YOURS, modalities=("image",)),
+    missing={
+        YOURS: "name them and their orbits, as in `setsup train orbit-joint --data.name photos.csv --orbit "
+        'object --canonical "yaw == 0"`'
+    },
     sampler=OrbitBatches(orbit=("source",), sets=16, size=8),
     method=OrbitJointSettings(orbit=("source",)),
     steps=5_000,

@@ -7,7 +7,7 @@ the two must differ. Small are images of 192 x 256 pixels, windows of 128, and 2
 
 from dataclasses import replace
 
-from setsup.experiments.data import Data
+from setsup.experiments.data import YOURS, Data
 from setsup.experiments.preset import Preset
 from setsup.experiments.report import Column, Report, Row
 from setsup_papers.pixels.presets import PAPER
@@ -17,10 +17,28 @@ from setsup_papers.pixels.settings import PixelContrastSettings
 
 __all__ = ["PRESETS", "REPORTS"]
 
+_RENDER = "setsup render room --rooms 34 --pairs"
+
+
+def _commands(train: str, test: str, size: str) -> dict[str, str]:
+    """What makes the data: the rooms of the test are others than those of the training."""
+    made = {
+        "rooms-train": f'{_RENDER} {train} --where "room < 24" --matches 2000 {size} --supersample 2 '
+        "--modalities image partners status --out rooms-train",
+        "rooms-test": f'{_RENDER} {test} --where "room >= 24" --matches 200 {size} --supersample 2 '
+        "--modalities image depth instances partners status --out rooms-test",
+    }
+    options = {"rooms-train": "--data.name", "rooms-test": "--datasets.test.name"}
+    return {
+        name: f"render it by `{command}`, or name such a folder by {options[name]}" for name, command in made.items()
+    }
+
+
 _WHOLE = Preset(
     name="pixels/rooms",
     shows="second experiment, pairs of views of rooms: places, objects and edges",
     data=Data("rooms-train", modalities=("image",)),
+    missing=_commands("1600", "20", "--size 480 640"),  # 38,400 pairs of views
     datasets={"test": Data("rooms-test")},
     sampler=Views(pairs=32),
     augmentation=RoomPairs(size=256),
@@ -36,6 +54,7 @@ _SMALL = replace(
     _WHOLE,
     name="pixels/rooms-small",
     shows=f"{_WHOLE.shows}, small",
+    missing=_commands("84", "20", "--size 192 256"),
     sampler=Views(pairs=8),
     augmentation=RoomPairs(size=128),
     steps=2_000,
@@ -45,7 +64,11 @@ _OWN = replace(
     _SMALL,
     name="pixels/pairs",
     shows="pairs of views of your own: rendered with --matches, or photographs with homographies",
-    data=Data("pairs", modalities=("image",)),
+    data=Data(YOURS, modalities=("image",)),
+    missing={
+        YOURS: "name pairs of views, such as those of `setsup render room --matches 200 --out pairs`, as in "
+        "`setsup train pixels/pairs --data.name pairs`"
+    },
     datasets={},
     evaluations={},
 )

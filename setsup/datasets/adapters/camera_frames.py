@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Rows
-from setsup.datasets.adapters.camera_paths import fit_intrinsics, nearest_fit
-from setsup.datasets.adapters.fetching import common_size, fetch_images, read_distinct, sample_headers
+from setsup.datasets.adapters.camera_paths import fit_intrinsics, nearest_fit, scale_intrinsics
+from setsup.datasets.adapters.fetching import fetch_images, read_distinct
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
+from setsup.datasets.images import header, parallel
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 
@@ -38,9 +40,11 @@ class FrameMaps:
 class CameraFrames(ReleaseDataset):
     """Frames of sequences, with ``image``, ``pose`` (camera to world, NaN where unknown) and ``intrinsics`` (pixels).
 
-    `poses` (n, 4, 4) float32; `intrinsics` (n, 3, 3) float32; `sizes` (n, 2) int64, height and width of the images as
-    published. With `size` (height, width), images are resized until they cover it and cut about their centre,
-    intrinsics follow, and maps are resized to the nearest pixel. `more` are other modalities, as arrays of all rows.
+    `poses` (n, 4, 4) float32; `intrinsics` (n, 3, 3) float32 of images of the height and width `sizes` (n, 2) int64, as
+    annotated. A copy may have smaller images: where one ratio resized both axes, intrinsics follow the image's own
+    size, and others are refused. With `size` (height, width), images are resized until they cover it and cut about
+    their centre, intrinsics follow, and maps are resized to the nearest pixel. `more` are other modalities, as arrays
+    of all rows.
     """
 
     def __init__(
@@ -57,13 +61,13 @@ class CameraFrames(ReleaseDataset):
     ) -> None:
         self.name, self.factors = name, factors
         self._images, self._size, self._maps = images, size, dict(maps or {})
-        self._sizes = sizes
-        self._arrays = {
-            "pose": poses,
-            "intrinsics": fit_intrinsics(intrinsics, sizes, size),
-            **{name: array for name, (_, array) in (more or {}).items()},
-        }
-        shape = size or common_size(sample_headers(images, _LOOKED_AT))
+        self._sizes, self._intrinsics = sizes, intrinsics
+        self._seen: Rows | None = None
+        self._arrays = {"pose": poses, **{name: array for name, (_, array) in (more or {}).items()}}
+        sampled = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
+        self._fitted(sampled)  # which refuses what cannot be right
+        sizes = np.unique(self._own_sizes(sampled), axis=0)
+        shape = size or (tuple(sizes[0].tolist()) if len(sizes) == 1 else (None, None))
         self.modalities = {
             "image": Modality((*shape, 3), "uint8", color="srgb"),
             "pose": Modality((4, 4), "float32"),
@@ -79,9 +83,44 @@ class CameraFrames(ReleaseDataset):
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if name == "image":
             return fetch_images(self._images, rows, self.modalities[name].shape, self._size, out)
+        if name == "intrinsics":
+            return self._fitted(rows)
         if name in self._arrays:
             return np.asarray(self._arrays[name][rows])
         return self._map(name, rows, out)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what this process has read of the files."""
+        return {**self.__dict__, "_seen": None}
+
+    def _own_sizes(self, rows: Rows) -> Rows:
+        """Height and width of the image files of some rows; each is looked at once by a process."""
+        if self._seen is None:
+            self._seen = np.zeros((len(self), 2), np.int64)
+        seen = self._seen
+        new = np.unique(rows[seen[rows, 0] == 0])
+
+        def look(item: tuple[int, tuple[Source, str]]) -> None:
+            found = header(*item[1])
+            seen[item[0]] = found.height, found.width
+
+        parallel(look, list(zip(new.tolist(), self._images.take(new), strict=True)))
+        return seen[rows]
+
+    def _fitted(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """Intrinsics of the images as they are fetched."""
+        flat = rows.reshape(-1)
+        own = self._own_sizes(flat)
+        found, whole = scale_intrinsics(self._intrinsics[flat], self._sizes[flat], own)
+        wrong = np.flatnonzero(~whole & np.isfinite(self._intrinsics[flat, 0, 0]))
+        if len(wrong):
+            row, (height, width), (tall, wide) = flat[wrong[0]], own[wrong[0]], self._sizes[flat[wrong[0]]]
+            raise DataError(
+                f"{self.name}: {self.paths([row])[0]} (row {row}) is {height} × {width} pixels (height × width), and "
+                f"its camera is that of {tall} × {wide}: it was cut or stretched, and its intrinsics are not known; "
+                "take the images as published, or resized by one ratio"
+            )
+        return fit_intrinsics(found, own, self._size).reshape(*rows.shape, 3, 3)
 
     def _map(self, name: str, rows: Rows, out: Array | None) -> Array:
         maps = self._maps[name]
@@ -91,7 +130,8 @@ class CameraFrames(ReleaseDataset):
                 f"{self.name}: row {int(lacks[0])} ({self.paths([lacks[0]])[0]}) has no {name}; fetch the other "
                 "modalities, or take the row out"
             )
-        sizes = np.unique(self._sizes[rows], axis=0) if self._size is None else np.array([self._size])
+        own = self._own_sizes(rows.reshape(-1))
+        sizes = np.unique(own, axis=0) if self._size is None else np.array([self._size])
         if len(sizes) > 1:
             raise DataError(
                 f"{self.name}: images of several sizes cannot be fetched together, such as {sizes[0].tolist()} and "
@@ -103,7 +143,7 @@ class CameraFrames(ReleaseDataset):
             return [(*item, row) for item, row in zip(maps.images.take(distinct), distinct.tolist(), strict=True)]
 
         def put(item: tuple[Source, str, int], slot: int) -> None:
-            height, width = self._sizes[item[2]].tolist()
+            height, width = self._own_sizes(np.array([item[2]]))[0].tolist()
             found[slot] = nearest_fit(maps.read(*item, (height, width)), self._size)
 
         read_distinct(rows, [found], take, put)

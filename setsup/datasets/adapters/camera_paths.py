@@ -17,7 +17,7 @@ import numpy.typing as npt
 from setsup.arrays import Array, Rows
 from setsup.factors import Factor, Kind
 
-__all__ = ["around", "fit_intrinsics", "nearest_fit", "pose_factors"]
+__all__ = ["around", "fit_intrinsics", "nearest_fit", "pose_factors", "scale_intrinsics"]
 
 _LEAST = 3  # posed frames of a sequence that has a plane
 _FLAT = 1e-4  # spread across a line, relative to that along it, below which cameras stand on one
@@ -95,6 +95,31 @@ def fit_intrinsics(intrinsics: Array, sizes: Rows, size: tuple[int, int] | None)
     found[:, :2] *= scale[:, None, None]
     found[:, :2, 2] += scale[:, None] / 2 - 0.5 - cut
     return found.astype(intrinsics.dtype)
+
+
+def scale_intrinsics(intrinsics: Array, sizes: Rows, resized: Rows) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Intrinsics of images that were resized as a whole, and which of them were.
+
+    `intrinsics` (n, 3, 3); `sizes, resized` (n, 2) height and width before and after. An image was resized as a whole
+    where one ratio gives both lengths, each rounded to a pixel; others were cut, turned or stretched.
+
+    Examples
+    --------
+    >>> lens = np.array([[[100, 0, 49.5], [0, 100, 29.5], [0, 0, 1]]])
+    >>> scaled, whole = scale_intrinsics(lens, np.array([[60, 100]]), np.array([[30, 50]]))
+    >>> scaled[0].tolist(), whole.tolist()
+    ([[50.0, 0.0, 24.5], [0.0, 50.0, 14.5], [0.0, 0.0, 1.0]], [True])
+    >>> scale_intrinsics(lens, np.array([[60, 100]]), np.array([[50, 50]]))[1].tolist()
+    [False]
+
+    """
+    least, most = ((resized + step) / sizes for step in (-1, 1))
+    whole = least.max(axis=1) < most.min(axis=1)
+    scale = (resized / sizes)[:, ::-1]  # of x and y
+    found = intrinsics.astype(np.float64)
+    found[:, :2] *= scale[:, :, None]
+    found[:, :2, 2] += scale / 2 - 0.5
+    return found.astype(np.result_type(intrinsics, np.float32)), np.asarray(whole)
 
 
 def nearest_fit(pixels: Array, size: tuple[int, int] | None) -> Array:

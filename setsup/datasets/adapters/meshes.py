@@ -16,9 +16,9 @@ import numpy.typing as npt
 from setsup.arrays import Pixels
 from setsup.datasets import images
 from setsup.datasets.adapters.preview import splat, surface
-from setsup.datasets.formats.geometry.ply import Ply
 from setsup.errors import imported
 from setsup.files.archives.members import MemberIndex
+from setsup.scenes.meshes.formats.ply import Ply
 from setsup.scenes.meshes.mesh_files import Assets
 from setsup.scenes.meshes.obj_parts import obj_parts
 from setsup.scenes.meshes.parts import Part

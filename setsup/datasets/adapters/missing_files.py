@@ -6,14 +6,15 @@ know its rows by their numbers.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.roots import some
 
-__all__ = ["counting_left_out", "warn_left_out"]
+__all__ = ["counting_left_out", "refuse_twice", "warn_left_out"]
 
 _log = logging.getLogger("setsup")
 _counted: ContextVar[list[int] | None] = ContextVar("left out", default=None)
@@ -22,15 +23,32 @@ _counted: ContextVar[list[int] | None] = ContextVar("left out", default=None)
 @contextmanager
 def counting_left_out() -> Iterator[list[int]]:
     """Collect the numbers that warnings within tell, so that whoever counts rows does not tell them again."""
-    token = _counted.set(found := [])
+    found: list[int] = []
+    token = _counted.set(found)
     try:
         yield found
     finally:
         _counted.reset(token)
 
 
+def refuse_twice(label: str, names: Sequence[str]) -> None:
+    """Refuse a list that has one file twice."""
+    if len(set(names)) < len(names):
+        twice, times = Counter(names).most_common(1)[0]
+        raise DamagedFile(f"{label} lists {twice} {times} times")
+
+
 def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> None:
-    """Warn once of listed files that are not there, with their number; nothing is said where none is."""
+    """Warn once of listed files that are not there, with their number; nothing is said where none is.
+
+    Raises
+    ------
+    DataError
+        Nothing is listed, or nothing of it is there.
+
+    """
+    if not total:
+        raise DataError(f"{where}: the lists of the release name no {what}; fetch it again")
     if not lost:
         return
     if len(lost) == total:

@@ -1,15 +1,24 @@
 """Which of many named files exist, without a question to the disk for each."""
 
 import os
+import unicodedata
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 
-__all__ = ["find_missing", "with_slashes"]
+from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
+from setsup.errors import DataError
+from setsup.files.archives.members import open_members
+
+__all__ = ["find_instead", "find_missing", "with_slashes"]
 
 _LISTED = 32  # names in a folder from which the folder is listed
 _MORE = 16  # times as many entries as names are looked through in a folder
 _ASKED = 256  # names that one thread asks for at a time
+_BESIDE = 1000  # entries of a folder among which other spellings, folders and archives are sought
+_ARCHIVES = (".zip", ".tar")
 _THREADS = 16  # that ask, since a network disk takes long for each answer
 
 
@@ -38,6 +47,63 @@ def find_missing(folder: str, names: Iterable[str]) -> list[str]:
 def with_slashes(name: str) -> str:
     r"""Write a path of Windows, ``a\001.jpg``, as all systems read it."""
     return name.replace("\\", "/")
+
+
+def find_instead(folder: str, name: str) -> str:
+    """Say what there is in the place of a missing file: another spelling, ending, folder, or an archive.
+
+    Empty where there is nothing like it.
+    """
+    if "://" in name[:16]:
+        return f"{name} is an address, which is not fetched; download the images, and list their files"
+    name = with_slashes(name)
+    place, last = os.path.split(name)
+    if found := _other_spelling(os.path.join(folder, place), last):
+        return f"{os.path.join(place, found)} is there in place of {name}; correct the table"
+    parts = [part for part in name.split("/") if part not in ("", ".", "..")] or [name]
+    folders = ["", *(entry.name for entry in _entries(folder) if entry.is_dir() and not entry.name.startswith("."))]
+    for cut in range(len(parts)):
+        below = "/".join(parts[cut:])
+        for one in folders:
+            path = os.path.join(one, below)
+            if path != name and os.path.isfile(os.path.join(folder, path)):
+                return f"{path} is there in place of {name}; correct the table"
+    for entry in _entries(folder):
+        if entry.name.lower().endswith(_ARCHIVES) and _has_file(entry.path, parts[-1]):
+            return f"{entry.name} has {parts[-1]}; unpack it"
+    return ""
+
+
+def _other_spelling(place: str, last: str) -> str | None:
+    """A file of a folder whose name differs in capitals, in how accents are encoded, or in its ending."""
+    sought = _plain(last)
+    names = [entry.name for entry in _entries(place) if not entry.is_dir()]
+    same = [name for name in names if _plain(name) == sought]
+    bare = [name for name in names if _without_ending(name) in (sought, _without_ending(last))]
+    return next(iter(same or bare), None)
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _without_ending(name: str) -> str:
+    stem, ending = os.path.splitext(_plain(name))
+    return stem if ending in KNOWN_ENDINGS else _plain(name)
+
+
+def _entries(folder: str) -> "list[os.DirEntry[str]]":
+    with suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
+        return sorted(islice(entries, _BESIDE), key=lambda entry: entry.name)
+    return []
+
+
+def _has_file(archive: str, last: str) -> bool:
+    try:
+        names = open_members(Path(archive)).names.to_pylist()
+    except DataError:
+        return False
+    return any(name.rpartition("/")[2] == last for name in names)
 
 
 def _files_of(folder: str, most: int) -> set[str] | None:

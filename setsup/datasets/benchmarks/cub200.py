@@ -1,5 +1,7 @@
 """CUB-200-2011: 11,788 photographs of birds of 200 species, and splits of classification and of metric learning."""
 
+import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,12 +9,13 @@ import numpy as np
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.adapters.missing_files import refuse_twice, warn_left_out
 from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
+from setsup.files.roots import some
 from setsup.files.texts import text_of
 
 __all__ = ["open"]
@@ -22,9 +25,13 @@ _HOLDS = {
     r"image_class_labels\.txt$": "image_class_labels.txt",
     r"images/[0-9]{3}\.[^/]+/[^/]+\.jpg": "images/001.Black_footed_Albatross/*.jpg",
 }
+_IMAGE = r"[0-9]{3}\.[^/]+/[^/]+\.jpg"
+_CLASS = "[1-9]|[1-9][0-9]|1[0-9][0-9]|200"
 _SPLIT = "train_test_split.txt"
 _TRAINED = 100  # species of metric learning's training part
 _MOST = 1 << 22
+
+_log = logging.getLogger("setsup")
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ImageFilesDataset:
@@ -44,17 +51,19 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     """
     size = check_size(size)
     release = find_members("cub200", root, _HOLDS, ["CUB_200_2011", "CUB_200_2011.zip", "CUB_200_2011.tar"])
-    names = _by_image(release, "images.txt")
-    labels = _by_image(release, "image_class_labels.txt", names)
-    places = release.places([f"images/{name}" for name in names.values()])
-    rows = np.flatnonzero(places >= 0)
+    names = _by_image(release, "images.txt", _IMAGE, "001.Black_footed_Albatross/*.jpg")
+    labels = _by_image(release, "image_class_labels.txt", _CLASS, "a class from 1 to 200", names)
+    _check_classes(release, names, labels)
     listed = list(names.values())
+    places = release.places([f"images/{name}" for name in listed])
+    rows = np.flatnonzero(places >= 0)
     warn_left_out(release.source, "images", [listed[row] for row in np.flatnonzero(places < 0).tolist()], len(listed))
-    classes = np.array([_number(release, label) for label in labels.values()])[rows]
+    _report_unlisted(release, listed)
+    classes = np.array([int(label) for label in labels.values()])[rows]
     retrieval = Factor("retrieval", Kind.NOMINAL, ("train", "test"), role="split")
     factors = [nominal("species", [listed[row].split("/")[0] for row in rows.tolist()])]
     if _SPLIT in release:
-        marks = np.array(list(_by_image(release, _SPLIT, names).values()), object)[rows]
+        marks = np.array(list(_by_image(release, _SPLIT, "[01]", "1 for training or 0", names).values()), object)[rows]
         factors.append(
             (Factor("split", Kind.NOMINAL, ("train", "test"), role="split"), (marks != "1").astype(np.int64))
         )
@@ -62,25 +71,52 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     return ImageFilesDataset("cub200", table_of(factors), MemberImages(release, places[rows]), size)
 
 
-def _by_image(release: MemberIndex, name: str, images: dict[str, str] | None = None) -> dict[str, str]:
-    """What a list says of each image, by its number; of all `images`, in their order."""
+def _by_image(
+    release: MemberIndex, name: str, form: str, words: str, images: dict[str, str] | None = None
+) -> dict[str, str]:
+    """What a list says of each image, by its number; of all `images`, in their order.
+
+    What it says has the `form` of an expression, which `words` describe.
+    """
     place = release.place(name)
     label = release.label(place)
-    lines = [line.split(maxsplit=1) for line in text_of(release.read(place, _MOST), label).splitlines() if line.strip()]
-    wrong = next((number for number, line in enumerate(lines, 1) if len(line) != 2), None)
-    if wrong is not None:
-        raise DamagedFile(f"{label}: line {wrong} is not the number of an image and what is said of it")
-    found = {number: said.strip() for number, said in lines}
+    found: dict[str, str] = {}
+    for at, line in enumerate(text_of(release.read(place, _MOST), label).splitlines(), 1):
+        if not line.strip():
+            continue
+        number, said, *_ = *line.split(maxsplit=1), ""
+        said = said.rstrip()
+        if not re.fullmatch("[1-9][0-9]{0,8}", number) or not re.fullmatch(form, said):
+            raise DamagedFile(f"{label}: line {at} is not the number of an image and {words}: {line[:60]!r}")
+        if number in found:
+            raise DamagedFile(f"{label}: line {at} is the second of image {number}")
+        found[number] = said
+    if not found:
+        raise DamagedFile(f"{label} is empty")
     if images is None:
+        refuse_twice(label, list(found.values()))
         return found
-    lost = next((number for number in images if number not in found), None)
-    if lost is not None:
-        raise DamagedFile(f"{label} says nothing of image {lost}, which images.txt lists")
+    for one, other, which in ((images, found, label), (found, images, release.label(release.place("images.txt")))):
+        lost = next((number for number in one if number not in other), None)
+        if lost is not None:
+            raise DamagedFile(f"{which} says nothing of image {lost}, which another list of the release has")
     return {number: found[number] for number in images}
 
 
-def _number(release: MemberIndex, text: str) -> int:
-    if not text.isdecimal():
-        label = release.label(release.place("image_class_labels.txt"))
-        raise DamagedFile(f"{label} has the class {text!r}; a number from 1 to 200 was expected")
-    return int(text)
+def _check_classes(release: MemberIndex, names: dict[str, str], labels: dict[str, str]) -> None:
+    """Refuse a class that is not the number of the image's folder."""
+    for number, name in names.items():
+        if int(name[:3]) != int(labels[number]):
+            label = release.label(release.place("image_class_labels.txt"))
+            raise DamagedFile(f"{label} has the class {labels[number]} for image {number}, which is {name}")
+
+
+def _report_unlisted(release: MemberIndex, listed: list[str]) -> None:
+    """Warn of images that no list names."""
+    there = release.under("images").matching(_IMAGE)[0]
+    names = release.under("images").names.take(there).to_pylist()
+    if lost := sorted(set(names).difference(listed)):
+        _log.warning(
+            "%s: %s images are not in images.txt (%s); they are left out",
+            *(release.source, f"{len(lost):,}", some(lost)),
+        )

@@ -19,7 +19,7 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 
 __all__ = ["Div2k", "open"]
@@ -29,7 +29,7 @@ _SCALES = (1, 2, 3, 4, 8)
 _DEGRADATIONS = ("none", "bicubic", "unknown", "mild", "difficult", "wild")
 _VARIANTS = (1, 2, 3, 4)
 _NAME = r"DIV2K_(?:train|valid|test)_(?:HR|LR_(?:bicubic|unknown|mild|difficult|wild|x8))"
-_HOLDS = {rf"{_NAME}(?:_X[234])?(?:/|\.zip$)": "DIV2K_train_HR, DIV2K_train_HR.zip or the like"}
+_HOLDS = {rf"{_NAME}(?:_X[234])?/": "DIV2K_train_HR, DIV2K_train_HR.zip or the like"}
 _ZIP = rf"{_NAME}(?:_X[234])?\.zip"
 _FILE = (
     r"DIV2K_(?P<split>train|valid|test)_(?:HR/(?P<high>[0-9]{4})|"
@@ -57,7 +57,6 @@ class _File(NamedTuple):
     image: str
     variant: int
     split: int
-    part: int
     place: int
 
 
@@ -77,11 +76,11 @@ class Div2k(ImageFilesDataset):
     """
 
     def __init__(
-        self, members: list[MemberIndex], size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
+        self, members: MemberIndex, size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
     ) -> None:
         found = _find_files(members)
-        part, places = (np.array(numbers, np.int64) for numbers in zip(*(each[-2:] for each in found), strict=True))
-        super().__init__("div2k", _table(found), MemberImages(members, places, part), size, crop)
+        places = np.array([file.place for file in found], np.int64)
+        super().__init__("div2k", _table(found), MemberImages(members, places), size, crop)
 
 
 def open(
@@ -92,41 +91,35 @@ def open(
     `size` (height, width), optional; `crop` (height, width), optional.
     """
     size, crop = check_size(size), check_size(crop, "crop")
-    release = find_members("div2k", root, _HOLDS)
-    zips = [release.path(place) for place in release.matching(_ZIP)[0].tolist()]
-    return Div2k([release, *(open_members(path) for path in zips if path is not None)], size, crop)
+    return Div2k(find_members("div2k", root, _HOLDS, parts=_ZIP), size, crop)
 
 
-def _find_files(members: list[MemberIndex]) -> list[_File]:
+def _find_files(members: MemberIndex) -> list[_File]:
     """Images of all parts in the order of the rows."""
     found: dict[tuple[Any, ...], _File] = {}
     wrong: list[str] = []
-    for part, each in enumerate(members):
-        # zips may have been packed with folders around
-        places, groups = each.matching(rf"(?:.*/)?{_FILE}")
-        columns = [groups[name].to_pylist() for name in ("split", "high", "track", "low", "scale", "kind")]
-        for place, (split, high, track, low, scale, kind) in zip(
-            places.tolist(), zip(*columns, strict=True), strict=True
-        ):
-            degradation, scales, letter = _TRACKS.get(track, ("none", "", ""))
-            if (scale and scale not in scales) or kind[:1] != letter:
-                wrong.append(each.label(place))
-                continue
-            file = _File(
-                _DEGRADATIONS.index(degradation),
-                _SCALES.index(int(scale or 1)),
-                high or low,
-                int(kind[1:] or 0) - 1,
-                _SPLITS.index(split),
-                part,
-                place,
-            )
-            found.setdefault(file[:5], file)
+    # folders may lie in others
+    places, groups = members.matching(rf"(?:.*/)?{_FILE}")
+    columns = [groups[name].to_pylist() for name in ("split", "high", "track", "low", "scale", "kind")]
+    for place, (split, high, track, low, scale, kind) in zip(places.tolist(), zip(*columns, strict=True), strict=True):
+        degradation, scales, letter = _TRACKS.get(track, ("none", "", ""))
+        if (scale and scale not in scales) or kind[:1] != letter:
+            wrong.append(members.label(place))
+            continue
+        file = _File(
+            _DEGRADATIONS.index(degradation),
+            _SCALES.index(int(scale or 1)),
+            high or low,
+            int(kind[1:] or 0) - 1,
+            _SPLITS.index(split),
+            place,
+        )
+        found.setdefault(file[:5], file)
     if wrong:
         _log.warning("%d files, such as %s, contradict their folders; they are left out", len(wrong), wrong[0])
     if not found:
         raise DataError(
-            f"{members[0].source} holds no image such as DIV2K_train_HR/0001.png; unpack or fetch the release as it "
+            f"{members.source} holds no image such as DIV2K_train_HR/0001.png; unpack or fetch the release as it "
             "was published"
         )
     return sorted(found.values())

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from setsup.datasets.adapters.alike import check_alike
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, gather
 from setsup.datasets.formats.idx import IdxFile
@@ -16,6 +17,7 @@ __all__ = ["PREFIXES", "IdxImages", "release"]
 PREFIXES = ("train", "t10k")
 """What the names of the files of the two parts begin with."""
 
+_ALIKE = ("mnist", "fashion-mnist", "kmnist")  # whose files have these names and sizes
 _SPLITS = ("train", "test")
 _SIDE = 28
 
@@ -95,7 +97,10 @@ def release(name: str, root: Path | str | None, prefixes: Sequence[str] = PREFIX
     from setsup.files import find_root
 
     wanted = [_names(prefix, what, axes) for what, axes in (("images", 3), ("labels", 1)) for prefix in prefixes]
-    return find_root(name, root, wanted)
+    folder = find_root(name, root, wanted)
+    if prefixes == PREFIXES:
+        check_alike(name, folder, _ALIKE)
+    return folder
 
 
 def _names(prefix: str, what: str, axes: int) -> list[str]:

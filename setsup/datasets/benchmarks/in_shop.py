@@ -13,7 +13,7 @@ import numpy as np
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.adapters.missing_files import refuse_twice, warn_left_out
 from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, Kind
@@ -79,4 +79,5 @@ def _lines(release: MemberIndex) -> list[tuple[str, str, int]]:
             raise DamagedFile(f"{label}: line {number} is not a path, a piece and one of {', '.join(_PARTS)}")
     if count != [str(len(found))]:
         raise DamagedFile(f"{label} has {len(found):,} images, and says that it has {count[0]}")
+    refuse_twice(label, [path for path, *_ in found])
     return [(path, item, _PARTS.index(part)) for path, item, part in found]

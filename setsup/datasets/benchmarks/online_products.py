@@ -7,7 +7,7 @@ import numpy as np
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.adapters.missing_files import refuse_twice, warn_left_out
 from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, Kind
@@ -45,6 +45,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         if name in release or split == "train"
         for line in _lines(release, name)
     ]
+    refuse_twice(str(release.source), [path for _, _, path in rows])
     places = release.places([path for _, _, path in rows])
     lost = [rows[row][2] for row in np.flatnonzero(places < 0).tolist()]
     warn_left_out(release.source, "images", lost, len(rows))

@@ -5,6 +5,7 @@ Convention
 The release has two copies, ``0`` and ``1``, that were generated alike, with 3,168 images of each breed in each place.
 Rows are ordered by copy, place, breed and the number in the file's name, ``<location>_<breed>_<number>.png``. The
 published code takes some first images of a folder in the order in which the system lists it; here the lowest numbers.
+A folder that lacks images would shift them from one environment to another, so that it is refused.
 
 References
 ----------
@@ -13,25 +14,32 @@ References
 
 """
 
+import math
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from setsup.arrays import Places
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
+from setsup.errors import DataError
 from setsup.factors import Factor, Kind
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
+from setsup.files.roots import some
 
 __all__ = ["open"]
 
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _PLACES = ("beach", "desert", "dirt", "jungle", "mountain", "snow")
 _PARTS = ("train-1", "train-2", "test")
+_PACKED = r"spawrious224[^/]*\.(?:zip|tar)"  # one for each challenge, or for all
 _EACH = 3168  # images of a breed in a place, in either copy
+_GRID = (2, len(_PLACES), len(_BREEDS))
 _MAIN = (int(0.97 * _EACH), int(0.87 * _EACH))  # of them where the breed belongs, in either environment
 _ORDER = ("bulldog", "dachshund", "labrador", "corgi")  # of the places below
 
@@ -59,7 +67,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     Factors: ``breed`` and ``location``, whose 24 combinations are the groups; the key ``copy``; and for each of the six
     challenges its parts: the two environments of training, ``train-1`` and ``train-2``, and ``test``. Images that a
-    challenge does not use are in none.
+    challenge does not use are in none. Challenges of which a folder is not there have no factor.
 
     - One to one (``o2o``): in training each breed has its place, but for 3 % of the images in the first environment, of
       copy 0, and 13 % in the second, of copy 1, which show all breeds in one further place; in the test each breed is
@@ -68,6 +76,12 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
       the test they are where the other two breeds were.
 
     `size` (height, width), optional.
+
+    Raises
+    ------
+    DataError
+        There is no release, or one of its folders lacks images.
+
     """
     size = check_size(size)
     file = (
@@ -75,7 +89,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         r"(?:[^/]*_)?(?P<number>[0-9]{1,9})\.(?i:png|jpe?g)"
     )
     archives = ["spawrious224", "spawrious224.tar", "spawrious224.zip"]
-    release = find_members("spawrious", root, {file: "0/desert/bulldog/desert_bulldog_0.png"}, archives)
+    release = find_members("spawrious", root, {file: "0/desert/bulldog/desert_bulldog_0.png"}, archives, parts=_PACKED)
     places, said = release.matching(file)
     copies, numbers = (np.array(said[name].to_pylist(), np.int64) for name in ("copy", "number"))
     at, of = (
@@ -85,15 +99,39 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     order = np.lexsort((numbers, of, at, copies))
     copies, at, of = copies[order], at[order], of[order]
     rank = _rank(copies, at, of)
+    there = _whole_folders(copies, at, of, release)
     factors = [
         (Factor("breed", Kind.NOMINAL, _BREEDS), of),
         (Factor("location", Kind.NOMINAL, _PLACES), at),
         nominal("copy", copies.tolist(), role="key", levels=(0, 1)),
     ]
     for name, challenge in _CHALLENGES.items():
+        if not there[_folders_of(challenge)].all():
+            continue
         parts = Factor(name, Kind.NOMINAL, _PARTS, role="split")
         factors.append((parts, _parts(challenge, copies, at, of, rank)))
     return ImageFilesDataset("spawrious", table_of(factors), MemberImages(release, places[order]), size)
+
+
+def _whole_folders(copies: Places, at: Places, of: Places, release: MemberIndex) -> npt.NDArray[np.bool_]:
+    """Which combinations of copy, place and breed are there; refuse those that lack images."""
+    counts = np.bincount(np.ravel_multi_index((copies, at, of), _GRID), minlength=math.prod(_GRID))
+    short = np.flatnonzero((counts > 0) & (counts < _EACH)).tolist()
+    if short:
+        names = [f"{copy}/{_PLACES[place]}/{_BREEDS[breed]}" for copy, place, breed in np.argwhere(np.ones(_GRID))]
+        lacking = [f"{names[cell]} ({counts[cell]:,})" for cell in short]
+        raise DataError(
+            f"spawrious: {release.source} has folders with fewer than {_EACH:,} images: {some(lacking)}; the "
+            "environments of the challenges are the first images of a folder, and would shift: unpack the release "
+            "again, or open it as a folder of images"
+        )
+    return counts > 0
+
+
+def _folders_of(challenge: _Challenge) -> npt.NDArray[np.bool_]:
+    """Which combinations of copy, place and breed a challenge uses."""
+    copies, at, of = (axis.reshape(-1) for axis in np.indices(_GRID))
+    return _parts(challenge, copies, at, of, np.zeros_like(copies)) >= 0
 
 
 def _rank(*keys: Places) -> Places:

@@ -20,6 +20,7 @@ from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
+from setsup.files.lfs import refuse_pointer
 from setsup.files.mapped import check_mapped
 from setsup.files.texts import text_of
 
@@ -108,6 +109,7 @@ def _path(members: MemberIndex, name: str) -> Path:
 
 
 def _count(path: Path) -> int:
+    refuse_pointer(path)
     size = path.stat().st_size
     if not size or size % _BYTES:
         raise DamagedFile(f"{path} has {size:,} bytes, which is not a multiple of the {_BYTES:,} of an image")

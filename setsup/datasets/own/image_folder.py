@@ -9,6 +9,7 @@ from setsup.checks import check_arguments
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.formats.image_formats import ending_pattern, image_endings, missing_plugins
 from setsup.datasets.images import check_size
+from setsup.datasets.own.beside import list_tables, name_some, without_outputs
 from setsup.datasets.own.image_archive import check_image_archive, one_tar
 from setsup.datasets.own.path_factors import folders_of, read_fields
 from setsup.datasets.own.path_pattern import PathPattern, suggest_pattern
@@ -19,6 +20,7 @@ from setsup.files import open_members
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.names import shown
 from setsup.files.expand_user import expanded
+from setsup.files.lfs import is_pointer, pointer_error
 
 __all__ = ["open_images"]
 
@@ -54,7 +56,8 @@ def open_images(
     it, unless the pattern begins with its name. The ending may be left out, or be ``.*``, and is in no field; ``.jpg``
     stands for ``.JPG`` too. Texts are as short as they can be, from the left: ``{a}_{b}`` takes ``x_y_z`` as ``x`` and
     ``y_z``, and a warning says so, since the pattern can be read in another way. Hidden files and folders, whose names
-    begin with a dot, are left out.
+    begin with a dot, are left out, and so are PNGs that setsup wrote, such as contact sheets: these carry a mark, in
+    folders and files of any name. Tables in the folder are not read; a warning names them.
 
     The folder is listed each time while it has fewer than 10,000 files; the list of more, or of an archive, is kept in
     the cache folder until the time of any folder within, or the archive's time or size, changes. Rows are in the order
@@ -117,16 +120,22 @@ def open_images(
     if parsed is not None:
         members = _below_top(members, parsed)
     places, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
-    _report_left_out(members, path, found=len(places))
+    tables = list_tables(members, path)
+    _report_left_out(members, path, found=len(places), tables=tables)
+    places = without_outputs(members, places, _hint(tables))
     names = members.names if len(places) == len(members) else members.names.take(places)
     columns: dict[str, Any]
     if parsed is None:
         columns = {"folder": folders_of(names)}
         if len(columns["folder"].unique()) < 2:
-            raise _one_folder(path, names[0].as_py())
+            if is_pointer(members.read(int(places[0]))):
+                raise pointer_error(members.label(int(places[0])))
+            raise _one_folder(path, names[0].as_py(), tables)
     else:
         matching, columns = read_fields(parsed, names, str(path))
         places = places[matching]
+    if tables:
+        _log.warning("%s: factors are read off paths, not out of %s; %s", path, name_some(tables), _other_way(tables))
     table = FactorTable.from_arrow(pa.table(columns), kinds=kinds)
     return ImageTable(_name(path), table, MemberImages(members, places), size)
 
@@ -148,7 +157,16 @@ def _name(path: Path) -> str:
     return path.stem or str(path)
 
 
-def _report_left_out(members: MemberIndex, path: Path, found: int) -> None:
+def _other_way(tables: list[str]) -> str:
+    """Say how a table is read."""
+    return f"setsup.open({tables[0]!r}) opens the images that a table lists, with its columns as factors"
+
+
+def _hint(tables: list[str]) -> str:
+    return f"; {_other_way(tables)}" if tables else ""
+
+
+def _report_left_out(members: MemberIndex, path: Path, found: int, tables: list[str]) -> None:
     """Say which images are left out, as hidden or since Pillow cannot decode them; an error where none are left."""
     if found == len(members) > 0:
         return
@@ -168,15 +186,15 @@ def _report_left_out(members: MemberIndex, path: Path, found: int) -> None:
     among = f"files that end in {', '.join(image_endings())}, among its {len(members):,} files"
     if hidden:
         among = f"all {hidden:,} are hidden, in files or folders that begin with a dot"
-    raise DataError(f"{label} holds no images: {missing or among}")
+    raise DataError(f"{label} holds no images: {missing or among}{_hint(tables)}")
 
 
-def _one_folder(path: Path, example: str) -> DataError:
+def _one_folder(path: Path, example: str, tables: list[str]) -> DataError:
     suggested = suggest_pattern(example.rpartition("/")[2])
     folder = "" if "/" not in example else ".../"
     return DataError(
         f"all images of {shown(str(path))} lie in one folder, which gives no factor; give a pattern of their names, "
         f"such as {folder + suggested!r} (pattern= or --pattern), sort them into folders, list them in a CSV file "
         "with a column of paths and a column for every factor, or, for pairs of pixels, add homographies "
-        "(docs/correspondences.md)"
+        f"(docs/correspondences.md){_hint(tables)}"
     )

@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from setsup.checks import check_array
+from setsup.datasets.adapters.deep_images import Measured, deep_dtype
 from setsup.datasets.adapters.fetching import Images, common_size, fetch_images, sample_headers
 from setsup.datasets.adapters.image_sources import ImageFiles, PackedImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import channels_of, check_size
-from setsup.errors import DataError, near
+from setsup.errors import DataError, listed, near, short
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.io.text_file import PARQUET
+from setsup.factors.io.text_file import PARQUET, arrow_source
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
 
@@ -28,7 +31,8 @@ _LOOKED_AT = 256
 class ImageTable(BaseDataset):
     """Images and factors out of a table; made by :func:`open_table`.
 
-    `size` (height, width), optional.
+    `size` (height, width), optional. Where the first image has one channel of 16 bits, 32 bits or float32, all must,
+    and are arrays (height, width) of numbers, as depth is.
     """
 
     computes = True
@@ -42,12 +46,22 @@ class ImageTable(BaseDataset):
         self.factors = factors
         self._images = images
         self._size = size
+        self._deep: Measured | None = None
+        first, label = images.take(np.zeros(1, np.int64))[0]
+        if (deep := deep_dtype(first, label)) is not None:
+            if size is not None:
+                raise DataError(f"{label} has pixels of {deep}, which are not resized; leave out size=")
+            self._deep = Measured(images, deep, name)
+            self.modalities = {"image": self._deep.modality}
+            return
         headers = sample_headers(images, _LOOKED_AT)
         channels = channels_of(headers)
         color = "grey" if channels == 1 else "srgb"
         self.modalities = {"image": Modality((*(size or common_size(headers)), channels), "uint8", color=color)}
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
+        if self._deep is not None:
+            return self._deep.fetch(rows, out)
         return fetch_images(self._images, rows, self.modalities[name].shape, self._size, out)
 
 
@@ -67,7 +81,8 @@ def open_table(
     The image column holds paths, absolute or relative to the folder of the table, with ``/`` or with ``\\`` between
     folders; in a Parquet file it may hold the encoded images themselves (binary, or a struct of ``bytes`` and
     ``path``). Images are grey (1 channel) where all are grey, sRGB with alpha (4) where all have alpha, else sRGB (3);
-    this and their size are found from the headers of at most 256 files, evenly spread over the rows.
+    this and their size are found from the headers of at most 256 files, evenly spread over the rows. PNG and TIFF of
+    one channel of 16 bits or more, such as depth, are arrays (height, width) of their numbers.
 
     Parameters
     ----------
@@ -143,16 +158,22 @@ def _from_parquet(
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(path)
+        with arrow_source(path) as source:
+            schema = pq.read_schema(source)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path} is not a Parquet file, or it is damaged: {error}") from error
     packed = [field.name for field in schema if _holds_images(field.type)]
     column = _image_column(path, image, schema.names, packed)
-    table = FactorTable.from_parquet(path, factors, kinds=kinds)
+    # of two columns of one name, reading the table tells
+    others = None if column not in packed or len(set(schema.names)) < len(schema.names) else [*schema.names]
+    if others is not None:
+        others.remove(column)
+    table = FactorTable.from_parquet(path, factors, kinds=kinds, columns=others)
     if column in packed:
         return table, PackedImages(path, column)
     if column not in table:
-        raise DataError(f"{path}: the column {column!r} holds {schema.field(column).type}, neither paths nor images")
+        kind = short(str(schema.field(column).type))
+        raise DataError(f"{path}: the column {column!r} holds {kind}, neither paths nor images")
     return _without(path, table, column), ImageFiles(path, _texts(table, column))
 
 
@@ -177,7 +198,7 @@ def _image_column(path: Path, image: str | None, columns: Sequence[str], packed:
     if len(packed) == 1:
         return packed[0]
     raise DataError(
-        f"{path} has no column named {', '.join(_COLUMNS[:5])} or the like; its columns are {', '.join(columns)}; name "
+        f"{path} has no column named {', '.join(_COLUMNS[:5])} or the like; its columns are {listed(columns)}; name "
         "the one with the images (--image or image=)"
     )
 

@@ -8,6 +8,7 @@ dictionary-encoded levels with nulls where a value is unknown, and the same meta
 """
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.checks import check_mapping
-from setsup.errors import DataError, FactorError, SetsupError
+from setsup.errors import DataError, FactorError, SetsupError, listed, short
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, check_factors, level_array
 from setsup.factors.io.distinct import is_usable
@@ -27,8 +28,9 @@ from setsup.files import written
 from setsup.files.archives.listing import as_numpy
 from setsup.files.mapped import MappedFile
 
-__all__ = ["describe_schema", "from_arrow", "open_table", "save_table", "to_arrow"]
+__all__ = ["describe_schema", "from_arrow", "open_table", "save_table", "say_left_out", "to_arrow"]
 
+_log = logging.getLogger("setsup")
 _KEY = b"setsup"
 _FORMAT = 1
 
@@ -112,6 +114,7 @@ def from_arrow(
     if not isinstance(table, pa.Table | pa.RecordBatch):
         raise FactorError(f"from_arrow takes a pyarrow.Table, not {type(table).__name__}")
     names, known = describe_schema(table.schema, factors, {} if kinds is None else kinds)
+    say_left_out("the Arrow table", {field.name: field.type for field in table.schema if field.name not in names})
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
     return from_blocks(whole.select(names).to_batches, names, known, kinds)
 
@@ -131,6 +134,13 @@ def describe_schema(
     except (ValueError, KeyError, TypeError, RecursionError, FactorError) as error:
         raise FactorError(f"the metadata {_KEY.decode()!r} of the Arrow table describes no factors: {error}") from None
     return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in given)]
+
+
+def say_left_out(source: object, columns: Mapping[str, object]) -> None:
+    """Log which columns of a source are no factors, and what they hold."""
+    if columns:
+        named = listed(f"{short(name)} ({short(str(kind))})" for name, kind in columns.items())
+        _log.warning("%s is opened without %s", source, named)
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------

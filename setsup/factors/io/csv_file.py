@@ -3,15 +3,16 @@
 import csv
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError
+from setsup.errors import DataError, brief
 from setsup.factors.io.delimiters import find_delimiter, read_header
 from setsup.factors.io.fields import Commas
-from setsup.factors.io.text_file import LINE, TextFile, explain_errors, not_utf8
+from setsup.factors.io.text_file import LINE, TextFile, arrow_source, explain_errors, not_utf8
 
 __all__ = ["CsvFile"]
 
@@ -19,6 +20,8 @@ BLOCK = LINE
 """Bytes read at a time; no line may be longer."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_IMAGE = re.compile(r".*[^\s./]\.(bmp|gif|jpe?g|png|ppm|tiff?|webp)", re.IGNORECASE)
+_LABELLED = re.compile(r"\S+[ \t]+-?\d+")  # a path without ending, and a number
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _COMMAS: dict[str, Commas] = {",": "text", ";": "decimal"}
 
@@ -52,10 +55,12 @@ class CsvFile:
             text = TextFile.of(path)
             delimiter, above = find_delimiter(text)
             header, lines = read_header(text, delimiter, above)
+            with text.open() as file:
+                below = next(islice(file, lines, None), b"").decode("utf-8", "replace").strip()
         if header is None:
             raise DataError(f"{path} is empty; a CSV file starts with a header line of column names")
         header = [name.strip() for name in header]
-        _check_header(path, header, delimiter)
+        _check_header(path, header, delimiter, below)
         return cls(text, delimiter, header, lines)
 
     @property
@@ -80,7 +85,7 @@ class CsvFile:
 
         rows, last = 0, None
         with _explain_errors(self.path):
-            source: AbstractContextManager[Any] = nullcontext(self.path) if self.text.plain else self.text.open()
+            source: AbstractContextManager[Any] = arrow_source(self.path) if self.text.plain else self.text.open()
             read = pa_csv.ReadOptions(
                 use_threads=False, block_size=BLOCK, skip_rows=self.lines, column_names=self.header
             )
@@ -106,10 +111,15 @@ def _without_rows(path: Path) -> DataError:
     return DataError(f"{path} has a header, but no rows")
 
 
-def _check_header(path: Path, header: list[str], delimiter: str) -> None:
-    if all(_NUMBER.fullmatch(name) for name in header if name) and any(header):
+def _check_header(path: Path, header: list[str], delimiter: str, below: str) -> None:
+    alone = len(header) == 1
+    cells = [cell for name in header for cell in (name.split() if alone else [name]) if cell]
+    numbers = bool(cells) and all(map(_NUMBER.fullmatch, cells))
+    if numbers or any(map(_IMAGE.fullmatch, cells)) or (alone and all(map(_LABELLED.fullmatch, [header[0], below]))):
+        spaced = ", and separate its fields by commas" if alone and len(cells) > 1 else ""
         raise DataError(
-            f"{path} has no header: its first line is {delimiter.join(header)[:80]!r}; start it with column names"
+            f"{path} has no header: its first line is {brief(delimiter.join(header))}; start it with column names, "
+            f"such as image,label{spaced}"
         )
     for place, name in enumerate(header):
         if name in header[:place]:

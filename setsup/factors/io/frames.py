@@ -22,18 +22,19 @@ from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Array
+from setsup.arrays import Array, Rows
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, imported, near
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, check_factors
-from setsup.factors.io.arrow import describe_schema, open_table, save_table
+from setsup.factors.io.arrow import describe_schema, open_table, save_table, say_left_out
 from setsup.factors.io.csv_file import CsvFile
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
 from setsup.factors.io.json_lines import JsonLines
-from setsup.factors.io.text_file import ending
+from setsup.factors.io.text_file import arrow_source, ending
 from setsup.files import cache_folder, disk_errors, locked
+from setsup.files.lfs import refuse_pointer
 from setsup.progress import progress
 
 __all__ = ["ROWS", "from_csv", "from_pandas", "from_parquet", "to_pandas"]
@@ -46,6 +47,10 @@ LARGE = 64 << 20
 ROWS = 1 << 16
 """Rows of a block of Parquet or of a Hugging Face dataset."""
 
+_WIDTH = 8  # bytes of a value, as a number has them
+_MOST = 64 << 20  # bytes of texts of a block
+_LONG, _RATIO = 4096, 1000  # bytes of a text that is long; bytes of them for each of a file
+
 _VERSION = 1  # of converted files; a change of the rules of inference needs a new one
 _log = logging.getLogger("setsup")
 
@@ -55,6 +60,7 @@ def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) ->
     path = Path(path)
     if ending(path) in (".jsonl", ".ndjson"):
         rows = JsonLines.of(path)
+        say_left_out(path, dict.fromkeys(rows.nested, "lists or objects"))
         return _of_file(path, rows.blocks, rows.names, factors, kinds, size=rows.text.size)
     file = CsvFile.of(path)
     read = partial(from_blocks, written=True, commas=file.commas)
@@ -72,11 +78,24 @@ def from_parquet(
     path = Path(path)
 
     def blocks() -> Iterator[Any]:
-        with pq.ParquetFile(path) as file:
+        # of a long text that repeats, a block of texts would be many times as large as the file
+        with arrow_source(path) as source, pq.ParquetFile(source, read_dictionary=texts) as file:
             yield from file.iter_batches(ROWS, columns=names)
 
+    def read(packed: Blocks, *given: Any, **more: Any) -> FactorColumns:
+        def unpacked() -> Iterator[Any]:
+            left = _RATIO * path.stat().st_size + _MOST
+            for block in packed():
+                left -= _long_texts(block)
+                if left < 0:
+                    raise FactorError("long texts repeat so often that no memory holds them: leave their column out")
+                yield from _as_texts(block)
+
+        return from_blocks(unpacked, *given, **more)
+
+    refuse_pointer(path)
     with _name_file(path):
-        with pq.ParquetFile(path) as file:
+        with arrow_source(path) as source, pq.ParquetFile(source) as file:
             schema = file.schema_arrow
             if columns is not None:
                 for name in columns:
@@ -84,7 +103,11 @@ def from_parquet(
                         raise FactorError(f"there is no column {name!r}{near(name, schema.names)}")
                 schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
             names, known = describe_schema(schema, factors, {} if kinds is None else kinds)
-        return _of_file(path, blocks, names, known, kinds)
+            texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
+            # equal values take nothing in the file
+            size = max(path.stat().st_size, file.metadata.num_rows * len(names) * _WIDTH)
+            say_left_out(path, {field.name: field.type for field in schema if field.name not in names})
+        return _of_file(path, blocks, names, known, kinds, read, size)
 
 
 def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorColumns:
@@ -101,6 +124,7 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     if len(set(names)) != len(names):
         raise FactorError(f"two columns of the frame share a name in {names}; rename one")
     arrays = {name: arrow_array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
+    say_left_out("the frame", {name: array.type for name, array in arrays.items() if not is_usable(array.type)})
     arrays = {name: array for name, array in arrays.items() if is_usable(array.type)}
     known = {factor.name: factor for factor in check_factors(factors)}
     kinds = None if kinds is None else check_mapping(kinds, "kinds", FactorError)
@@ -129,6 +153,43 @@ def to_pandas(table: FactorColumns) -> Any:
             codes = table.codes(factor.name)
             columns[factor.name] = pandas.Categorical.from_codes(codes, list(factor.levels), ordered=ordered)
     return pandas.DataFrame(columns)
+
+
+def _long_texts(batch: Any) -> int:
+    """Bytes that the long texts of a block would take."""
+    widths = _widths(batch)
+    return int(widths[widths > _LONG].sum())
+
+
+def _widths(batch: Any) -> Rows:
+    """Bytes of the texts of each row whose places in a dictionary are told."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    widths = np.zeros(batch.num_rows, np.int64)
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            lengths = np.asarray(pc.fill_null(pc.binary_length(column.dictionary), 0), np.int64)
+            widths += np.append(lengths, 0)[np.asarray(pc.fill_null(column.indices, -1), np.int64)]
+    return widths
+
+
+def _as_texts(batch: Any) -> Iterator[Any]:
+    """Give a block with texts in place of places in a dictionary, in parts of a bounded size."""
+    import pyarrow as pa
+
+    if not any(pa.types.is_dictionary(kind) for kind in batch.schema.types):
+        yield batch
+        return
+    ends = np.cumsum(_widths(batch))
+    start = 0
+    while start < batch.num_rows:
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + _MOST, "right")))
+        part = batch.slice(start, stop - start)
+        columns = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in part.columns]
+        yield pa.RecordBatch.from_arrays(columns, names=part.schema.names)
+        start = stop
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -160,7 +160,11 @@ def arrow_array(name: str, column: Any, first: int = 0) -> Any:
         raise FactorError(f"column {name!r} must have one axis, not the shape {column.shape}")
     try:
         array = pa.array(column, from_pandas=True)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+    except OverflowError:
+        raise FactorError(
+            f"column {name!r} cannot be read as a factor: it has an integer beyond 64 bits; make its values strings"
+        ) from None
+    except (pa.ArrowException, TypeError, ValueError) as error:
         _refuse(name, column, error, first)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 

@@ -27,26 +27,35 @@ class JsonLines:
     text : TextFile
         The file.
     names : list of str
-        Keys of all lines whose values can be factors, in the order in which they appear; those with lists or objects
-        are left out.
+        Keys of all lines whose values can be factors, in the order in which they appear.
+    nested : list of str
+        Keys with lists or objects, which are left out.
+    large : set of str
+        Keys with integers beyond 64 bits, whose digits are read as strings, as in CSV.
 
     """
 
     text: TextFile
     names: list[str]
+    nested: list[str]
+    large: frozenset[str]
 
     @classmethod
     def of(cls, path: Path) -> "JsonLines":
         """Find the keys of all lines."""
         text = TextFile.of(path)
         names: dict[str, bool] = {}
+        large: set[str] = set()
         rows = 0
         for rows, row in enumerate(_objects(text), 1):  # noqa: B007  the last number counts the rows
             for name, value in row.items():
                 names[name] = names.get(name, True) and type(value) not in (list, dict)
+                if type(value) is int and not -(2**63) <= value < 2**63:
+                    large.add(name)
         if not rows:
             raise DataError(f"{path} has no rows; each line is expected to be a JSON object")
-        return cls(text, [name for name, plain in names.items() if plain])
+        nested = [name for name, plain in names.items() if not plain]
+        return cls(text, [name for name, plain in names.items() if plain], nested, frozenset(large))
 
     def blocks(self) -> Iterator[Any]:
         """Read the rows from the first on, as Arrow record batches."""
@@ -63,7 +72,10 @@ class JsonLines:
     def _batch(self, rows: list[dict[str, Any]], first: int) -> Any:
         import pyarrow as pa
 
-        arrays = [arrow_array(name, [row.get(name) for row in rows], first) for name in self.names]
+        columns: dict[str, list[Any]] = {name: [row.get(name) for row in rows] for name in self.names}
+        for name in self.large.intersection(columns):
+            columns[name] = [str(value) if type(value) is int else value for value in columns[name]]
+        arrays = [arrow_array(name, column, first) for name, column in columns.items()]
         return pa.RecordBatch.from_arrays(arrays, names=self.names)
 
 

@@ -3,16 +3,18 @@
 import codecs
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from setsup.errors import DamagedFile, DataError
+from setsup.files.lfs import refuse_pointer
 
-__all__ = ["LINE", "PARQUET", "SHEETS", "TABLES", "TextFile", "ending", "explain_errors", "not_utf8"]
+__all__ = ["LINE", "PARQUET", "SHEETS", "TABLES", "TextFile", "arrow_source", "ending", "explain_errors", "not_utf8"]
 
 LINE = 16 << 20
 """Bytes that a line of text may have."""
@@ -41,6 +43,18 @@ _OTHERS = {
     b"\x28\xb5\x2f\xfd": "is compressed by zstd; decompress it, or use gzip",
 }
 """First bytes of files that are often taken for text."""
+
+
+@contextmanager
+def arrow_source(path: Path) -> Iterator[Any]:
+    """Give Arrow a file: its path, which is read fastest, or an open file where the path is no UTF-8."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        with path.open("rb") as file:
+            yield file
+    else:
+        yield path
 
 
 def ending(path: Path) -> str:
@@ -75,6 +89,7 @@ class TextFile:
         """See that a file is text; NUL bytes, of which text has none, are refused."""
         if ending(path) in SHEETS:
             raise DataError(f"{path} is a spreadsheet; save it as CSV (UTF-8), and give that file")
+        refuse_pointer(path)
         with explain_errors(path), path.open("rb") as raw:
             head = raw.read(8)
             for mark, what in _OTHERS.items():

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import DEFLATED, ENCRYPTED, SPARSE, STORED
 from setsup.files.archives.plain_files import read_range, unreadable
+from setsup.files.lfs import is_pointer, pointer_error
 
 __all__ = ["Archive", "Label", "Row"]
 
@@ -97,6 +98,8 @@ class Archive(ABC):
             if zlib.crc32(content) != row.check:
                 raise damaged(label, "its content has another checksum")
             self.verified[place] = 1
+        if is_pointer(content):  # archives that a host packs of a repository have pointers in them
+            raise pointer_error(label())
         return content
 
     def stretch(self, row: Row, offset: int, length: int, label: Label) -> bytes | None:
@@ -135,6 +138,11 @@ class Archive(ABC):
             raise damaged(label, f"it holds {size:,} bytes, not {row.size:,}")
         if self.has_checksums and check != row.check:
             raise damaged(label, "its content has another checksum")
+
+    def begin(self, row: Row, length: int, label: Label) -> bytes:
+        """Read the first bytes of a file, fewer where it ends before, and no more of it than a piece."""
+        found = self.stretch(row, 0, length, label)
+        return next(self.pieces(row, label), b"")[:length] if found is None else found
 
     def start(self, row: Row, label: Label) -> int:
         """Where in the archive the bytes of a file begin; refuses an archive in which another file is there."""

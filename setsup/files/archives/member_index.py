@@ -12,6 +12,7 @@ import logging
 import os
 import time
 import zlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -25,7 +26,7 @@ from setsup.errors import DataError
 from setsup.files.archives.archive import Archive, Row
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.folders import list_folder, unchanged
-from setsup.files.archives.listing import COLUMNS, as_numpy
+from setsup.files.archives.listing import COLUMNS, Listing, as_numpy
 from setsup.files.archives.plain_files import open_file, unreadable
 from setsup.files.archives.tars import TarArchive, list_tar
 from setsup.files.archives.zips import ZipArchive, list_zip
@@ -33,7 +34,7 @@ from setsup.files.atomic import written
 from setsup.files.builds import build_cached
 from setsup.files.cache import cache_folder
 
-__all__ = ["Index", "load_index"]
+__all__ = ["Index", "load_index", "load_joined"]
 
 KEPT_FROM = 10_000
 """Files from which the index of a folder is kept: of fewer a new listing takes no longer, and sees every change."""
@@ -99,7 +100,7 @@ class Index:
     """
 
     def __init__(self, about: About, batch: Any, digest: int | None = None) -> None:
-        self.about = about
+        self.about, self.batch = about, batch
         self.names = batch.column("name")
         columns = {name: as_numpy(batch.column(name)) for name in _COLUMNS}
         self.offsets, self.stored, self.sizes = columns["offset"], columns["stored"], columns["size"]
@@ -153,6 +154,25 @@ def load_index(source: Path, nested: bool = False, relist: bool = False, hidden:
     return build_cached(target, find, make, save)
 
 
+def load_joined(key: str, parts: Callable[[], Sequence[tuple[Any, npt.NDArray[np.int64]]]]) -> Index:
+    """Index of the files of several sources, names and sizes; of files of one name, the one of the first source counts.
+
+    The ``offset`` of a file is its place in its source, and its ``method`` the number of that source. Kept in the cache
+    folder under `key` where there are many files.
+    """
+    about = About(key, "joined", 0, 0)
+    target = cache_folder() / _FOLDER / f"{key}.arrow"
+
+    def make() -> Index:
+        return Index(about, _joined(parts()))
+
+    def save(made: Index, target: Path) -> None:
+        if len(made) >= KEPT_FROM:
+            _save(target, about, made.batch, made.batch.slice(0, 0))
+
+    return build_cached(target, lambda path: _kept(path, about, path), make, save)
+
+
 # -- listing -----------------------------------------------------------------------------------------------------------
 
 
@@ -176,6 +196,23 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
         folders = None
     found = found.ordered(about.hidden)
     return _batch(found.names, [getattr(found, name) for name in COLUMNS]), folders
+
+
+def _joined(parts: Sequence[tuple[Any, npt.NDArray[np.int64]]]) -> Any:
+    import pyarrow as pa
+
+    counts = [len(sizes) for _, sizes in parts]
+    zeros = np.zeros(sum(counts), np.int64)
+    listing = Listing(
+        # of files of one name the last counts in a listing
+        pa.concat_arrays([names for names, _ in reversed(parts)]),
+        offsets=np.concatenate([np.arange(count) for count in reversed(counts)]),
+        stored=zeros,
+        sizes=np.concatenate([sizes for _, sizes in reversed(parts)]),
+        methods=np.repeat(np.arange(len(counts))[::-1], counts[::-1]).astype(np.uint32),
+        checks=zeros.astype(np.uint32),
+    ).ordered(hidden=True)
+    return _batch(listing.names, [getattr(listing, name) for name in COLUMNS])
 
 
 def _batch(names: Any, columns: list[npt.NDArray[Any]]) -> Any:

@@ -152,10 +152,12 @@ class MemberIndex:
         below = folder.rstrip("/") + "/" if folder.strip("/") else ""
         # "0" is the letter after "/"
         first, last = (self._bisected(below[:-1] + end) for end in "/0") if below else (0, len(self))
-        prefix = self.prefix + below
-        return MemberIndex(
-            self.source, self._top, self._index, self._archive, prefix, self._start + first, self._start + last
-        )
+        return self._slice(self.prefix + below, self._start + first, self._start + last)
+
+    def above(self) -> "MemberIndex":
+        """Select the files of the folder that contains this one, with names relative to it; all where there is none."""
+        outer = self.prefix.rstrip("/").rpartition("/")[0]
+        return self._slice("", 0, len(self._index)).under(outer)
 
     def matching(self, pattern: str) -> tuple[Places, dict[str, Any]]:
         """Find all files whose whole name matches.
@@ -241,6 +243,13 @@ class MemberIndex:
         row = self._index.row(self._checked(place))
         return self._archive.stretch(row, offset, length, partial(self.label, place))
 
+    def begin(self, place: int, length: int) -> bytes:
+        """Read the first bytes of a file, fewer where it ends before; a large one is not unpacked for them."""
+        if self._archive is None:
+            return read_file_stretch(self._path(place), 0, length)
+        row = self._index.row(self._checked(place))
+        return self._archive.begin(row, length, partial(self.label, place))
+
     def label(self, place: int) -> str:
         """Name of a file in messages: its path, or the archive and its name there."""
         return self._shown(self._index.name(self._checked(place)).decode())
@@ -249,6 +258,14 @@ class MemberIndex:
         """Path of a file on the disk, None inside an archive."""
         path = self._path(place)
         return Path(os.fsdecode(path)) if self._archive is None else None
+
+    @property
+    def identity(self) -> tuple[int, str]:
+        """Checksum of all files of the source, and the folder inside it: another listing has others."""
+        return self._index.digest, self.prefix
+
+    def _slice(self, prefix: str, start: int, stop: int) -> "MemberIndex":
+        return MemberIndex(self.source, self._top, self._index, self._archive, prefix, start, stop)
 
     def _shown(self, name: str) -> str:
         between = os.sep if self._archive is None else ": "

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.names import shown
+from setsup.files.lfs import LARGEST_POINTER, is_pointer, pointer_error
 
 __all__ = ["open_file", "read_file", "read_file_stretch", "read_range", "too_long", "unreadable"]
 
@@ -25,6 +26,8 @@ def open_file(source: Path | bytes, problem: str = "") -> Iterator[tuple[int, in
         if not stat.S_ISREG(about.st_mode):
             neither = f"{source!s} is neither a folder nor a file; name the folder or the archive of the dataset"
             raise DataError(problem or neither)
+        if about.st_size <= LARGEST_POINTER and is_pointer(os.pread(file, LARGEST_POINTER, 0)):
+            raise pointer_error(Path(os.fsdecode(source)))
         yield file, about.st_size
     finally:
         os.close(file)

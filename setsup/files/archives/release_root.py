@@ -2,12 +2,12 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from setsup.files.archives.listing import find_matches
 
-__all__ = ["find_top", "readable", "wanting"]
+__all__ = ["find_top", "find_tops", "readable", "wanting"]
 
 _AT_ONCE = 65_536
 _SOME = re.compile(r"(?:\\[dwS]|\[[^\]]*\]|\.)(?:[*+?]|\{[\d,]*\})?")
@@ -33,15 +33,27 @@ def find_top(names: Any, holds: Sequence[str]) -> str | None:
         return ""
     deepest = pc.max(pc.count_substring(names, "/")).as_py()
     for depth in range(1, deepest + 1):
-        tops: set[str] | None = None
-        for pattern in holds:
-            found = _tops(names, depth, pattern)
-            tops = found if tops is None else tops & found
-            if not tops:
-                break
-        if tops:
+        if tops := _tops_of_all(names, depth, holds):
             return min(tops)
     return None
+
+
+def find_tops(names: Any, holds: Sequence[str], depths: Iterable[int]) -> list[str]:
+    r"""Find all folders of some depths below which each expression matches the beginning of some name.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> find_tops(pa.array(["1/a/x.jpg", "more/2/b/y.jpg"], pa.large_string()), [r"\d+/\w+/\w+\.jpg"], range(4))
+    ['', 'more/']
+
+    """
+    import pyarrow.compute as pc
+
+    if not len(names):
+        return []
+    deepest = pc.max(pc.count_substring(names, "/")).as_py()
+    return [top for depth in depths if depth <= deepest for top in sorted(_tops_of_all(names, depth, holds))]
 
 
 def wanting(names: Any, holds: Sequence[str]) -> list[str]:
@@ -76,8 +88,21 @@ def _anywhere(names: Any, pattern: str) -> bool:
     return any(pc.any(pc.match_substring_regex(stretch, pattern)).as_py() for stretch in stretches)
 
 
+def _tops_of_all(names: Any, depth: int, holds: Sequence[str]) -> set[str]:
+    """Folders so deep below which each expression matches the beginning of some name."""
+    tops: set[str] | None = None
+    for pattern in holds:
+        found = _tops(names, depth, pattern)
+        tops = found if tops is None else tops & found
+        if not tops:
+            break
+    return tops or set()
+
+
 def _tops(names: Any, depth: int, pattern: str) -> set[str]:
     """Folders so deep below which an expression matches the beginning of some name."""
+    if not depth:
+        return {""} if _anywhere(names, f"^(?:{pattern})") else set()
     hits = find_matches(names, f"^(?:[^/]*/){{{depth}}}(?:{pattern})")
     tops = set()
     at = 0

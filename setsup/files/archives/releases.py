@@ -8,6 +8,7 @@ from pathlib import Path
 from setsup.errors import DataError
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.release_parts import join_parts, warn_of_others
 from setsup.files.archives.release_root import find_top, readable, wanting
 from setsup.files.roots import data_places, place_seen, root_option, some
 
@@ -25,8 +26,13 @@ def find_members(
     holds: Mapping[str, str] | Sequence[str],
     archives: Sequence[str] = (),
     nested: bool = False,
+    parts: str | None = None,
 ) -> MemberIndex:
     """Find the release of a dataset: a folder, an archive in that folder, or an archive given as root.
+
+    A release that is published in several archives is one index of all that are in the folder, and of what is unpacked
+    there. Of any other release one source is read, and a warning counts the files that others in the folder have
+    beyond it.
 
     Parameters
     ----------
@@ -42,6 +48,8 @@ def find_members(
         release, every zip and tar directly in the folder is tried, 32 at most.
     nested : bool
         As in :func:`open_members`.
+    parts : str, optional
+        Of a release that is published in several archives: a regular expression (RE2) for their file names.
 
     Returns
     -------
@@ -57,6 +65,13 @@ def find_members(
     """
     refused: DataError | None = None
     missing, empty, notes = list(holds), list[str](), list[str]()
+    if parts is not None:
+        for folder in _folders(name, root):
+            joined, paths = join_parts(folder, list(holds), archives, parts, nested)
+            if joined is not None:
+                others = [each for each in _others(name, folder, archives) if each[0] not in paths]
+                warn_of_others(name, joined, list(holds), others, nested)
+                return joined
     for source, named in _sources(name, root, archives):
         try:
             members = open_members(source, nested)
@@ -68,7 +83,10 @@ def find_members(
             continue
         top = find_top(members.names, list(holds))
         if top is not None:
-            return members.under(top)
+            found = members.under(top)
+            if source != data_places(name, root)[0] or source.is_dir():  # no archive that was named
+                warn_of_others(name, found, list(holds), _others(name, source, archives), nested)
+            return found
         lacks = wanting(members.names, list(holds))
         if named:
             missing = min(missing, lacks, key=len)
@@ -83,14 +101,31 @@ def find_members(
     raise _not_found(name, root, _list_patterns(missing or holds, holds), empty, notes, apart=not missing)
 
 
+def _folders(name: str, root: Path | str | None) -> list[Path]:
+    """Folders that may hold a release, best first."""
+    places = data_places(name, root)
+    # folders of the dataset's name first: the other may be that of all datasets, and take long to list
+    ordered = (*places[1:], places[0]) if root is not None else places
+    return [place for place in ordered if os.path.isdir(place)]
+
+
+def _others(name: str, source: Path, archives: Sequence[str]) -> list[tuple[Path, bool]]:
+    """Other folders and archives in which more of a release may lie, and whether they are named for it."""
+    folder = source if source.is_dir() and source.name not in archives else source.parent
+    zips = dict.fromkeys(
+        [folder, *(path for path in _archives_in(folder, name) if path.suffix.lower() == ".zip")], False
+    )
+    named = dict.fromkeys([folder / each for each in archives if os.path.exists(folder / each)], True)
+    return [(path, each) for path, each in (zips | named).items() if path != source]
+
+
 def _sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Iterator[tuple[Path, bool]]:
     """Folders and archives that may hold a release, best first."""
     places = data_places(name, root)
     if os.path.isfile(places[0]):
         yield places[0], True
         return
-    # folders of the dataset's name first: the other may be that of all datasets, and take long to list
-    folders = [place for place in (*places[1:], places[0]) if os.path.isdir(place)] if root is not None else places
+    folders = _folders(name, root)
     for folder in folders:
         for each in (*archives, ""):
             if os.path.exists(folder / each):

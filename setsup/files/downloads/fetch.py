@@ -1,13 +1,16 @@
 """Fetch a benchmark: find missing files, check the licence and the space, download, verify."""
 
+import glob
 import logging
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from setsup.errors import DataError, near
+from setsup.errors import DamagedFile, DataError, near
 from setsup.files.disk import make_folder, need_space
 from setsup.files.downloads.check import State, file_state, release_folder
 from setsup.files.downloads.copies import list_copies, take_copy
@@ -15,10 +18,13 @@ from setsup.files.downloads.download import download, part_of
 from setsup.files.downloads.transfer import drop_part, part_size
 from setsup.files.locks import clear_lock, locked
 from setsup.files.manifests.manifest import Manifest, ManifestFile
+from setsup.files.texts import read_beside, text_of
 
 __all__ = ["fetch"]
 
 _log = logging.getLogger("setsup")
+_MOST = 1 << 24
+_LINE = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
 _SHOWN = 4  # names that a message gives of those that serve as well
 
 
@@ -41,8 +47,8 @@ def fetch(
         Folder for the files; None: ``$SETSUP_DATA/<name>`` where that is set, else
         ``<user cache>/setsup/<name>``, with the name of the dataset that shares its files, if any.
     files : sequence of str, optional
-        Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of files of the manifest; by default all but those on
-        request only.
+        Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of files of the manifest, or of files that its lists name;
+        by default all but those on request only.
     copies : Path or str, optional
         Folder of another tool's downloads, such as ``~/tensorflow_datasets/downloads``: files with the published digest
         are copied from there.
@@ -69,7 +75,11 @@ def fetch(
     if archive is not None:
         root = Path(archive).parent  # where other files of the benchmark belong
     folder = release_folder(manifest, root)
-    chosen = manifest.files if files is None else _named(manifest, files)
+    if manifest.listed and files is not None and archive is None:
+        manifest = _with_listed(manifest, root, files, folder)
+    # a folder of files that lists name is filled on request
+    tops = [each.path.partition("/")[0] for each in manifest.listed]
+    chosen = [file for file in manifest.files if file.path not in tops] if files is None else _named(manifest, files)
     missing = _missing(manifest, chosen, folder, asked=files is not None)
     _tidy((file for file in chosen if file not in missing), folder)
     if missing and copies is not None and archive is None:
@@ -96,6 +106,22 @@ def fetch(
         for file in missing:
             _fetch_file(manifest, file, folder, again)
     return folder
+
+
+def _with_listed(manifest: Manifest, root: Path | str | None, names: Sequence[str], folder: Path) -> Manifest:
+    """Add the files that lists name to a manifest, where some are asked for; the lists are fetched first."""
+    if all(any(fnmatchcase(file.path, name) for file in manifest.files) for name in names):
+        return manifest
+    fetch(manifest, root, [glob.escape(name) for each in manifest.listed for name in each.lists])
+    places = {file.path: file_state(file, folder).path for file in manifest.files}
+    found: dict[str, ManifestFile] = {}
+    for each in manifest.listed:
+        for path in (places[name] for name in each.lists):
+            for line in text_of(read_beside(path, _MOST, "a list of files"), str(path)).split():
+                if not _LINE.fullmatch(line):
+                    raise DamagedFile(f"{path} has the line {line[:60]!r}; names such as bike/batch-1/20 were expected")
+                found[each.path.replace("{}", line)] = each.of(line)
+    return replace(manifest, files=(*manifest.files, *found.values()))
 
 
 def _option(root: Path | str | None) -> str:

@@ -9,6 +9,7 @@ __all__ = [
     "Manifest",
     "ManifestFactor",
     "ManifestFile",
+    "ManifestListed",
     "ManifestModality",
     "ManifestPartial",
     "ManifestSplit",
@@ -191,6 +192,33 @@ class ManifestFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestListed:
+    """Published files of which texts among the files of the manifest have the names, one a line.
+
+    Each is optional, and downloaded only when it is asked for by name (``setsup fetch --files``).
+
+    Parameters
+    ----------
+    path : str
+        Where each belongs, with ``{}`` for its line.
+    urls : tuple of str
+        Mirrors, with ``{}`` for the line.
+    lists : tuple of str
+        Paths of the texts.
+
+    """
+
+    path: str
+    urls: tuple[str, ...]
+    lists: tuple[str, ...]
+
+    def of(self, line: str) -> ManifestFile:
+        """Make the file of a line."""
+        urls = tuple(url.replace("{}", line) for url in self.urls)
+        return ManifestFile(self.path.replace("{}", line), urls=urls, optional=True, on_request=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """All that is known of a benchmark without opening it.
 
@@ -224,6 +252,8 @@ class Manifest:
         What a sample holds.
     files : tuple of ManifestFile
         The published files; empty for data that is computed or the user's own.
+    listed : tuple of ManifestListed
+        Further files, whose names stand in some of these.
     shares : str or None
         Name of the dataset that shares its files: they are found in its places, too, and fetched there.
     folders : tuple of str
@@ -256,6 +286,7 @@ class Manifest:
     splits: tuple[ManifestSplit, ...] = ()
     modalities: tuple[ManifestModality, ...] = ()
     files: tuple[ManifestFile, ...] = ()
+    listed: tuple[ManifestListed, ...] = ()
     shares: str | None = None
     folders: tuple[str, ...] = ()
     addresses: Addresses | None = None

@@ -9,6 +9,7 @@ from setsup.files.manifests.manifest import (
     Manifest,
     ManifestFactor,
     ManifestFile,
+    ManifestListed,
     ManifestModality,
     ManifestPartial,
     ManifestSplit,
@@ -56,6 +57,7 @@ def read_manifest(file: Path | str) -> Manifest:
         splits=tuple(_split(name, part) for name, part in fields.named("splits").items()),
         modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
         files=tuple(_file(part) for part in fields.parts("files")),
+        listed=tuple(_listed(part) for part in fields.parts("listed")),
         shares=fields.get("shares", _NAME),
         folders=fields.each("folders", validators.relative),
         addresses=fields.get("addresses", lambda value: _addresses(Fields(value, file, "addresses"))),
@@ -67,6 +69,8 @@ def read_manifest(file: Path | str) -> Manifest:
     if manifest.shares == manifest.name:
         raise fields.wrong("shares", "the name of another dataset", manifest.shares)
     _check_counts(fields, manifest)
+    if unknown := {name for each in manifest.listed for name in each.lists} - {part.path for part in manifest.files}:
+        raise fields.wrong("listed.lists", "paths of files of this manifest", min(unknown))
     if manifest.name != file.stem:
         raise fields.wrong("name", f"{file.stem!r} as in the name of the file", manifest.name)
     sizes = [part.size for part in manifest.files]
@@ -196,3 +200,15 @@ def _file(fields: Fields) -> ManifestFile:
     if file.on_request and not (file.optional and file.urls):
         raise fields.wrong("on_request", "left out of a file that is needed, or that has no address", True)
     return file
+
+
+def _listed(fields: Fields) -> ManifestListed:
+    listed = ManifestListed(
+        path=fields.need("path", validators.relative),
+        urls=fields.each("urls", validators.address),
+        lists=fields.each("lists", validators.relative),
+    )
+    fields.done()
+    if any("{}" not in text for text in (listed.path, *listed.urls)) or not listed.urls or not listed.lists:
+        raise fields.wrong("", "a path and addresses with {} for a line of its lists", listed.path)
+    return listed

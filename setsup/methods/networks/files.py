@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from setsup.errors import DamagedFile, DataError, SetsupError
+from setsup.files.lfs import refuse_pointer
 from setsup.methods.networks.keras_files import SIGNATURE, load_keras
 from setsup.optional import extra_command
 
@@ -38,6 +39,7 @@ def _load(path: Path) -> Any:
         ) from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}; pass the path of a checkpoint file") from None
+    refuse_pointer(path)
     if head.startswith(SIGNATURE):
         return load_keras(path)
     try:

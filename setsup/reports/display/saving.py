@@ -12,6 +12,7 @@ from setsup.errors import DataError, brief, near
 from setsup.files.atomic import written
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
+from setsup.files.outputs import mark_png
 from setsup.reports.lettering import font, text_width
 from setsup.reports.page import CARD, EDGE, EMPTY, FRAME, PAPER, Mark, Page
 
@@ -102,7 +103,7 @@ class Sheet:
 
 
 def _png(sheet: Sheet) -> bytes:
-    return _encoded(sheet.image, "PNG", compress_level=7)  # 5 % larger than level 9, in a tenth of its time
+    return mark_png(_encoded(sheet.image, "PNG", compress_level=7))  # 5 % larger than level 9, in a tenth of its time
 
 
 def _pdf(sheet: Sheet) -> bytes:

@@ -11,6 +11,7 @@ from setsup.samplers.groups.within import Keys, distinct
 __all__ = ["DomainPairs"]
 
 _PAIR, _CLASSES = 0, 1  # what a key is for
+_CELLS = 1 << 17  # classes of steps looked at at a time
 
 
 class DomainPairs:
@@ -51,6 +52,7 @@ class DomainPairs:
         able = shared >= ways
         self.most, self._able = int(shared.max()), np.flatnonzero(able)
         self.pairs = len(self._able)
+        self._counts = shared[able].astype(np.int64)
         self.widths = (int(shared[able].min()), int(shared[able].max())) if self.pairs else (0, 0)
         self.unsupported, self.unqueried = ~able.any(axis=1), ~able.any(axis=0)
         self.reached = (self._support & _any_of(able, self._query) | self._query & _any_of(able.T, self._support))[
@@ -68,12 +70,17 @@ class DomainPairs:
 
     def draw(self, key: Words) -> tuple[Array, Array]:
         """Groups of support and of query, (steps, ways) each, of keys (steps,); their classes are the same."""
-        first, second = np.divmod(self._able[below(fold(key, _PAIR), self.pairs)], self.domains)
-        shared = self._support[first] & self._query[second]
-        count = shared.sum(axis=1)
-        labels = np.nonzero(shared)[1]
+        pair = below(fold(key, _PAIR), self.pairs)
+        first, second = np.divmod(self._able[pair], self.domains)
+        count = self._counts[pair]
         keys = Keys(fold(key, _CLASSES), np.zeros(1, dtype=np.uint64))
-        chosen = labels[(np.cumsum(count) - count)[:, None] + distinct(keys, count, self._ways)]
+        chosen = distinct(keys, count, self._ways)
+        # of so few steps at a time that what they share stays in the processor's cache
+        some = max(_CELLS // self._support.shape[1], 1)
+        for start in range(0, len(pair), some):
+            part = slice(start, start + some)
+            labels = np.nonzero(self._support[first[part]] & self._query[second[part]])[1]
+            chosen[part] = labels[(np.cumsum(count[part]) - count[part])[:, None] + chosen[part]]
         return self._groups[first[:, None], chosen], self._groups[second[:, None], chosen]
 
 

@@ -13,7 +13,7 @@ from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.window import WindowMembers
 from setsup.samplers.reach import ReachedGroups, Reason, SetReach
 
-__all__ = ["at_least_one", "inclusion", "is_estimated", "reached_groups", "set_reach"]
+__all__ = ["at_least_one", "dealt_reach", "inclusion", "is_estimated", "reached_groups", "set_reach"]
 
 _EXACT = 2  # rows of a set up to which successive sampling by weight is counted exactly
 
@@ -96,9 +96,48 @@ def set_reach(
 
     `full`: rows that a draw has at other steps, where those beyond ``size`` are masked.
     """
+    full = size if full is None else full
+    of_rows = _of_rows(table, sampler, chance, _inside(sampler, size, full))
+    repeats = sampler.small == "replace" and not isinstance(sampler.members, WindowMembers | AnchoredMembers)
+    thin = None
+    if repeats and not together:
+        slots = np.arange(full) < size
+
+        def thin(rows: Rows, kept: Sequence[float]) -> Reals:
+            return _of_rows(table, sampler, chance, _at_slots(sampler, np.where(slots, kept[0], 0.0)))(rows)
+
+    return SetReach(tuple(sets), of_rows, together, thin)
+
+
+def dealt_reach(
+    table: FactorTable, sampler: GroupSampler, sets: Sequence[int], dealt: Sequence[Rows], full: int, chance: Reals
+) -> SetReach:
+    """Chance of rows in sets that share one group, given that of each drawable group.
+
+    `dealt`: for each set, which of the ``full`` rows that are drawn from the group it has.
+    """
+    places = np.concatenate(list(dealt))
+    if isinstance(sampler.members, WindowMembers | AnchoredMembers):
+        return set_reach(table, sampler, sets, len(places), chance, together=True, full=full)
+
+    def thin(rows: Rows, kept: Sequence[float]) -> Reals:
+        slots = np.zeros(full)
+        slots[places] = np.repeat(kept, [len(one) for one in dealt])
+        return _of_rows(table, sampler, chance, _at_slots(sampler, slots))(rows)
+
+    apart = sampler.small != "replace" or bool((sampler.members.sizes[sampler.drawable] >= full).any())
+    estimated = isinstance(sampler.members, WeightedMembers) and full > _EXACT and apart
+    return SetReach(tuple(sets), lambda rows: thin(rows, [1.0] * len(dealt)), True, thin, estimated)
+
+
+Inside = Callable[[Rows, Rows, Rows], Reals]
+"""Chance of rows in a set of their group, by groups, positions in them, and row numbers."""
+
+
+def _of_rows(table: FactorTable, sampler: GroupSampler, chance: Reals, inside: Inside) -> Callable[[Rows], Reals]:
+    """Chance of rows, by that of the drawable groups, and of rows in a set of their group."""
     whole = np.zeros(len(sampler.groups))
     whole[sampler.drawable] = chance
-    inside = _inside(sampler, size, size if full is None else full)
 
     def of_rows(rows: Rows) -> Reals:
         groups, places = sampler.groups.find(table, rows)
@@ -107,11 +146,10 @@ def set_reach(
         found[there] = whole[groups[there]] * inside(groups[there], places[there], rows[there])
         return found
 
-    return SetReach(tuple(sets), of_rows, together)
+    return of_rows
 
 
-def _inside(sampler: GroupSampler, size: int, full: int) -> Callable[[Rows, Rows, Rows], Reals]:
-    """Chance of rows in a set of their group, by groups, positions in them, and row numbers."""
+def _inside(sampler: GroupSampler, size: int, full: int) -> Inside:
     members = sampler.members
     if isinstance(members, AnchoredMembers):
         reached = members.reached()
@@ -121,6 +159,15 @@ def _inside(sampler: GroupSampler, size: int, full: int) -> Callable[[Rows, Rows
     if isinstance(members, WindowMembers):
         known_rows, shares = members.chances(size, full, sampler.small, sampler.drawable)
         return lambda groups, places, rows: shares[np.searchsorted(known_rows, rows)]
+    return _at_slots(sampler, (np.arange(full) < size).astype(np.float64))
+
+
+def _at_slots(sampler: GroupSampler, kept: Reals) -> Inside:
+    """Chance of rows at any slot of a draw from their group, each of which counts with a probability.
+
+    `kept` (slots,) float64
+    """
+    members, full, replaces = sampler.members, len(kept), sampler.small == "replace"
     if isinstance(members, WeightedMembers):
         known: dict[int, Reals] = {}
 
@@ -129,23 +176,44 @@ def _inside(sampler: GroupSampler, size: int, full: int) -> Callable[[Rows, Rows
             for group in np.unique(groups).tolist():
                 if group not in known:
                     shares = members.shares(group)
-                    repeats = sampler.small == "replace" and len(shares) < full
-                    known[group] = at_least_one(shares, size) if repeats else inclusion(shares, size)
+                    repeats = replaces and len(shares) < full
+                    known[group] = _repeated(shares, kept) if repeats else _in_order(shares, kept)
                 here = groups == group
                 found[here] = known[group][places[here]]
             return found
 
         return by_weight
+    sums = np.concatenate([[0.0], np.cumsum(kept)])  # of the first slots, which are those that a small group fills
 
     def evenly(groups: Rows, places: Rows, rows: Rows) -> Reals:
-        sizes = sampler.groups.sizes[groups].astype(np.float64)
-        even = np.minimum(size / sizes, 1.0)
-        if sampler.small != "replace":
+        sizes = sampler.groups.sizes[groups]
+        even = np.minimum(sums[np.minimum(sizes, full)] / sizes, 1.0)
+        few = sizes < full
+        if not replaces or not few.any():
             return even
-        repeated = 1 - (1 - 1 / sizes) ** size
-        return np.asarray(np.where(sizes < full, repeated, even))
+        even[few] = _repeated(1 / sizes[few], kept)
+        return even
 
     return evenly
+
+
+def _repeated(shares: Reals, kept: Reals) -> Reals:
+    """Chance of rows at any slot, each filled by weight independently of the others."""
+    missed = np.zeros(len(shares))
+    with np.errstate(divide="ignore"):
+        for value, count in zip(*np.unique(kept[kept > 0], return_counts=True), strict=True):
+            missed += count * np.log1p(-np.minimum(value * shares, 1.0))
+    return np.asarray(-np.expm1(missed))
+
+
+def _in_order(shares: Reals, kept: Reals) -> Reals:
+    """Chance of rows at any slot, filled one after the other by weight without repeats."""
+    # a row is at slot j by the difference of its chances to be among the first j + 1 and the first j
+    steps = kept - np.append(kept[1:], 0.0)
+    found = np.zeros(len(shares))
+    for last in np.flatnonzero(steps).tolist():
+        found += steps[last] * inclusion(shares, last + 1)
+    return found
 
 
 def inclusion(shares: Reals, size: int) -> Reals:
@@ -162,8 +230,8 @@ def inclusion(shares: Reals, size: int) -> Reals:
        Annals of Mathematical Statistics 43 (1972).
 
     """
-    if size >= len(shares):
-        return np.ones(len(shares))
+    if size in (0, len(shares)) or size > len(shares):
+        return np.full(len(shares), float(size > 0))
     if size == 1:
         return shares
     if size == _EXACT:

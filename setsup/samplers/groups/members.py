@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Words
-from setsup.checks import check_choice
+from setsup.checks import check_choice, check_memory
 from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
@@ -206,6 +206,7 @@ def drawable_groups(
             f"no group of {names}: {groups.unknown:,} rows have an unknown value there, and {groups.excluded:,} are "
             "left out by where or weights; draw from more rows"
         )
+    check_memory(9 * len(groups), f"a sampler of {len(groups):,} groups of {names}", "the factors", SamplerError)
     few = sizes < need
     if small in ("short", "replace"):
         return np.flatnonzero(sizes > 0)

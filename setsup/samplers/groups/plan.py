@@ -30,7 +30,8 @@ class Part:
         if values == "different" and len(places) > len(sampler.drawable):
             raise SamplerError(
                 f"values='different' needs {len(places)} drawable groups of {sampler.describe()}, and there are "
-                f"{len(sampler.drawable)}; lower sets, or pass values='independent'"
+                f"{len(sampler.drawable)}: the most that fits is sets={len(sampler.drawable)}; lower sets, or pass "
+                "values='independent'"
             )
         words = sampler.chooser.words if values == "different" else 1
         if values == "equal":
@@ -47,6 +48,13 @@ class Part:
     def slots(self) -> int:
         """Rows drawn at once from one group."""
         return self._slots
+
+    @property
+    def dealt(self) -> Rows:
+        """Which of these rows each set has, (sets, size)."""
+        return (
+            np.broadcast_to(np.arange(self.size), (len(self.places), self.size)) if self._dealt is None else self._dealt
+        )
 
     def draw(self, key: Words) -> tuple[Rows, Rows, Array | None]:
         """Chosen drawable groups (steps, sets), rows (steps, sets, size) and mask."""
@@ -98,6 +106,10 @@ class StepPlan:
     def slots(self, sampler: GroupSampler) -> int:
         """Rows drawn at once from one group of a sampler."""
         return next(part.slots for part in self._parts if part.sampler is sampler)
+
+    def dealt(self, sampler: GroupSampler) -> Rows:
+        """Which of the rows that are drawn at once from one group each of its sets has, (sets, size)."""
+        return next(part.dealt for part in self._parts if part.sampler is sampler)
 
     def draw(self, key: Words, names: tuple[str, ...], table: FactorTable) -> Draw:
         """Draws of steps, given their keys (steps,); ``names`` are the factors to report."""

@@ -7,9 +7,10 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows
 from setsup.factors.table import FactorTable
-from setsup.samplers.groups.chances import at_least_one, is_estimated, set_reach
+from setsup.samplers.groups.chances import at_least_one, dealt_reach, is_estimated, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.plan import StepPlan
+from setsup.samplers.groups.window import WindowMembers
 from setsup.samplers.reach import SetReach
 
 __all__ = ["PlanReach", "plan_reach"]
@@ -46,18 +47,25 @@ def plan_reach(table: FactorTable, plan: StepPlan, sizes: Sequence[int], values:
             ]
             sets.append(each[0] if len(each) == 1 else SetReach(tuple(numbers), _sum(each), True))
         elif values == "equal":
-            total = sum(sizes[number] for number in numbers)
             chance = sampler.chooser.probabilities()
             chances[sampler] = chance, False
-            sets.append(set_reach(table, sampler, numbers, total, chance, together=True, full=full))
-            # what a group that is too small loses where sizes change with the step depends on how it was dealt out
-            estimated |= total < full and bool((sampler.members.sizes[sampler.drawable] < full).any())
+            dealt = [rows[: sizes[number]] for rows, number in zip(plan.dealt(sampler), numbers, strict=True)]
+            sets.append(dealt_reach(table, sampler, numbers, dealt, full, chance))
+            taken = sum(len(rows) for rows in dealt)
+            if isinstance(sampler.members, WindowMembers):
+                # what a group that is too small loses where sizes change depends on how it was dealt out
+                estimated |= taken < full and bool((sampler.members.sizes[sampler.drawable] < full).any())
+            elif taken < full:  # it has not the first rows that are drawn from the group
+                estimated |= is_estimated(sampler, full) or is_estimated(sampler, taken)
+            else:
+                estimated |= is_estimated(sampler, taken)
         else:
             chance = sampler.chooser.probabilities()
             chances[sampler] = at_least_one(chance, len(numbers)), False
             for size, some in _by_size(numbers, sizes).items():
                 sets.append(set_reach(table, sampler, some, size, chance, full=full))
-        estimated |= is_estimated(sampler, max(sizes[number] for number in numbers))
+        if values != "equal":
+            estimated |= is_estimated(sampler, max(sizes[number] for number in numbers))
     return PlanReach(sets, chances, places, estimated)
 
 

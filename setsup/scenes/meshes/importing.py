@@ -29,26 +29,27 @@ from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.meshes.mesh_files import LARGEST_MESH, Assets, FileAssets, read_mesh, unread
 from setsup.scenes.meshes.obj_parts import obj_parts
 from setsup.scenes.meshes.parts import Part, bounded_uv, color_bytes, join, moved, unshared
+from setsup.scenes.meshes.scan_parts import off_parts, ply_parts
 
 __all__ = ["load_mesh", "mesh_from_trimesh"]
 
 
 _OWN = "export or copy it again"
 _READERS: MappingProxyType[str, Callable[[bytes, str, str, Assets], list[Part]]] = MappingProxyType(
-    {"gltf": read_gltf, "glb": read_gltf, "obj": obj_parts}
+    {"gltf": read_gltf, "glb": read_gltf, "obj": obj_parts, "ply": ply_parts, "off": off_parts}
 )
 
 _log = logging.getLogger("setsup")
 
 
 def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = None) -> Mesh:
-    r"""Load a mesh from a file: glTF, or what trimesh reads, such as OBJ, PLY, OFF and STL.
+    r"""Load a mesh from a file: glTF, OBJ, PLY, OFF, or what trimesh reads, such as STL.
 
-    Whatever the file consists of becomes one mesh; triangles stand in the order of the file's parts (trimesh sorts
-    those of an OBJ file by material), polygons are cut up. Normals are kept where the file has some. Textures and
-    materials that cannot be had are logged, and the colour of the material stands in for them. glTF files stand in
-    their default pose; their alpha mode MASK makes holes, and what of them is not rendered is logged by name. BLEND,
-    emission and the transparency of OBJ materials are not rendered, and said once.
+    Whatever the file consists of becomes one mesh; triangles stand in the order of the file's parts, which in an OBJ
+    file are its materials in the order of their first use. Polygons are cut up within their outlines. Normals are kept
+    where the file has some. Textures and materials that cannot be had are logged, and the colour of the material stands
+    in for them. glTF files stand in their default pose; their alpha mode MASK makes holes, and what of them is not
+    rendered is logged by name. BLEND, emission and the transparency of OBJ materials are not rendered, and said once.
 
     Parameters
     ----------
@@ -67,8 +68,8 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
     Raises
     ------
     DataError
-        When trimesh is missing, or the file is missing, damaged, of an unknown format, without triangles, has numbers
-        that are not finite, or requires an extension of glTF that is not read.
+        When the file is missing, damaged, of an unknown format, without triangles, has numbers that are not finite,
+        requires an extension of glTF that is not read, or needs trimesh, which is missing.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from setsup.errors import DamagedFile, DataError, imported
 from setsup.files.archives.names import shown
 from setsup.files.archives.plain_files import read_file
-from setsup.scenes.meshes.mtl import map_options
+from setsup.scenes.meshes.formats.mtl import map_options
 
 __all__ = [
     "LARGEST_MESH",

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array, Integers
+from setsup.scenes.meshes.formats.mtl import Entry, MapOptions, map_options, read_mtl
+from setsup.scenes.meshes.formats.obj import Obj, read_obj
 from setsup.scenes.meshes.materials import WHITE, Textures, warn_once
 from setsup.scenes.meshes.mesh import Material, Wrap
 from setsup.scenes.meshes.mesh_files import Assets
-from setsup.scenes.meshes.mtl import Entry, MapOptions, map_options, read_mtl
-from setsup.scenes.meshes.obj import Obj, read_obj
 from setsup.scenes.meshes.parts import Part, bounded_uv, color_bytes
 
 __all__ = ["obj_parts"]

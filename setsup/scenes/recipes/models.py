@@ -10,6 +10,7 @@ from typing import Any
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.files.archives.names import shown
 from setsup.files.archives.plain_files import too_long, unreadable
+from setsup.files.lfs import refuse_pointer
 from setsup.scenes.meshes.asset_names import asset_names
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.meshes.mesh_files import LARGEST_MESH, FileAssets
@@ -102,6 +103,7 @@ def _add(digest: Any, path: Path) -> None:
     try:
         if not path.is_file():
             raise DataError(f"the mesh file {shown(str(path))} cannot be read: it does not exist, or is not a file")
+        refuse_pointer(path)
         with path.open("rb") as file:
             size = left = os.fstat(file.fileno()).st_size
             if size > LARGEST_MESH:
@@ -113,4 +115,4 @@ def _add(digest: Any, path: Path) -> None:
     except OSError as error:
         raise unreadable(path, error) from error
     if left:
-        raise DamagedFile(f"{shown(str(path))} was cut off while it was read")
+        raise DamagedFile(f"{shown(str(path))} was cut off while it was read", "wait until it is complete")

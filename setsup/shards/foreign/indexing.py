@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError
+from setsup.errors import DataError, listed
 from setsup.files import content_digest, existing_folder, locked, readable_size
 from setsup.files.atomic import clear
 from setsup.files.disk import need_regular
 from setsup.files.expand_user import expanded
 from setsup.progress import progress
 from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
+from setsup.shards.foreign import factors
 from setsup.shards.foreign.restoring import is_own, restore
 from setsup.shards.foreign.spill_buffer import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
@@ -32,6 +33,7 @@ from setsup.shards.index import SHARD, write_index
 from setsup.shards.layout import (
     BACKUP,
     CAMERA,
+    CARD,
     CATALOGUE,
     CRC32C,
     HEADER,
@@ -60,6 +62,9 @@ _UNDESCRIBED = (
     f"remove {CATALOGUE} and {INDEX} of now, to restore them with the same command"
 )
 
+_WHOLE = f"nothing to do: {CATALOGUE} and {INDEX} are whole, and so are their tars"
+_WHOLE_BY_SIZE = f"nothing to do: {CATALOGUE} and {INDEX} are whole, and their tars have the right sizes"
+
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
@@ -80,7 +85,7 @@ class Indexed:
     restored : tuple of str
         Files of a set that setsup wrote which were made from its tars as they had been; nothing else was done then.
     notes : tuple of str
-        What was lost of such a set.
+        What was lost of such a set, that nothing was to be done, or what no factor tells.
 
     """
 
@@ -110,8 +115,8 @@ def index_shards(
     Indexed again, all tars are walked again, and the new files take the place of the old ones; factors stay as
     ``shards.json`` describes them as long as they have all values, so that kinds and the order of levels which somebody
     corrected there are kept. A set that :func:`~setsup.shards.writing.writer.write_shards` wrote has a better index
-    than this would give: it is refused as long as it has that, and restored where catalogue or index are damaged or
-    missing; the log says which files, and what is lost.
+    than this would give: that is restored where catalogue or index are damaged or missing, and stays as it is where
+    they are whole; the log says which files, and what is lost.
 
     Parameters
     ----------
@@ -189,8 +194,9 @@ def write_foreign_index(
             return Indexed(base, None, restored.catalogue, {}, (), restored.files, restored.notes)
     _need_no_inner_set(store, tars)
     older = whole_catalogue(about)
-    if older is not None and out is None:
-        _need_foreign(about, older)
+    if older is not None and out is None and _has_better_index(about, older):
+        _need_whole(about, older, tars)
+        return Indexed(base, None, older, {}, (), notes=(_WHOLE if about.folder is not None else _WHOLE_BY_SIZE,))
     ours = out is None and older is None and bool(tars) and is_own(store, tars)
     if older is not None and (out is not None or wanted is not None):
         _need_own(about, older, tars, wanted is not None)
@@ -231,12 +237,22 @@ def write_foreign_index(
     for one in packed:
         found.columns.left_out[one] = "it is packed as a whole"
     where = None if out is None else str(out)
-    return Indexed(
-        base, where, catalogue, found.columns.left_out, found.not_fetched, notes=(_UNDESCRIBED,) if ours else ()
-    )
+    notes = (*((_UNDESCRIBED,) if ours else ()), *_mixed_folders(base, tars, table.names))
+    return Indexed(base, where, catalogue, found.columns.left_out, found.not_fetched, notes=notes)
 
 
 # -- catalogue and index -----------------------------------------------------------------------------------------------
+
+
+def _mixed_folders(base: str, tars: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+    """Say that tars of several folders, such as train and val, are one set without a factor that tells them apart."""
+    folders = sorted({posixpath.dirname(tar) for tar in tars})
+    if len(folders) > 1 and factors.SHARD not in known:
+        first = join_address(base, folders[0]) if folders[0] else base
+        yield (
+            f"the tars of {listed(folder or '.' for folder in folders)} are one set, in which no factor tells of which "
+            f"folder a row is; where these are splits, index each by itself, as with `setsup index {first}`"
+        )
 
 
 def _need_no_inner_set(store: Store, tars: list[str]) -> None:
@@ -248,14 +264,30 @@ def _need_no_inner_set(store: Store, tars: list[str]) -> None:
             raise DataError(f"{folder}, a folder in {store.url}, has its own index; give `setsup index {folder}`")
 
 
-def _need_foreign(about: Store, older: Catalogue) -> None:
-    """Refuse to put an index that knows less in the place of one that belongs to its tars."""
-    if older.check == CRC32C and is_whole(about, replace(older.index, name=INDEX), CRC32C):
+def _has_better_index(about: Store, older: Catalogue) -> bool:
+    """Whether an index is there that knows more of its tars than one of tars of others would."""
+    return older.check == CRC32C and is_whole(about, replace(older.index, name=INDEX), CRC32C)
+
+
+def _need_whole(about: Store, older: Catalogue, tars: Sequence[str]) -> None:
+    """Refuse to call a set whole in which a tar is damaged, missing, or not of it."""
+    others = sorted(set(tars) - {shard.name for shard in older.shards})
+    if others:
         raise DataError(
             f"{about.url} is a set that `setsup shard` wrote, whose index has checksums and source rows that would be "
-            "lost: where a tar is damaged, fetch it again, or remove it and give the same `setsup shard` again; to "
-            "take the tars as they are, choose another place for the index with out= (--out)"
+            f"lost, and {others[0]} is not of it: move it to a folder of its own, or choose another place for the "
+            "index with out= (--out)"
         )
+    with progress(sum(shard.size for shard in older.shards), f"checking {older.name}", "B") as advance:
+        for shard in older.shards:
+            # a store would send all of them
+            there = about.size(shard.name) == shard.size
+            if not there or (about.folder is not None and not is_whole(about, shard, CRC32C, advance)):
+                raise DataError(
+                    f"{join_address(about.url, shard.name)} is not the tar that `setsup shard` wrote: fetch it again, "
+                    "or remove it and give the same `setsup shard` again; to take the tars as they are, choose another "
+                    "place for the index with out= (--out)"
+                )
 
 
 def _need_own(about: Store, older: Catalogue, tars: Sequence[str], chosen: bool) -> None:
@@ -334,7 +366,7 @@ def _alone(about: Store) -> Iterator[None]:
         return
     with locked(about.folder / INDEX):
         try:
-            for name in (INDEX, CATALOGUE):
+            for name in (INDEX, CATALOGUE, CARD, BACKUP):
                 clear(about.folder / name)
             yield
         finally:

@@ -12,6 +12,7 @@ from setsup.files import disk_errors, readable_size, written
 from setsup.files.atomic import beside, settle
 from setsup.files.disk import make_folder, need_regular
 from setsup.files.expand_user import expanded
+from setsup.files.lfs import refuse_pointer
 from setsup.files.manifests.validators import relative
 from setsup.shards.stores.errors import NotThere
 from setsup.shards.stores.store import Range
@@ -175,6 +176,7 @@ def _linked(part: Path, target: Path) -> bool:
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     need_regular(path)
+    refuse_pointer(path)
     try:
         yield
     except FileNotFoundError:

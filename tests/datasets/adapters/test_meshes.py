@@ -6,9 +6,9 @@ import pytest
 from PIL import Image
 
 from setsup.datasets.adapters import meshes
-from setsup.datasets.formats.geometry.ply import read_ply
 from setsup.errors import DataError
 from setsup.files.archives.members import open_members
+from setsup.scenes.meshes.formats.ply import read_ply
 from tests.fuzzing import survives
 from tests.true_files.keypointnet import painted_toy
 from tests.true_files.shapenet import mtl, obj, texture

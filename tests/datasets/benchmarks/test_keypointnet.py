@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from setsup.datasets.benchmarks import keypointnet
-from setsup.datasets.formats.geometry.ply import read_ply
 from setsup.errors import DataError, RowError
+from setsup.scenes.meshes.formats.ply import read_ply
 from tests.fuzzing import survives
 from tests.true_files.keypointnet import POINTS, write
 

@@ -40,7 +40,7 @@ def test_lists_of_cub200_are_read_by_the_number_of_the_image(tmp_path, caplog):
     for text, words in (
         ("1 1\n", "says nothing of image 2"),
         ("1\n", "line 1 is not"),
-        ("1 x\n" * 24, "nothing of image"),
+        ("1 x\n" * 24, "line 1 is not"),
     ):
         place.write_text(text)
         with pytest.raises(DataError, match=words):

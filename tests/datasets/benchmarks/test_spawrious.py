@@ -22,8 +22,9 @@ def _rows(found):
     return list(zip(*(table.values(name).tolist() for name in ("copy", "location", "breed")), strict=True))
 
 
-def test_rows(tmp_path):
-    spawrious.write(tmp_path)
+def test_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_EACH", spawrious.EACH)
+    spawrious.write_few(tmp_path)
     found, files = setsup.load("spawrious", tmp_path), spawrious.images()
     paths = found.paths(range(len(found)))
     assert sorted(paths) == sorted(files)
@@ -95,6 +96,42 @@ def test_no_image_is_in_two_parts_and_all_challenges_are_as_large():
         counts = np.bincount(module._parts(challenge, copies, at, of, rank) + 1, minlength=4)
         assert counts[1:].tolist() == [12_672, 12_672, 25_344], name
         assert counts.sum() == load_manifest("spawrious").samples
+
+
+def test_a_folder_that_lacks_images_is_refused(many):
+    lost = many / "spawrious224" / spawrious.name(1, "snow", "corgi", 9)
+    lost.unlink()
+    with pytest.raises(DataError, match=r"fewer than 10 images: 1/snow/corgi \(9\); the environments.*would shift"):
+        setsup.load("spawrious", many)
+    for file in lost.parent.iterdir():
+        file.unlink()
+    found = setsup.load("spawrious", many)  # a whole folder may be missing, with the challenges that need it
+    assert len(found) == 47 * EACH
+    assert [name for name in module._CHALLENGES if name in found.factors] == [
+        "o2o_hard",
+        "m2m_easy",
+        "m2m_medium",
+        "m2m_hard",
+    ]
+    with pytest.raises(DataError, match="no split 'o2o-easy' here"):
+        setsup.load("spawrious", many, split="o2o-easy")
+
+
+def test_a_third_of_the_images_removed_is_refused(many):
+    for file in sorted((many / "spawrious224").rglob("*.png"))[::3]:
+        file.unlink()
+    with pytest.raises(DataError, match=r"fewer than 10 images: .* and 45 more"):
+        setsup.load("spawrious", many)
+
+
+@pytest.mark.long("large or genuine files")
+def test_what_one_challenge_needs_is_whole(tmp_path, caplog, parts_are_told):
+    spawrious.write(tmp_path)
+    found = setsup.load("spawrious", tmp_path)
+    assert len(found) == 16 * 3168
+    assert [name for name in module._CHALLENGES if name in found.factors] == ["m2m_easy"]
+    assert found.factors.counts("m2m_easy").tolist() == [12_672, 12_672, 25_344]
+    assert caplog.messages == []
 
 
 def test_nothing_there(tmp_path):

@@ -275,10 +275,14 @@ def test_palettes_and_bits_are_unfolded(tmp_path):
     assert np.array_equal(open_table(_table(tmp_path, "bits.png", "bits.png")).fetch(0)["image"][..., 0], bits * 255)
 
 
-def test_more_than_eight_bits_are_refused(tmp_path):
+def test_more_than_eight_bits_are_refused_among_images_of_eight(tmp_path):
     Image.fromarray(np.full((4, 4), 40_000, np.uint16)).save(tmp_path / "deep.png")
-    with pytest.raises(DataError, match=r"deep\.png \(row 0\) has pixels of the mode I;16, not 8 bits"):
-        open_table(_table(tmp_path, "deep.png"))
+    Image.fromarray(np.full((4, 4), 40, np.uint8)).save(tmp_path / "plain.png")
+    with pytest.raises(DataError, match=r"deep\.png \(row 1\) has pixels of the mode I;16, not 8 bits"):
+        open_table(_table(tmp_path, "plain.png", "deep.png"))
+    with pytest.raises(DataError, match=r"plain\.png \(row 1\) has pixels of the mode L, where uint16 was expected"):
+        open_table(_table(tmp_path, "deep.png", "plain.png"))
+    assert open_table(_table(tmp_path, "deep.png")).fetch(0)["image"].tolist() == np.full((4, 4), 40_000).tolist()
 
 
 def test_jpeg_orientation_is_applied(tmp_path):

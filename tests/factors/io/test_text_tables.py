@@ -194,7 +194,7 @@ def test_json_lines_keep_their_types(tmp_path, monkeypatch, own_cache):
         ("3\n", "line 1: 3 is no JSON object"),
         ('{"a": 1}\n{"a": "x"}\n', "column 'a' mixes numbers and strings: row 0 has 1, row 1 has 'x'"),
         ('{"a": 1}\n\n{"a": 1' + "0" * 5000 + "}\n", "line 3: it is not one whole"),
-        ('{"a": 1' + "0" * 30 + "}\n", "column 'a'"),
+        ('{"a": 1' + "0" * 30 + '}\n{"a": true}\n', "column 'a' mixes"),
         ('{"a": [1]}\n', "no column that could be a factor"),
         ('{"a": null}\n' + "[" * 100_000, "line 2"),
         (b'{"a": "\xff"}\n', "line 1: the byte .* is not UTF-8"),

@@ -19,6 +19,8 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import Addresses, Licence, Manifest, ManifestFile, check_files, fetch, load_manifest
+from setsup.files.manifests.manifest import ManifestListed
+from setsup.files.manifests.parsing import read_manifest
 
 SPAWN = multiprocessing.get_context("spawn")
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
@@ -635,3 +637,65 @@ def test_the_genuine_mnist_files_are_right() -> None:
     """One of them is packed anew: its content is the published one, its gzip file is not."""
     assert fetch(load_manifest("mnist"), SHARED / "mnist") == SHARED / "mnist"
     assert not (SHARED / "mnist" / "mnist.lock").exists()
+
+
+def listed(mirror: Any, text: bytes) -> Manifest:
+    """A release of which a text has the names of the files."""
+    base = mirror.add("lists/all", text).removesuffix("lists/all")
+    named = ManifestListed("data/{}.bin", (f"{base}data/{{}}.bin",), ("lists/all",))
+    files = (ManifestFile("data"), published(text, f"{base}lists/all", path="lists/all", optional=True))
+    return toy(*files, listed=(named,))
+
+
+def test_files_that_a_list_names(tmp_path: Path, mirror: Any) -> None:
+    """The list comes at once, and files are downloaded when they are named."""
+    manifest = listed(mirror, b"one/1\none/2\ntwo/1\n")
+    for name in ("one/1", "one/2", "two/1"):
+        mirror.add(f"data/{name}.bin", name.encode())
+    assert names(fetch(manifest, tmp_path / "lists")) == ["all"]
+    root = tmp_path / "root"
+    fetch(manifest, root, ["data/one/*"])
+    assert names(root) == ["1.bin", "2.bin", "all"]
+    assert (root / "data" / "one" / "2.bin").read_bytes() == b"one/2"
+    fetch(manifest, root, ["data/two/1.bin", "lists/all"])
+    assert (root / "data" / "two" / "1.bin").read_bytes() == b"two/1"
+    asked = len(mirror.asked)
+    fetch(manifest, root, ["data/*"])
+    assert len(mirror.asked) == asked
+    with pytest.raises(DataError, match=r"toy has no file 'data/one/3\.bin'; did you mean"):
+        fetch(manifest, root, ["data/one/3.bin"])
+
+
+@pytest.mark.parametrize("line", ["../x", "/etc/x", "a/../../b", "a\\b", "x?y=1", "~x", "a//b"])
+def test_a_list_cannot_lead_elsewhere(tmp_path: Path, mirror: Any, line: str) -> None:
+    with pytest.raises(DataError, match="has the line"):
+        fetch(listed(mirror, f"{line}\n".encode()), tmp_path / "root", ["data/*"])
+    assert names(tmp_path / "root") == ["all"]
+
+
+def test_the_lists_of_objectron_name_its_annotations() -> None:
+    manifest = load_manifest("objectron")
+    (annotations,) = manifest.listed
+    file = annotations.of("bike/batch-1/20")
+    assert file.path == "annotations/bike/batch-1/20.pbdata"
+    assert file.urls == ("https://storage.googleapis.com/objectron/annotations/bike/batch-1/20.pbdata",)
+    assert len(annotations.lists) == 18
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("lists: [nowhere]", "paths of files of this manifest"),
+        ("path: annotations/all", "with {} for a line"),
+        ("urls: []", "with {} for a line"),
+    ],
+)
+def test_lists_of_a_manifest_that_cannot_be_right(tmp_path: Path, change: str, words: str) -> None:
+    parts = {"path": "path: 'data/{}'", "urls": "urls: ['https://host/{}']", "lists": "lists: [list.txt]"}
+    parts[change.partition(":")[0]] = change
+    (tmp_path / "toy.yaml").write_text(
+        "name: toy\ntitle: Toy\ndescription: A toy.\nlicence: {name: MIT}\nfiles: [{path: list.txt}]\n"
+        f"listed: [{{{', '.join(parts.values())}}}]\n"
+    )
+    with pytest.raises(DataError, match=words):
+        read_manifest(tmp_path / "toy.yaml")

@@ -1,5 +1,6 @@
 """Single-pixel contrast on views of scenes: what a step gets, and what measurements say of features that are known."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,12 @@ pytest.importorskip("lightning")
 pytest.importorskip("embreex")
 pytest.importorskip("sklearn")
 
+from lightning.pytorch import LightningModule
+
 import setsup
 from setsup.correspondence import RenderedPairs, pair_table
-from setsup.errors import SetsupError
-from setsup.experiments import RunConfig, evaluate, find_preset, smoke, train
+from setsup.errors import DataError, SetsupError
+from setsup.experiments import Data, RunConfig, TrainedRun, evaluate, find_preset, smoke, train
 from setsup.experiments.configs import build_transform
 from setsup.loading import Loader
 from setsup.rendered.writing import render
@@ -124,3 +127,20 @@ def test_views_without_partners_are_refused(scenes: Path, tmp_path: Path) -> Non
     run = train(preset, tmp_path / "run", config=RunConfig(workers=0))
     with pytest.raises(SetsupError, match="has no depth, instances: render it by `setsup render room --matches N`"):
         evaluate(run, device="cpu")
+
+
+def test_the_commands_that_make_rooms_are_those_of_the_page() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "experiments" / "pixels.md").read_text(encoding="utf-8")
+    for told in find_preset("pixels/rooms-small").missing.values():
+        (command,) = re.findall("`(setsup render .*?)`", told)
+        assert f"\n$ {command}\n" in page
+
+
+def test_data_of_a_test_that_are_not_there_are_made_by_a_command_too(tmp_path: Path) -> None:
+    preset = find_preset("pixels/rooms-small")
+    data = {"data": Data("shapes3d-procedural"), "datasets": preset.datasets, "missing": preset.missing}
+    trained = TrainedRun(preset.name, LightningModule(), 0, tmp_path, **data)
+    with pytest.raises(
+        DataError, match=r"^'test' of pixels/rooms-small has no data: there is no rooms-test here; render"
+    ):
+        trained.open("test")

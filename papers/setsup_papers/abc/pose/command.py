@@ -184,6 +184,7 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
     """The first photographs with their nearest renderings, as a PNG."""
     import numpy as np
 
+    from setsup.files.outputs import mark_png
     from setsup_papers.abc.pose.lookup_sheet import draw_lookup
 
     some = np.arange(min(options.shown, len(photographs)))
@@ -196,7 +197,7 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
     image = draw_lookup(photographs, some, None, codebook, poses.rows[some], poses.rotations[some], words, title)
     content = io.BytesIO()
     image.save(content, format="png")
-    return content.getvalue()
+    return mark_png(content.getvalue())
 
 
 def _write(asked: Path, lines: list[list[Any]], sheet: bytes, *, force: bool) -> Path:

@@ -15,6 +15,7 @@ from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS, ending_pattern
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import decode, header, parallel
+from setsup.datasets.own.beside import without_outputs
 from setsup.errors import DataError, near
 from setsup.experiments.data import image_modality
 from setsup.factors import Factor, FactorTable, Kind
@@ -195,7 +196,7 @@ def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
     if len(places) == 1 and not (places[0].is_file() and _is_image(places[0])):
         (place,) = places
         members = open_members(place)
-        rows, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
+        rows = without_outputs(members, members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")[0])
         if not len(rows):
             raise DataError(
                 f"{place} has no image files, so that there is no photograph to find a pose in: name a folder, a zip "

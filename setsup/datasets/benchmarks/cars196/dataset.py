@@ -34,6 +34,7 @@ __all__ = ["Cars196", "open"]
 
 _PARTS = ("train", "test")
 _SEEN = 98  # classes on which metric learning trains; the others are for its tests
+_PACKED = r"car(?:s_train|s_test|_ims|_devkit)\.(?:zip|tar)"
 _HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", IMAGES: "cars_train, cars_test or car_ims"}
 
 
@@ -107,7 +108,7 @@ def open(
 
     """
     crops = Crops(size, margin, jitter, seed)
-    members = find_members("cars196", root, _HOLDS, ("cars196.zip", "cars196.tar"))
+    members = find_members("cars196", root, _HOLDS, ("cars196.zip", "cars196.tar"), parts=_PACKED)
     return Cars196(members, crops)
 
 

@@ -18,7 +18,7 @@ from setsup.arrays import Array
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
-from setsup.files.texts import Place, find_beside
+from setsup.files.texts import Place, comma_separated, find_beside
 
 __all__ = ["MOST", "Annotation", "find_annotation", "read_annotation"]
 
@@ -77,7 +77,8 @@ def read_annotation(
     content: bytes, label: str, columns: int, dtype: type[np.int32] | type[np.float32] = np.int32, headed: bool = True
 ) -> Annotation:
     r"""Read a file of annotations."""
-    body = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").rstrip()
+    body = comma_separated(content) if label.endswith(".csv") else content
+    body = body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").rstrip()
     comma = label.endswith(".csv")
     names: tuple[str, ...] = ()
     counted, first = None, 1
@@ -119,12 +120,18 @@ def _count(line: bytes, label: str) -> int:
 
 
 def _csv_names(head: bytes, label: str, columns: int) -> tuple[str, ...]:
-    words = [word.strip() for word in head.split(b",")]
-    if words[0] != _IMAGE.encode():
+    words = _cells(head, b",")
+    if _NAME.fullmatch(words[0]):  # the column of images is called id, image or filename in other copies
         raise DataError(
             f"{label}: line 1 is {_shown(head)}, where the names of columns, {_IMAGE} before all, were expected"
         )
     return _names(words[1:], label, columns, 1)
+
+
+def _cells(line: bytes, comma: bytes) -> list[bytes]:
+    """Cells of a line, of which each may stand between quotes, but has none in it."""
+    cells = [cell.strip() for cell in line.split(comma)]
+    return [cell[1:-1] if len(cell) > 1 and cell[:1] == cell[-1:] == b'"' else cell for cell in cells]
 
 
 def _names(words: Sequence[bytes], label: str, columns: int, line: int) -> tuple[str, ...]:
@@ -150,7 +157,9 @@ def _table(
         table = csv.read_csv(
             pa.BufferReader(body),
             csv.ReadOptions(use_threads=False, column_names=names),
-            csv.ParseOptions(delimiter=comma.decode(), quote_char=False, ignore_empty_lines=False),
+            csv.ParseOptions(
+                delimiter=comma.decode(), quote_char='"' if comma == b"," else False, ignore_empty_lines=False
+            ),
             csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
         )
         ids = table.column("0")
@@ -173,7 +182,7 @@ def _wrong_line(
     number = r"-?\d{1,18}" if np.dtype(dtype).kind == "i" else r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan"
     value = re.compile(number.encode())
     for line, text in enumerate(body.split(b"\n"), first):
-        words = text.split(comma)
+        words = _cells(text, comma) if comma == b"," else text.split(comma)
         right = _NAME.fullmatch(words[0]) and all(map(value.fullmatch, words[1:]))
         if not right or len(words) != columns + 1:
             return DamagedFile(

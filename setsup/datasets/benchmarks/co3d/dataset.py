@@ -33,11 +33,12 @@ _HOLDS = {
     r"[^/]+/[^/]+/images/[^/]+\.jpg": "<category>/<sequence>/images/*.jpg",
 }
 _ARCHIVES = ("co3d", "CO3D", "CO3Dv2", "co3d.zip", "co3d.tar")
+_PACKED = r"[a-z]+_[0-9]{3}(?:_singlesequence)?\.zip"
 _FACTORS = {"time": "s", "viewpoint_quality": "", "cloud_quality": ""}
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> CameraFrames:
-    """Open CO3D: a folder with a folder for each category, any of them, as the download script unpacks them.
+    """Open CO3D: a folder with its zips, any of them, as they are or unpacked into a folder for each category.
 
     Rows are the annotated frames whose image is there, by category, sequence and frame. Factors: ``category``;
     ``sequence`` (within the category: one object); the key ``frame``; ``time`` (s from the start of the video);
@@ -63,7 +64,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     """
     size = check_size(size)
-    release = find_members("co3d", root, _HOLDS, _ARCHIVES)
+    release = find_members("co3d", root, _HOLDS, _ARCHIVES, parts=_PACKED)
     _, groups = release.matching(r"(?P<category>[^/]+)/frame_annotations\.jgz")
     categories = sorted(groups["category"].to_pylist())
     tables = [_ordered(read_category(release, category)) for category in categories]

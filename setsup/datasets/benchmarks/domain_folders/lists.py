@@ -1,8 +1,7 @@
 """Lists of a published split, one text for each domain and part: lines ``<domain>/<category>/<image> <label>``."""
 
+import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,12 @@ from setsup.files.texts import Place, content_of, label_of, text_of
 __all__ = ["listed_rows", "split_by_lists"]
 
 _MOST = 1 << 27
+_BESIDE = r"(?i:splits|[^/]*(?:label|list)s?)"
+"""Folders of lists beside that of the images: Dassl's ``splits``, the authors' ``pacs_label``, and ``txt_lists``."""
 
 
 def split_by_lists(domains: Domains, tree: Tree, lists: Mapping[str, str]) -> list[tuple[Factor, Places]]:
-    """Factor ``split`` by the lists that lie in the release, or beside its archive; nothing where there is none.
+    """Factor ``split`` by the lists that lie in the release or beside it; nothing where there is none.
 
     `lists`: for each part the end of its files' names, such as ``_train.txt``, after the name of the domain. Rows that
     no list has are in no part.
@@ -43,7 +44,7 @@ def split_by_lists(domains: Domains, tree: Tree, lists: Mapping[str, str]) -> li
 
 def listed_rows(tree: Tree, name: str, among: Places) -> tuple[str | None, Places]:
     """Rows of `among` whose image the text of that name lists, with the label of the text; None where there is none."""
-    place = _place(tree.parts[0], name)
+    place = _place(tree.release, name)
     if place is None:
         return None, np.zeros(0, np.int64)
     label = label_of(place)
@@ -55,15 +56,21 @@ def listed_rows(tree: Tree, name: str, among: Places) -> tuple[str | None, Place
 
 
 def _place(release: MemberIndex, name: str) -> Place | None:
-    """Shallowest file of a name in the release; else beside its archive, or in a folder there."""
+    """Shallowest file of a name in the release; else in a folder of lists beside it, or beside its archive."""
     quoted = name.replace(".", r"\.")
-    places: Any = release.matching(rf"(?:.*/)?{quoted}")[0].tolist()
-    if places:
-        return release, min(places, key=lambda place: (release.names[place].as_py().count("/"), place))
+    for members, around in ((release, "(?:.*/)?"), (release.above(), rf"(?:{_BESIDE}/)?")):
+        places: list[int] = members.matching(f"{around}{quoted}")[0].tolist()
+        if places:
+            return members, min(places, key=lambda place: (members.names[place].as_py().count("/"), place))
+    outer = release.source.absolute().parent
     if release.source.is_dir():
-        return None
-    beside: list[Path] = [*release.source.parent.glob(name), *sorted(release.source.parent.glob(f"*/{name}"))]
-    return beside[0] if beside else None
+        if release.prefix:
+            return None
+        # the folder of images was named, of which the authors' lists are no part
+        folders = [each for each in sorted(outer.glob("*/")) if re.fullmatch(_BESIDE, each.name)]
+    else:
+        folders = [outer, *(each for each in sorted(outer.glob("*/")))]
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
 def _last_two(line: str) -> tuple[str, str] | None:

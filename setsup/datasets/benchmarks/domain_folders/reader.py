@@ -6,6 +6,7 @@ Rows are ordered by domain, category and the bytes of the file's name, as progra
 classes for each domain in turn. Folders around the tree do not matter.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,10 @@ from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
-from setsup.errors import DamagedFile
-from setsup.files.archives.members import MemberIndex, open_members
+from setsup.errors import DamagedFile, DataError
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
+from setsup.files.roots import some
 
 __all__ = ["DomainImages", "Domains", "Tree", "images_of", "open_tree", "read_tree"]
 
@@ -37,10 +39,9 @@ class Domains(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Images in the order of the rows: `part`, `place`, `domain` (n,) int64; `category` and `file`, n names."""
+    """Images of a release in the order of the rows: `place`, `domain` (n,) int64; `category` and `file`, n names."""
 
-    parts: tuple[MemberIndex, ...]
-    part: Places
+    release: MemberIndex
     place: Places
     domain: Places
     category: list[str]
@@ -49,7 +50,7 @@ class Tree:
     def select(self, rows: Places) -> "Tree":
         """Some of the rows."""
         names = ([values[row] for row in rows.tolist()] for values in (self.category, self.file))
-        return Tree(self.parts, self.part[rows], self.place[rows], self.domain[rows], *names)
+        return Tree(self.release, self.place[rows], self.domain[rows], *names)
 
 
 class DomainImages(ImageFilesDataset):
@@ -73,7 +74,7 @@ def images_of(
     levels = list(domains.folders)
     there = [levels[code] for code in tree.domain.tolist()]
     columns = [nominal("domain", there, levels=levels), nominal("category", tree.category), *more]
-    return DomainImages(domains.name, table_of(columns), MemberImages(tree.parts, tree.place, tree.part), size)
+    return DomainImages(domains.name, table_of(columns), MemberImages(tree.release, tree.place), size)
 
 
 def read_tree(domains: Domains, root: Path | str | None) -> Tree:
@@ -86,25 +87,46 @@ def read_tree(domains: Domains, root: Path | str | None) -> Tree:
 
     """
     folder = "|".join(domains.folders.values())
-    holds = rf"(?:{folder})/[^/]+/{_IMAGE}|(?:{folder})\.(?:zip|tar)"
+    holds = rf"(?:{folder})/[^/]+/{_IMAGE}"
     example = "/".join([next(iter(domains.folders)), "<category>", "*.jpg"])
-    release = find_members(domains.name, root, {holds: example}, domains.archives)
-    archives = [release.path(place) for place in release.matching(rf"(?:{folder})\.(?:zip|tar)")[0].tolist()]
-    parts = (release, *(open_members(path) for path in archives if path is not None))
+    archives = rf"(?:{folder})\.(?:zip|tar)"
+    release = find_members(domains.name, root, {holds: example}, domains.archives, parts=archives)
     found = []
     for number, pattern in enumerate(domains.folders.values()):
-        rows: dict[tuple[str, bytes], tuple[int, int, str]] = {}
-        for source, members in enumerate(parts):
-            # archives of one domain may have been packed with folders around
-            around = "(?:.*/)?" if source else ""
-            places, names = members.matching(rf"{around}(?:{pattern})/(?P<category>[^/]+)/(?P<file>{_IMAGE})")
-            named = zip(names["category"].to_pylist(), names["file"].to_pylist(), places.tolist(), strict=True)
-            for category, file, at in named:
-                # unpacked images come before those in an archive
-                rows.setdefault((category, file.encode("utf-8", "surrogatepass")), (source, at, file))
+        rows: dict[tuple[str, bytes], tuple[int, str]] = {}
+        places, names = release.matching(rf"(?:{pattern})/(?P<category>[^/]+)/(?P<file>{_IMAGE})")
+        named = zip(names["category"].to_pylist(), names["file"].to_pylist(), places.tolist(), strict=True)
+        for category, file, at in named:
+            # of folders that differ only in how a domain is written, the first counts
+            rows.setdefault((category, file.encode("utf-8", "surrogatepass")), (at, file))
         found += [(number, key[0], *rest) for key, rest in sorted(rows.items())]
     if not found:
         raise DamagedFile(f"{release.source} holds no image such as {example}")
-    numbers, categories, where, there, files = zip(*found, strict=True)
-    part, place, domain = (np.array(column, np.int64) for column in (where, there, numbers))
-    return Tree(parts, part, place, domain, list(categories), list(files))
+    numbers, categories, there, files = zip(*found, strict=True)
+    place, domain = (np.array(column, np.int64) for column in (there, numbers))
+    _refuse_other_domains(domains, release, place, set(categories))
+    return Tree(release, place, domain, list(categories), list(files))
+
+
+def _refuse_other_domains(domains: Domains, release: MemberIndex, known: Places, categories: set[str]) -> None:
+    """Refuse a tree of which further domains have the same categories: another benchmark's, some names of which agree.
+
+    `known` are the places of the images that were found.
+    """
+    import pyarrow.compute as pc
+
+    left = np.ones(len(release), bool)
+    left[known] = False
+    if not left.any():
+        return
+    rest = release.names.take(np.flatnonzero(left))
+    fields = pc.extract_regex(rest, rf"^(?P<folder>[^/._][^/]*/[^/]+)/{_IMAGE}$").drop_null()
+    folders = (each.split("/") for each in pc.struct_field(fields, "folder").unique().to_pylist())
+    own = re.compile("|".join(domains.folders.values()))
+    others = sorted({domain for domain, category in folders if category in categories and not own.fullmatch(domain)})
+    if others:
+        raise DataError(
+            f"{domains.name}: {release.source} has domains that it does not have, with the same categories: "
+            f"{some(others)}; it has {', '.join(domains.folders)}; name the folder of {domains.name} (--root or "
+            "root=), or take the others out of it"
+        )

@@ -89,7 +89,7 @@ def _published(release: MemberIndex) -> tuple[Tree, list[str | None]]:
         )
     domains = np.array([row[0] for row in order], np.int64)
     tree = Tree(
-        *((release,), np.zeros(len(order), np.int64), places, domains),
+        *(release, places, domains),
         *([row[1] for row in order], [files[row[2]] for row in order]),
     )
     sequences = [images[row[2]].get("seq_id") for row in order]

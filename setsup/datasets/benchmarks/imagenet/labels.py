@@ -20,7 +20,7 @@ from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.streams import stream_tar
-from setsup.files.texts import content_of, find_beside, label_of, text_of
+from setsup.files.texts import comma_separated, content_of, find_beside, label_of, text_of
 
 __all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
 
@@ -182,7 +182,7 @@ def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Co
     columns = ["ImageId", "PredictionString"]
     kinds = csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string()))
     try:
-        table = csv.read_csv(io.BytesIO(content), convert_options=kinds)
+        table = csv.read_csv(io.BytesIO(comma_separated(content)), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
         raise DamagedFile(f"{label} is not a table with {', '.join(columns)}") from error
     wanted = pa.array([f"ILSVRC2012_val_{number:08}" for number in numbers.tolist()], pa.string())

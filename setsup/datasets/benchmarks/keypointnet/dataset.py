@@ -18,12 +18,12 @@ from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.keypointnet.annotations import read_annotations, read_category
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.pcd import Pcd, read_pcd
-from setsup.datasets.formats.geometry.ply import read_ply
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.releases import find_members
 from setsup.files.texts import text_of
+from setsup.scenes.meshes.formats.ply import read_ply
 
 __all__ = ["KeypointNet", "open"]
 

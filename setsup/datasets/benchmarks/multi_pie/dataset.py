@@ -42,6 +42,7 @@ EXPRESSIONS: dict[tuple[int, int], str] = {
 """What the subjects were asked for in each session and recording."""
 
 _NAMES = ("neutral", "smile", "surprise", "squint", "disgust", "scream")
+_PACKED = r"session0[1-4]\.(?:zip|tar)"
 _SESSIONS, _RECORDINGS, _SHOTS = 4, 3, 20
 _SPLITS = ("train", "test")
 _PATTERN = r"session\d\d/multiview/\d\d\d/\d\d/\d\d_\d/\d\d\d_\d\d_\d\d_\d\d\d_\d\d\.png"
@@ -109,7 +110,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     """
     size = check_size(size)
     archives = [f"{name}.{end}" for name in ("multi-pie", "Multi-Pie") for end in ("zip", "tar")]
-    return MultiPie(find_members("multi-pie", root, [r"session0[1-4]/multiview/"], archives), size)
+    return MultiPie(find_members("multi-pie", root, [r"session0[1-4]/multiview/"], archives, parts=_PACKED), size)
 
 
 def _parse(members: MemberIndex) -> tuple[Places, dict[str, Array]]:

@@ -179,7 +179,7 @@ class Objectron(BaseDataset):
 def open(root: Path | str | None = None) -> Objectron:
     """Open Objectron's annotations: a folder with ``annotations`` and ``index``, as bucket and repository have them.
 
-    Any sequences will do. Videos are not read.
+    A clone of the repository beside ``annotations`` serves for ``index``. Any sequences will do. Videos are not read.
 
     References
     ----------
@@ -208,14 +208,23 @@ def _lists(members: MemberIndex) -> dict[str, int]:
     """Split of each listed sequence, ``bike/batch-1/20``."""
     found: dict[str, int] = {}
     for code, part in enumerate(_SPLITS):
-        for place in members.matching(rf"(?:v1/)?index/[^/]+_annotations_{part}")[0].tolist():
-            label = members.label(place)
-            lines = text_of(members.read(place, _MOST_LIST), label).split()
+        for there, place in _places_of_lists(members, part):
+            label = there.label(place)
+            lines = text_of(there.read(place, _MOST_LIST), label).split()
             wrong = next((line for line in lines if re.fullmatch(r"[^/]+/batch-[0-9]+/[0-9]+", line) is None), None)
             if wrong is not None:
                 raise DamagedFile(f"{label} has the line {wrong[:60]!r}; such as bike/batch-1/20 was expected")
             found |= dict.fromkeys(lines, code)
     return found
+
+
+def _places_of_lists(members: MemberIndex, part: str) -> list[tuple[MemberIndex, int]]:
+    """Lists beside the annotations, or in a clone of the repository that lies there."""
+    name = rf"(?:v1/)?index/[^/]+_annotations_{part}"
+    for there, pattern in ((members, name), (members, f"[^/]+/{name}"), (members.above(), f"(?:[^/]+/)?{name}")):
+        if places := there.matching(pattern)[0].tolist():
+            return [(there, place) for place in places]
+    return []
 
 
 def _drawn(pixels: npt.NDArray[np.float64], height: int, width: int) -> Array:

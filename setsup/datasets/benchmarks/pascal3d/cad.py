@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.benchmarks.pascal3d.objects import CATEGORIES
-from setsup.datasets.formats.geometry.off import read_off
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DamagedFile, DataError, near
 from setsup.files.archives.members import MemberIndex
+from setsup.scenes.meshes.formats.off import read_off
 
 __all__ = ["CadModel", "read_cad"]
 

@@ -19,7 +19,6 @@ from setsup.datasets.benchmarks.scenenn.objects import SceneObject, read_objects
 from setsup.datasets.benchmarks.scenenn.previews import IMAGE, read_mesh, scene_previews
 from setsup.datasets.benchmarks.scenenn.splits import online3d
 from setsup.datasets.dataset import Modality, fetch_request, of_row
-from setsup.datasets.formats.geometry.ply import Ply
 from setsup.datasets.images import parallel
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError, near
@@ -28,6 +27,7 @@ from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.disk import make_folder
+from setsup.scenes.meshes.formats.ply import Ply
 
 __all__ = ["SceneNN", "open", "prepare"]
 

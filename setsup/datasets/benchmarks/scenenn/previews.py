@@ -12,9 +12,9 @@ import numpy.typing as npt
 from setsup.arrays import Array
 from setsup.datasets.adapters.preview import splat
 from setsup.datasets.cached_arrays import cached_array, file_states
-from setsup.datasets.formats.geometry.ply import Ply, read_ply
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
+from setsup.scenes.meshes.formats.ply import Ply, read_ply
 
 __all__ = ["IMAGE", "object_rows", "read_mesh", "scene_previews"]
 

@@ -136,7 +136,7 @@ class ShapeNet(BaseDataset):
                 f"{self.models.release.source}: {model} (row {row}) has no {kind} voxels; choose rows that have them, "
                 "or fetch other modalities"
             )
-        return self.models.parts[self.models.part[row]], place
+        return self.models.release, place
 
     def _array(self, name: str, row: int) -> Array:
         if name == "preview":

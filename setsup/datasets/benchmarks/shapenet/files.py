@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from setsup.arrays import Places
 from setsup.errors import DamagedFile, DataError
-from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
+from setsup.files.texts import comma_separated
 
 __all__ = ["Models", "find_models", "published_splits"]
 
@@ -30,15 +31,13 @@ _SPLITS = ("train", "val", "test")
 class Models:
     """Models of a release, sorted by synset and id.
 
-    `synsets, ids` (n,) pyarrow arrays of text; `part` (n,) int64; `obj, solid, surface` (n,) int64.
+    `synsets, ids` (n,) pyarrow arrays of text; `obj, solid, surface` (n,) int64.
     """
 
     release: MemberIndex
     version: str
-    parts: tuple[MemberIndex, ...]
     synsets: Any
     ids: Any
-    part: Places
     obj: Places
     solid: Places
     surface: Places
@@ -47,21 +46,11 @@ class Models:
 def find_models(root: Path | str | None) -> Models:
     """Find all models below a root, as :func:`setsup.datasets.benchmarks.shapenet.open` takes it."""
     holds = {
-        r"[0-9]{8}(\.zip|/[^/]+/(models/model_normalized|model)\.obj)": "<synset>/<model>/models/model_normalized.obj, "
+        r"[0-9]{8}/[^/]+/(models/model_normalized|model)\.obj": "<synset>/<model>/models/model_normalized.obj, "
         "<synset>/<model>/model.obj or <synset>.zip"
     }
-    release = find_members("shapenet", root, holds, _ARCHIVES)
-    parts = [release, *_zips(release)]
-    found = [_models(part, number) for number, part in enumerate(parts)]
-    versions = sorted({version for version, *_ in found if version})
-    if len(versions) > 1:
-        raise DataError(f"{release.source} holds models of both versions, v1 and v2; keep them in folders of their own")
-    if not versions:
-        raise DataError(
-            f"{release.source}: its zips hold no models such as 03001627/<model>/model.obj; fetch them again, or unpack"
-            " the archive that they lie in"
-        )
-    return _sorted(release, versions[0], parts, found)
+    release = find_members("shapenet", root, holds, _ARCHIVES, parts=r"[0-9]{8}\.zip")
+    return _models(release)
 
 
 def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
@@ -77,7 +66,8 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
     columns = ["synsetId", "modelId", "split"]
     kinds = csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string()))
     try:
-        table = csv.read_csv(io.BytesIO(models.release.read(place, _LARGEST_LIST)), convert_options=kinds)
+        content = comma_separated(models.release.read(place, _LARGEST_LIST))
+        table = csv.read_csv(io.BytesIO(content), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
         raise DamagedFile(f"{label} is not a table with {', '.join(columns)}") from error
     codes = pc.index_in(table["split"], value_set=pa.array(_SPLITS))
@@ -88,55 +78,27 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
     return np.asarray(pc.fill_null(codes.combine_chunks().take(where), -1), np.int64)
 
 
-def _zips(release: MemberIndex) -> list[MemberIndex]:
-    """Zips of single categories, where the category does not lie unpacked beside them."""
-    found: list[MemberIndex] = []
-    if not release.source.is_dir():
-        return found
-    places, groups = release.matching(r"(?P<synset>[0-9]{8})\.zip")
-    for place, synset in zip(places.tolist(), groups["synset"].to_pylist(), strict=True):
-        path = release.path(place)
-        if path is not None and not len(release.under(synset)):
-            inner = open_members(path)
-            # in some copies the category lies in a folder of its zip
-            found.append(inner if len(inner.under(synset)) else _topped(inner, synset))
-    return found
-
-
-def _topped(inner: MemberIndex, synset: str) -> MemberIndex:
-    places, groups = inner.matching(r"(?P<top>.+/)" + synset + r"/[^/]+/(?:models/model_normalized|model)\.obj")
-    return inner.under(groups["top"][0].as_py().rstrip("/")) if len(places) else inner
-
-
-def _models(part: MemberIndex, number: int) -> tuple[str, Any, Any, Places, Places, Places, Places]:
-    """Version ("" where there are no models), synsets, ids, part and places of the models of a part."""
+def _models(release: MemberIndex) -> Models:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    places, groups = part.matching(_FILE)
+    places, groups = release.matching(_FILE)
     stems, kinds = groups["stem"], groups["kind"]
     meshes = pc.equal(kinds, "obj")
     versions = [version for version, stem in _STEMS.items() if pc.any(pc.and_(meshes, pc.equal(stems, stem))).as_py()]
     if len(versions) > 1:
-        raise DataError(f"{part.source} holds models of both versions, v1 and v2; keep them in folders of their own")
+        raise DataError(f"{release.source} holds models of both versions, v1 and v2; keep them in folders of their own")
     keys = _keys(groups["synset"], groups["model"])
     own = np.asarray(meshes)
-    found = []
+    voxels = []
     for kind in ("solid.binvox", "surface.binvox"):
         there = np.flatnonzero(np.asarray(pc.equal(kinds, kind)))
         at = np.asarray(pc.fill_null(pc.index_in(keys.filter(own), value_set=keys.take(there)), -1), np.int64)
-        found.append(np.where(at >= 0, np.append(places[there], -1)[at], -1))
+        voxels.append(np.where(at >= 0, np.append(places[there], -1)[at], -1))
     synsets, ids = (_plain(groups[name]).filter(own) for name in ("synset", "model"))
-    return versions[0] if versions else "", synsets, ids, np.full(own.sum(), number), places[own], found[0], found[1]
-
-
-def _sorted(release: MemberIndex, version: str, parts: list[MemberIndex], found: list[Any]) -> Models:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    synsets, ids = (pa.concat_arrays([_plain(one[column]) for one in found]) for column in (1, 2))
     order = np.asarray(pc.sort_indices(pa.table({"s": synsets, "i": ids}), [("s", "ascending"), ("i", "ascending")]))
-    part, obj, solid, surface = (np.concatenate([one[column] for one in found])[order] for column in (3, 4, 5, 6))
-    return Models(release, version, tuple(parts), synsets.take(order), ids.take(order), part, obj, solid, surface)
+    solid, surface = (column[order] for column in voxels)
+    return Models(release, versions[0], synsets.take(order), ids.take(order), places[own][order], solid, surface)
 
 
 def _keys(synsets: Any, ids: Any) -> Any:

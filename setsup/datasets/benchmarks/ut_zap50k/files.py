@@ -11,6 +11,7 @@ import html
 import io
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from setsup.errors import DamagedFile, DataError, near
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
+from setsup.files.texts import comma_separated
 
 __all__ = ["COLUMNS", "Shoes", "find_shoes", "first_values", "read_shoes", "several"]
 
@@ -63,8 +65,7 @@ class Shoes:
 def find_shoes(root: Path | str | None, square: bool = False) -> tuple[MemberIndex, MemberIndex]:
     """Find the images and the catalogue, which were published in archives of their own."""
     variants = _VARIANTS[1:] if square else _VARIANTS
-    holds = {rf"(?:{'|'.join(variants)})/{_BELOW}": f"{variants[0]}/Shoes"}
-    found = find_members("ut-zap50k", root, holds, [f"{variant}.zip" for variant in variants])
+    found = _find_images(root, variants)
     images = next(below for variant in variants if len(below := found.under(variant)))
     wanted, packed = {r"meta-data\.csv": f"ut-zap50k-data/{_CATALOGUE}"}, ["ut-zap50k-data.zip"]
     if root is not None and os.path.isfile(expanded(root)):
@@ -73,6 +74,16 @@ def find_shoes(root: Path | str | None, square: bool = False) -> tuple[MemberInd
         except DataError:
             root = expanded(root).parent
     return images, find_members("ut-zap50k", root, wanted, packed)
+
+
+def _find_images(root: Path | str | None, variants: Sequence[str]) -> MemberIndex:
+    """Find the images of the first variant that is there."""
+    for variant in variants[:-1]:
+        # apart, so that another variant beside it is no part of it that was left out
+        with suppress(DataError):
+            return find_members("ut-zap50k", root, [f"{variant}/{_BELOW}"], [f"{variant}.zip"])
+    holds = {rf"(?:{'|'.join(variants)})/{_BELOW}": f"{variants[0]}/Shoes"}
+    return find_members("ut-zap50k", root, holds, [f"{variant}.zip" for variant in variants])
 
 
 def read_shoes(images: MemberIndex, data: MemberIndex) -> Shoes:
@@ -127,7 +138,7 @@ def first_values(cells: npt.NDArray[np.str_]) -> tuple[tuple[str, ...], npt.NDAr
 
 def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDArray[np.str_]]]:
     try:
-        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+        lines = list(csv.reader(io.StringIO(comma_separated(content).decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise DamagedFile(f"{label} cannot be read as a table: {error}") from error
     header = [name.strip() for name in lines[0]] if lines else []

@@ -18,10 +18,10 @@ from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.benchmarks.wilds.release import codes_of, find_release, integers_of, rows_with_images
 from setsup.datasets.images import check_size
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, listed
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
-from setsup.files.texts import text_of
+from setsup.files.texts import comma_separated, text_of
 
 __all__ = ["open"]
 
@@ -83,6 +83,12 @@ def _category_names(release: MemberIndex) -> dict[str, str]:
     if _NAMES not in release:
         return {}
     place = release.place(_NAMES)
-    text = text_of(release.read(place, _MOST), release.label(place))
+    label = release.label(place)
+    text = text_of(comma_separated(release.read(place, _MOST)), label)
     lines = csv.DictReader(io.StringIO(text, newline=""))
+    if not {"y", "name"} <= set(lines.fieldnames or ()):
+        raise DamagedFile(
+            f"{label} has the columns {listed(lines.fieldnames or ['none'])}; y and name were expected, the numbers of "
+            "categories and their names"
+        )
     return {line["y"]: line["name"] for line in lines if line.get("y") and line.get("name")}

@@ -9,6 +9,7 @@ References
 import io
 import re
 from collections.abc import Mapping, Sequence
+from csv import reader as csv_rows
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.errors import DamagedFile, near
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
+from setsup.files.texts import comma_separated
 
 __all__ = ["Metadata", "Texts", "codes_of", "find_release", "integers_of", "read_table", "rows_with_images"]
 
@@ -85,8 +87,10 @@ def _read(content: bytes, label: str, columns: Sequence[str]) -> Metadata:
     import pyarrow as pa
     from pyarrow import csv
 
+    content = comma_separated(content)
     try:
-        header = content[: content.find(b"\n") + 1 or len(content)].decode("utf-8-sig").strip().split(",")
+        head = content[: content.find(b"\n") + 1 or len(content)].decode("utf-8-sig").strip()
+        header = next(csv_rows([head]), [])
         lacks = [column for column in columns if column not in header]
         if lacks:
             raise DamagedFile(f"{label} has no column {lacks[0]!r}{near(lacks[0], header)}")

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.formats.geometry.records import content
 from setsup.files.numbers import refuse
+from setsup.scenes.meshes.formats.records import content
 
 __all__ = ["Binvox", "read_binvox"]
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.datasets.formats.geometry.records import cast, content
 from setsup.errors import DataError
 from setsup.files.numbers import numbers, refuse
+from setsup.scenes.meshes.formats.records import cast, content
 
 __all__ = ["Pcd", "read_pcd"]
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from setsup.datasets.formats.source import Source
 from setsup.errors import DamagedFile, DataError, SetsupError, imported
+from setsup.files.lfs import is_pointer, pointer_error
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -27,6 +28,7 @@ _FORMATS = "avi,mov,mp4,matroska,webm,mpeg,mpegts,mpegvideo,ogg,flv,asf,h264,m4v
 _MOST_PIXELS = 80_000_000
 _COVER = 0x0400
 _FIX = "fetch it again, or take it out"
+_HEAD = 64  # bytes that tell what a file is
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -235,10 +237,12 @@ def _open(source: Source, label: str) -> _Opened:
         # without the word before it FFmpeg takes a name with a colon for an address
         file: Any = f"file:{source}"
         with source.open("rb") as raw:
-            head = raw.read(8)
+            head = raw.read(_HEAD)
     else:
         content = source if isinstance(source, bytes) else source()
-        file, head = io.BytesIO(content), content[:8]
+        file, head = io.BytesIO(content), content[:_HEAD]
+    if is_pointer(head):
+        raise pointer_error(label)
     container = av.open(
         file,
         "r",
@@ -263,7 +267,7 @@ def _open(source: Source, label: str) -> _Opened:
         container.close()
         raise DamagedFile(f"{label} is cut off: its last frame would lie behind its end", _FIX)
     # an AVI's own index is at its end, and missing where that is
-    short = head.startswith(b"RIFF") and 8 + int.from_bytes(head[4:], "little") > container.size
+    short = head.startswith(b"RIFF") and 8 + int.from_bytes(head[4:8], "little") > container.size
     return _Opened(container, stream, stream.frames if short else 0)
 
 

@@ -6,7 +6,6 @@ Rows are those that the dataset shows, after its ``select``, ``shuffle`` and ``f
 for is decoded; of encoded images the headers of at most 256 are looked at to begin with.
 """
 
-import io
 import os
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,24 +13,22 @@ from typing import Any, Protocol
 import numpy as np
 
 from setsup.arrays import Array, Rows
-from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers, sample_images
+from setsup.datasets.adapters.deep_images import Measured, deep_dtype, stack
+from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import channels_of, parallel
-from setsup.errors import DamagedFile, DataError
+from setsup.datasets.images import channels_of
+from setsup.errors import DataError
 from setsup.factors.io.huggingface import leaf_column, places
 from setsup.files.roots import some
 
-__all__ = ["Arrays", "Column", "Encoded", "EncodedImages", "Leaf", "Measured", "image_column"]
+__all__ = ["Arrays", "Column", "Encoded", "EncodedImages", "Leaf", "image_column"]
 
 Size = tuple[int, int] | None
 
 _LOOKED_AT = 256
 _COLORS = {1: "grey", 3: "srgb", 4: "srgb"}
 _CHANNELS = {"L": 1, "RGB": 3, "RGBA": 4}
-_DEEP = {"I;16": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
-_DEEP_FORMATS = ("PNG", "TIFF")
-_FIX = "fix it, or leave the column out with image="
 
 
 class Column(Protocol):
@@ -123,22 +120,6 @@ class EncodedImages:
         return fetch_images(self._images, rows, self.modality.shape, self._size, out)
 
 
-class Measured:
-    """Images of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), exact."""
-
-    def __init__(self, images: Encoded, dtype: str) -> None:
-        sizes = {_measure(*item, dtype).shape for item in sample_images(images, _LOOKED_AT)[:: _LOOKED_AT // 8]}
-        self.modality = Modality(sizes.pop() if len(sizes) == 1 else (None, None), dtype)
-        self._images = images
-
-    def fetch(self, rows: Rows, out: Array | None = None) -> Array:
-        """Decode the images of some rows."""
-        distinct, inverse = np.unique(rows, return_inverse=True)
-        dtype = self.modality.dtype
-        found = parallel(lambda item: _measure(*item, dtype), self._images.take(distinct))
-        return _stack(found, self.modality, self._images.label)[inverse]
-
-
 class Arrays:
     """Arrays, lists of numbers, or single numbers."""
 
@@ -153,7 +134,7 @@ class Arrays:
         parts = [_numbers(chunk, self._leaf.label) for chunk in (_singly(column) if ragged else column.chunks)]
         shape = tuple(length or 0 for length in self.modality.shape)
         if ragged:
-            found = _stack([part[0] for part in parts], self.modality, self._leaf.label)
+            found = stack([part[0] for part in parts], self.modality, self._leaf.label)
         else:
             found = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
         return np.asarray(found.astype(self.modality.dtype, copy=False))
@@ -162,8 +143,8 @@ class Arrays:
 def image_column(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
     """Column of encoded images, of 8 bits per channel or more: the first image tells; see :class:`Images`."""
     images = Encoded(leaf)
-    deep = _deep(*images.take(np.zeros(1, np.int64))[0])
-    return EncodedImages(images, mode, size, varied) if deep is None else Measured(images, deep)
+    deep = deep_dtype(*images.take(np.zeros(1, np.int64))[0])
+    return EncodedImages(images, mode, size, varied) if deep is None else Measured(images, deep, images.label)
 
 
 def _parts(column: Any) -> tuple[Any, Any]:
@@ -185,36 +166,6 @@ def _nulls(length: int) -> Any:
     import pyarrow as pa
 
     return pa.chunked_array([pa.nulls(length, pa.string())])
-
-
-def _deep(source: Source, label: str) -> str | None:
-    """Name of the dtype of an image of more than 8 bits, None of any other and of what is no image."""
-    from PIL import Image
-
-    try:
-        with Image.open(_file(source), formats=_DEEP_FORMATS) as image:
-            return _DEEP.get(image.mode)
-    except Exception:
-        return None  # who reads its header says what is wrong
-
-
-def _measure(source: Source, label: str, dtype: str) -> Array:
-    from PIL import Image
-
-    try:
-        with Image.open(_file(source), formats=_DEEP_FORMATS) as image:
-            if _DEEP.get(image.mode) != dtype:
-                raise DamagedFile(f"{label} has pixels of the mode {image.mode}, where {dtype} was expected", _FIX)
-            return np.asarray(image).astype(dtype)
-    except DataError:
-        raise
-    except Exception as error:
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise DamagedFile(f"{label} cannot be read, it may be damaged ({why})", _FIX) from error
-
-
-def _file(source: Source) -> Any:
-    return io.BytesIO(source) if isinstance(source, bytes) else source
 
 
 def _singly(column: Any) -> list[Any]:
@@ -240,17 +191,3 @@ def _numbers(array: Any, label: str) -> Array:
     if array.null_count and not pa.types.is_floating(array.type):
         raise DataError(f"{label} has values that are missing; fill them in, or leave these rows out")
     return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)
-
-
-def _stack(found: list[Array], modality: Modality, label: str) -> Array:
-    """Arrays of one shape as one array."""
-    shapes = {part.shape for part in found}
-    if len(shapes) > 1:
-        first, second = sorted(shapes)[:2]
-        raise DataError(f"{label} has rows of the shapes {first} and {second}; fetch those of one shape together")
-    if not found:
-        return np.empty((0, *(length or 0 for length in modality.shape)), modality.dtype)
-    fits = all(wanted in (None, had) for wanted, had in zip(modality.shape, found[0].shape, strict=True))
-    if not fits:
-        raise DataError(f"{label} has rows of the shape {found[0].shape}, where {modality.shape} was expected")
-    return np.stack(found)

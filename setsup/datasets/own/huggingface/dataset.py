@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from setsup.checks import check_arguments, check_strings
+from setsup.datasets.adapters.deep_images import Measured
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import check_size
-from setsup.datasets.own.huggingface.columns import Arrays, Column, EncodedImages, Leaf, Measured, image_column
+from setsup.datasets.own.huggingface.columns import Arrays, Column, EncodedImages, Leaf, image_column
 from setsup.errors import DataError, imported, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.huggingface import is_factor, leaves, read_note

@@ -18,7 +18,7 @@ from setsup.datasets import Dataset
 from setsup.errors import DataError, FactorError, SetsupError, imported, near
 from setsup.evaluation.probes import fit_standardized
 from setsup.experiments.configs import SamplerConfig, build_transform
-from setsup.experiments.data import shared_modalities
+from setsup.experiments.data import explain_missing, shared_modalities
 from setsup.experiments.origin import find_origin, find_training_rows
 from setsup.experiments.preset import Preset
 from setsup.experiments.trained import TrainedRun
@@ -167,7 +167,9 @@ def _open(preset: Preset, dataset: Dataset, root: Path | str | None, substitute:
         raise SetsupError(f"{preset.name} has no further dataset {asked.dataset!r} to validate on{hint}")
     other = preset.datasets[asked.dataset]
     root = root if other.name == data.name else None
-    return asked.data(other).open(root, substitute=substitute and other.substitute is not None)
+    substitute = substitute and other.substitute is not None
+    with explain_missing(f"{asked.dataset!r} of {preset.name}", other.name, {} if substitute else preset.missing):
+        return asked.data(other).open(root, substitute=substitute)
 
 
 def _build_sampler(sampler: SamplerConfig, held_out: Dataset) -> Sampler:

@@ -15,6 +15,7 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 from setsup.files.roots import some
+from setsup.files.texts import comma_separated
 from setsup_papers.orbits.datasets.video_orbits.clips import FRAMES
 from setsup_papers.orbits.datasets.video_orbits.records import TABLE
 
@@ -138,7 +139,7 @@ def _columns(content: bytes, label: str) -> Any:
             false_values=["false"],
         )
         parse = csv.ParseOptions(newlines_in_values=True)
-        table = csv.read_csv(io.BytesIO(content), csv.ReadOptions(use_threads=False), parse, options)
+        table = csv.read_csv(io.BytesIO(comma_separated(content)), csv.ReadOptions(use_threads=False), parse, options)
     except (pa.ArrowException, ValueError, UnicodeDecodeError) as error:
         raise DataError(
             f"{label} is not a table of orbits ({' '.join(str(error).split())[:160]}); write it again"

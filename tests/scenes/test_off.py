@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.geometry.off import read_off
 from setsup.errors import DataError
+from setsup.scenes.meshes.formats.off import read_off
 from tests.fuzzing import survives
 from tests.true_files.toys import toy_mesh
 
@@ -52,7 +52,10 @@ def test_a_genuine_file_as_trimesh_reads_it(genuine):
     [
         (b"", "no OFF file"),
         (b"ply\nformat ascii 1.0\n", "no OFF file"),
-        (b"COFF\n1 0 0\n0 0 0 1 1 1 1\n", "no OFF file"),
+        (b"4OFF\n1 0 0\n0 0 0 1\n", "four or more dimensions"),
+        (b"OFF BINARY\n1 0 0\n0 0 0 1\n", "binary OFF file, which is not supported; convert it to text"),
+        (b"OFF\n1 0 0\n0 0 0 1 1\n", "vertex 0 is b'0 0 0 1 1', where 3 numbers"),
+        (b"COFF\n1 0 0\n0 0 0 x 1 1\n", "vertex 0 is b'0 0 0 x 1 1'"),
         (b"OFF\n2000000000 0 0\n0 0 0\n", "2,000,000,000 vertices and 0 faces, more than 6 bytes can hold"),
         (b"OFF\n99999999999999999999 1 0\n0 0 0\n", "no OFF file"),
         (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", "vertices 0 to 3, but there are 3"),

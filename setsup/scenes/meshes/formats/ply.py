@@ -5,8 +5,9 @@ a vertex is kept with its type, and every count is checked against the file befo
 
 Convention
 ----------
-Face indices count vertices from 0. A polygon with corners a, b, c, d, … becomes the triangles (a, b, c), (a, c, d), …
-in the place of the polygon. Frame and unit are the file's own.
+Face indices count vertices from 0. A convex polygon with corners a, b, c, d, … becomes the triangles (a, b, c),
+(a, c, d), … in the place of the polygon, others are cut within their outlines; strips of triangles follow after them.
+Frame and unit are the file's own.
 """
 
 import re
@@ -14,23 +15,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.datasets.formats.geometry.records import (
+from setsup.files.numbers import numbers, refuse
+from setsup.scenes.meshes.formats.records import (
     Body,
     Element,
     Property,
     alike_rows,
     cast,
+    columns,
     content,
     past_rows,
-    polygons,
+    vertex_numbers,
 )
-from setsup.files.numbers import numbers, refuse
+from setsup.scenes.meshes.polygons import triangulate
 
 __all__ = ["Ply", "read_ply"]
 
@@ -45,17 +48,23 @@ _TYPES = MappingProxyType(
 _ORDERS = MappingProxyType({"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"})
 _LONGEST_HEADER = 1 << 16
 _INDICES = ("vertex_indices", "vertex_index")
+_COLORS = ("red", "green", "blue")
+_TEXTURE = re.compile(rb"(?i)comment[ \t]+texturefile[ \t]+([^\r\n]*)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ply:
     """Content of a PLY file.
 
-    `vertices` (n,) structured array; `faces` (m, 3) int32.
+    `vertices` (n,) structured array; `faces` (m, 3) int32; `face_colors` (m, 3) of the triangles as stored, or None;
+    `corner_uv` (m, 3, 2) texture coordinates of their corners, or None; `textures`, the files that comments name.
     """
 
     vertices: Array
     faces: npt.NDArray[np.int32]
+    face_colors: Array | None = None
+    corner_uv: Array | None = None
+    textures: tuple[str, ...] = ()
 
     @property
     def points(self) -> Array:
@@ -71,6 +80,12 @@ class Ply:
             return None
         return self._columns(names, np.dtype("u1"))
 
+    def table(self, *names: str) -> Array | None:
+        """Properties of the vertices of one type, (n, c); None where there is not each of them."""
+        if any(name not in (self.vertices.dtype.names or ()) for name in names):
+            return None
+        return self._columns(names, np.result_type(*(self.vertices.dtype[name] for name in names)))
+
     def _columns(self, names: Sequence[str], dtype: np.dtype[Any]) -> Array:
         found = np.empty((len(self.vertices), len(names)), dtype)
         for place, name in enumerate(names):
@@ -82,24 +97,89 @@ def read_ply(source: Path | bytes, label: str) -> Ply:
     r"""Read a PLY file."""
     data = content(source, label)
     order, declared, at = _header(data, label)
+    textures = tuple(one.decode("utf-8", "replace").strip() for one in _TEXTURE.findall(data, 0, at))
     body, elements = Body(np.frombuffer(data, np.uint8), order, label), declared
     if not order:
         # the numbers of an ascii file are one more binary file, in which everything is a double
         body, at = Body(numbers(data[at:], label).view(np.uint8), "=", label), 0
         elements = [element._replace(properties=[_double(own) for own in element.properties]) for element in declared]
-    vertices, faces = np.empty(0, "V0"), np.empty((0, 3), np.int32)
+    vertices, faces, strips = np.empty(0, "V0"), _Faces(np.empty((0, 3), np.int32)), list[npt.NDArray[np.int32]]()
     for element, wanted in zip(elements, declared, strict=True):
         _check_room(body, at, element)
         if element.name == "vertex":
             vertices, at = _vertices(body, at, element, wanted)
         elif element.name == "face" and _index_place(element) >= 0:
-            faces, at = polygons(body, at, element, _index_place(element))
-            _check_faces(faces, len(vertices), label)
+            faces, at = _faces(body, at, element, wanted, vertices)
+        elif element.name == "tristrips" and _index_place(element) >= 0:
+            found, at = columns(body, at, element, [_index_place(element)])
+            strips.append(_strips(vertex_numbers(found[0].values, label), found[0].lengths))
+            _check_faces(strips[-1], len(vertices), label)
         else:
             at = past_rows(body, at, element)
-    if at < len(body.data):
+    if body.data[at:].tobytes().strip():
         refuse(label, "continues after the rows that its header announces")
-    return Ply(vertices, faces)
+    if strips and len(strips[0]):
+        # what the faces have beside stands for nothing of the strips
+        return Ply(vertices, np.concatenate([faces.triangles, *strips]), textures=textures)
+    return Ply(vertices, faces.triangles, faces.colors, faces.uv, textures)
+
+
+class _Faces(NamedTuple):
+    triangles: npt.NDArray[np.int32]
+    colors: Array | None = None
+    uv: Array | None = None
+
+
+def _faces(body: Body, at: int, element: Element, declared: Element, vertices: Array) -> tuple[_Faces, int]:
+    """Triangles of the polygons, and what each of them has beside."""
+    names = [own.name for own in element.properties]
+    wanted = [_index_place(element)]
+    texcoord = next(
+        (place for place, own in enumerate(element.properties) if own.length and own.name == "texcoord"), -1
+    )
+    painted = all(name in names and not element.properties[names.index(name)].length for name in _COLORS)
+    wanted += [texcoord] * (texcoord >= 0) + [names.index(name) for name in _COLORS if painted]
+    found, end = columns(body, at, element, wanted)
+    corners, lengths = vertex_numbers(found[0].values, body.label), found[0].lengths
+    if len(lengths) and lengths.min() < 3:
+        refuse(body.label, "has a face of fewer than three corners")
+    if (lengths == 3).all():
+        _check_faces(corners.reshape(-1, 3), len(vertices), body.label)
+        places, polygon = np.arange(len(corners)).reshape(-1, 3), np.arange(len(lengths))
+    else:
+        _check_faces(corners[:, None], len(vertices), body.label)
+        points = np.stack([vertices[name].astype(np.float64) for name in "xyz"], axis=1)
+        places, polygon = triangulate(points, corners.astype(np.int64), lengths)
+    uv = colors = None
+    if texcoord >= 0 and (found[1].lengths == 2 * lengths).all():
+        uv = found[1].values.reshape(-1, 2)[places]
+    if painted:
+        kinds = [np.dtype(declared.properties[place].kind) for place in wanted[-3:]]
+        colors = np.stack([_as(one.values, kind) for one, kind in zip(found[-3:], kinds, strict=True)], axis=1)[polygon]
+    return _Faces(corners[places], colors, uv), end
+
+
+def _as(values: Array, kind: np.dtype[Any]) -> Array:
+    """Values of an ascii file in the type that is declared."""
+    limits = None if kind.kind == "f" else np.iinfo(kind)
+    return (values if limits is None else np.clip(values, limits.min, limits.max)).astype(kind)
+
+
+def _strips(corners: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Triangles of strips, which also end at −1; every other one is turned round."""
+    ends = np.zeros(len(corners) + 1, bool)
+    ends[np.cumsum(lengths)] = True
+    # a strip's corners are numbered from 0 on; a triangle ends where the number is 2 or more
+    begins = ends[:-1].copy()
+    begins[:1] = True
+    begins[1:] |= corners[:-1] == -1
+    first = np.maximum.accumulate(np.where(begins, np.arange(len(corners)), 0)) if len(corners) else np.zeros(0, int)
+    number = np.arange(len(corners)) - first
+    last = np.flatnonzero((number >= 2) & (corners != -1))
+    found = np.stack([corners[last - 2], corners[last - 1], corners[last]], axis=1)
+    turned = number[last] % 2 == 1
+    found[turned] = found[turned][:, [1, 0, 2]]
+    return found
 
 
 def _header(data: bytes, label: str) -> tuple[str, list[Element], int]:
@@ -107,13 +187,16 @@ def _header(data: bytes, label: str) -> tuple[str, list[Element], int]:
     start = re.match(rb"ply[ \t]*(\r\n|\n|\r)", data)
     if start is None:
         refuse(label, f"is no PLY file: it begins with {data[:8]!r}, where 'ply' was expected")
-    end = re.compile(rb"[\r\n]end_header[ \t]*" + start[1]).search(data, 0, _LONGEST_HEADER)
+    # lines of a header may end in two ways; after a lone \r, a \n is a byte of the body
+    line_end = rb"\r" if start[1] == b"\r" else rb"\r?\n"
+    end = re.compile(rb"[\r\n]end_header[ \t]*" + line_end).search(data, 0, _LONGEST_HEADER)
     if end is None:
         refuse(label, f"has no end_header in its first {_LONGEST_HEADER:,} bytes")
     order, elements = None, list[Element]()
     for line in data[start.end() : end.start()].decode("utf-8", "replace").splitlines():
         words = line.split()
-        if not words or words[0] in ("comment", "obj_info"):
+        # comments, and what some programs write without that word
+        if not words or words[0] not in ("format", "element", "property"):
             continue
         own = _property(words)
         if words[0] == "format" and len(words) == 3 and words[1] in _ORDERS and words[2] == "1.0":
@@ -160,8 +243,12 @@ def _check_elements(elements: list[Element], label: str) -> None:
 
 
 def _index_place(element: Element) -> int:
-    """Place of the list of a face's vertices, −1 where there is none."""
-    return next((i for i, own in enumerate(element.properties) if own.length and own.name in _INDICES), -1)
+    """Place of the list of a face's vertices, whose name has variants if it is the only one; −1 where there is none."""
+    lists = [place for place, own in enumerate(element.properties) if own.length]
+    named = [place for place in lists if element.properties[place].name in _INDICES]
+    if not named and element.name == "face" and len(lists) == 1 and element.properties[lists[0]].name != "texcoord":
+        return lists[0]
+    return named[0] if named else -1
 
 
 def _check_room(body: Body, at: int, element: Element) -> None:

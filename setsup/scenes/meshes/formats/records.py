@@ -5,30 +5,31 @@ And what the readers of single meshes, clouds and grids share: where the bytes c
 
 import struct
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.errors import DamagedFile
+from setsup.files.lfs import refuse_pointer
 from setsup.files.numbers import refuse
 
 __all__ = [
     "Body",
+    "Column",
     "Element",
     "Property",
     "alike_rows",
     "cast",
+    "columns",
     "content",
-    "fan",
     "past_rows",
-    "polygons",
+    "vertex_numbers",
 ]
-
-Triangles = npt.NDArray[np.int32]
 
 _STRUCT = MappingProxyType({"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "f4": "f", "f8": "d"})
 
@@ -61,6 +62,7 @@ def content(source: Path | bytes, label: str) -> bytes:
     """Content of a file that is given by its path or as its content."""
     if isinstance(source, bytes):
         return source
+    refuse_pointer(source)
     try:
         return source.read_bytes()
     except FileNotFoundError:
@@ -115,45 +117,44 @@ def alike_rows(body: Body, at: int, element: Element) -> Array | None:
 def past_rows(body: Body, at: int, element: Element) -> int:
     """Find where the rows of an element end."""
     rows = alike_rows(body, at, element)
-    return _walk(body, at, element, None)[2] if rows is None else at + rows.nbytes
+    return _walk(body, at, element, ())[1] if rows is None else at + rows.nbytes
 
 
-def polygons(body: Body, at: int, element: Element, place: int) -> tuple[Triangles, int]:
-    """Triangles of the lists at a place of the properties, polygons fanned, and where the rows end."""
-    own = element.properties[place]
+class Column(NamedTuple):
+    """Values of one property, those of lists one list after the other, and how many each row has."""
+
+    values: Array
+    lengths: npt.NDArray[np.int64]
+
+
+def columns(body: Body, at: int, element: Element, places: Sequence[int]) -> tuple[list[Column], int]:
+    """Values of some properties, by their places, and where the rows end."""
     rows = alike_rows(body, at, element)
-    if rows is not None and len(rows):
-        if rows[own.name].shape[1] < 3:
-            _few(body.label)
-        return fan(_indices(rows[own.name], body.label)), at + rows.nbytes
-    starts, lengths, end = _walk(body, at, element, place)
-    found = np.empty((int(lengths.sum()) - 2 * len(lengths), 3), np.int32)
-    firsts = np.cumsum(lengths - 2) - (lengths - 2)
-    for length in np.unique(lengths).tolist():
-        which = np.flatnonzero(lengths == length)
-        corners = _indices(_gather(body, starts[which], length, own.kind), body.label)
-        places = firsts[which][:, None] + np.arange(length - 2)
-        found[places] = fan(corners).reshape(len(which), length - 2, 3)
-    return found, end
+    if rows is not None:
+        found = [rows[element.properties[place].name] for place in places]
+        found = [one if one.ndim == 2 else one[:, None] for one in found]
+        lengths = [np.full(element.rows, one.shape[1]) for one in found]
+        return [Column(one.reshape(-1), length) for one, length in zip(found, lengths, strict=True)], at + rows.nbytes
+    walked, end = _walk(body, at, element, places)
+    return [
+        Column(_gathered(body, starts, lengths, element.properties[place].kind), lengths)
+        for place, (starts, lengths) in zip(places, walked, strict=True)
+    ], end
 
 
-def fan(corners: npt.NDArray[np.int32]) -> Triangles:
-    """Cut polygons of k corners into triangles.
-
-    `corners` (n, k) int32; returns (n · (k − 2), 3) int32.
-    """
-    if corners.shape[1] == 3:
-        return corners
-    found = np.empty((len(corners), corners.shape[1] - 2, 3), np.int32)
-    found[..., 0] = corners[:, :1]
-    found[..., 1] = corners[:, 1:-1]
-    found[..., 2] = corners[:, 2:]
-    return found.reshape(-1, 3)
+def vertex_numbers(values: Array, label: str) -> npt.NDArray[np.int32]:
+    """Vertex numbers as int32; unsigned ones that are too large become negative, which nobody accepts."""
+    if values.dtype.kind == "f":
+        if not ((np.abs(values) < 2**31) & (values == np.floor(values))).all():
+            refuse(label, "has a face that names a vertex by something else than an integer")
+    return np.ascontiguousarray(values.astype(np.int32))
 
 
-def _walk(body: Body, at: int, element: Element, place: int | None) -> tuple[Array, Array, int]:
-    """Go through rows that differ: where the values of the list at a place begin, how many they are, and the end."""
-    starts, lengths = array("q"), array("q")
+def _walk(
+    body: Body, at: int, element: Element, places: Sequence[int]
+) -> tuple[list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], int]:
+    """Go through rows that differ: where the values at some places begin, how many they are, and the end."""
+    found = [(array("q"), array("q")) if place in places else None for place in range(len(element.properties))]
     data, label = body.data.data, body.label
     steps = [
         (own.length and struct.Struct(body.order + _STRUCT[own.length]).unpack_from, _size(own.length or own.kind), own)
@@ -161,23 +162,32 @@ def _walk(body: Body, at: int, element: Element, place: int | None) -> tuple[Arr
     ]
     end = len(data)
     for _ in range(element.rows if steps else 0):
-        for number, (unpack, size, own) in enumerate(steps):
-            if not unpack:
+        for wanted, (unpack, size, own) in zip(found, steps, strict=True):
+            length = 1
+            if unpack:
+                if at + size > end:
+                    refuse(label, f"ends inside its {element.rows:,} rows of {element.name}")
+                length = _whole(unpack(data, at)[0], own, label)
                 at += size
-                continue
-            if at + size > end:
-                refuse(label, f"ends inside its {element.rows:,} rows of {element.name}")
-            length = _whole(unpack(data, at)[0], own, label)
-            at += size
-            if number == place:
-                if length < 3:
-                    _few(label)
-                starts.append(at)
-                lengths.append(length)
+            if wanted:
+                wanted[0].append(at)
+                wanted[1].append(length)
             at += length * _size(own.kind)
     if at > end:
         refuse(label, f"ends inside its {element.rows:,} rows of {element.name}")
-    return np.array(starts, np.int64), np.array(lengths, np.int64), at
+    kept = [found[place] or (array("q"), array("q")) for place in places]
+    return [(np.array(starts, np.int64), np.array(lengths, np.int64)) for starts, lengths in kept], at
+
+
+def _gathered(body: Body, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], kind: str) -> Array:
+    """Lists that begin at the given bytes, one after the other."""
+    found = np.empty(int(lengths.sum()), np.dtype(body.order + kind))
+    firsts = np.cumsum(lengths) - lengths
+    for length in np.unique(lengths).tolist():
+        which = np.flatnonzero(lengths == length)
+        if length:
+            found[firsts[which][:, None] + np.arange(length)] = _gather(body, starts[which], length, kind)
+    return found
 
 
 def _gather(body: Body, starts: Array, length: int, kind: str) -> Array:
@@ -192,14 +202,6 @@ def _gather(body: Body, starts: Array, length: int, kind: str) -> Array:
     return found
 
 
-def _indices(values: Array, label: str) -> npt.NDArray[np.int32]:
-    """Vertex numbers as int32; unsigned ones that are too large become negative, which nobody accepts."""
-    if values.dtype.kind == "f":
-        if not ((np.abs(values) < 2**31) & (values == np.floor(values))).all():
-            refuse(label, "has a face that names a vertex by something else than an integer")
-    return np.ascontiguousarray(values.astype(np.int32))
-
-
 def _length(body: Body, at: int, own: Property) -> int:
     if at + _size(own.length or "u1") > len(body.data):
         refuse(body.label, f"ends inside the lists of {own.name}")
@@ -210,10 +212,6 @@ def _whole(length: float, own: Property, label: str) -> int:
     if not 0 <= length < 2**31 or int(length) != length:
         refuse(label, f"has a list {own.name} whose length is {length}")
     return int(length)
-
-
-def _few(label: str) -> NoReturn:
-    refuse(label, "has a face of fewer than three corners")
 
 
 def _size(kind: str) -> int:

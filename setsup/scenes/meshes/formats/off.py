@@ -6,8 +6,7 @@ the file before memory is taken for it.
 Convention
 ----------
 Face indices count vertices from 0. A polygon with corners a, b, c, d, … becomes the triangles (a, b, c), (a, c, d), …
-in the place of the polygon. What stands behind a polygon on its line, such as a colour, is left out. Frame and unit are
-the file's own.
+in the place of the polygon, if it is convex; others are cut within their outlines. Frame and unit are the file's own.
 """
 
 import io
@@ -15,21 +14,24 @@ import re
 import warnings
 from array import array
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Reals
-from setsup.datasets.formats.geometry.records import content
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, DataError
+from setsup.scenes.meshes.formats.records import content
+from setsup.scenes.meshes.polygons import triangulate
 
 __all__ = ["Off", "read_off"]
 
 Triangles = npt.NDArray[np.int32]
 
-_START = re.compile(rb"\s*OFF\s*(\d{1,10})\s+(\d{1,10})(?:[^\S\n]+\d+)?[^\S\n]*(?:\n|\Z)")
+_START = re.compile(
+    rb"\s*(?P<kind>(?:ST)?C?N?4?n?)OFF(?P<binary>[^\S\n]+BINARY)?\s*(?P<vertices>\d{1,10})\s+(?P<faces>\d{1,10})"
+    rb"(?:[^\S\n]+\d+)?[^\S\n]*(?:\n|\Z)"
+)
 _TEXT = re.compile(rb"[0-9+\-.eE\s]*")
 _LINE = 1 << 16  # bytes; a polygon of more corners than fit is refused
 _LEAST_VERTEX, _LEAST_FACE = 6, 6  # bytes: "0 0 0\n", "1 0 \n" and the like
@@ -39,11 +41,15 @@ _LEAST_VERTEX, _LEAST_FACE = 6, 6  # bytes: "0 0 0\n", "1 0 \n" and the like
 class Off:
     """Content of an OFF file.
 
-    `vertices` (n, 3) float64; `faces` (m, 3) int32.
+    `vertices` (n, 3) float64; `faces` (m, 3) int32; `normals` (n, 3), `colors` (n, 3) and `face_colors` (m, 3) float64
+    of 0 … 1, or None where the file has none; where some vertices or faces have a color, the others are white.
     """
 
     vertices: Reals
     faces: Triangles
+    normals: Reals | None = None
+    colors: Reals | None = None
+    face_colors: Reals | None = None
 
 
 def read_off(source: Path | bytes, label: str) -> Off:
@@ -57,14 +63,20 @@ def read_off(source: Path | bytes, label: str) -> Off:
             f"{label} is no OFF file: it begins with {data[:20]!r}, where OFF and the numbers of vertices and faces "
             f"were expected"
         )
-    vertices, faces = int(start[1]), int(start[2])
+    if start["binary"]:
+        raise DataError(f"{label} is a binary OFF file, which is not supported; convert it to text")
+    kind = start["kind"].decode()
+    if "4" in kind or "n" in kind:
+        raise DataError(f"{label} has vertices of four or more dimensions ({kind}OFF); three are supported")
+    vertices, faces = int(start["vertices"]), int(start["faces"])
     body = data[start.end() :]
     if vertices * _LEAST_VERTEX + faces * _LEAST_FACE > len(body) + 1:
         raise DamagedFile(
             f"{label}: its header gives {vertices:,} vertices and {faces:,} faces, more than {len(body):,} bytes can "
             f"hold"
         )
-    found = _triangles_only(body, vertices, faces) or _line_by_line(body, vertices, faces, label)
+    found = None if kind else _triangles_only(body, vertices, faces)
+    found = found or _line_by_line(body, vertices, faces, kind, label)
     _check(found, label)
     return found
 
@@ -88,27 +100,76 @@ def _triangles_only(body: bytes, vertices: int, faces: int) -> Off | None:
     return Off(numbers[: 3 * vertices].reshape(vertices, 3), corners.astype(np.int32))
 
 
-def _line_by_line(body: bytes, vertices: int, faces: int, label: str) -> Off:
-    positions = np.empty((vertices, 3))
-    triangles = array("i")  # flat: an object a face would take many times the file's size
+def _line_by_line(body: bytes, vertices: int, faces: int, kind: str, label: str) -> Off:
     lines = io.BytesIO(body)
+    positions, normals = np.empty((vertices, 3)), np.empty((vertices, 3)) if "N" in kind else None
+    vertex_colors, face_colors = _Colors(vertices), _Colors(faces)
+    before = 6 if normals is not None else 3
     for turn in range(vertices):
         words = _words(lines, label, f"vertex {turn} of {vertices:,}")
-        positions[turn] = _numbers(words, 3, 3, label, f"vertex {turn}")
+        extra = len(words) - before - 2 * kind.startswith("ST")
+        wanted = before if extra not in (0, 3, 4) else len(words)
+        given = _numbers(words, wanted, wanted, label, f"vertex {turn}")
+        positions[turn] = given[:3]
+        if normals is not None:
+            normals[turn] = given[3:6]
+        # beside a color, or alone, may stand two texture coordinates
+        vertex_colors.add(turn, words[before : len(words) - 2 * kind.startswith("ST")])
+    corners, lengths = array("q"), array("q")  # flat: an object a face would take many times the file's size
     for turn in range(faces):
         words = _words(lines, label, f"face {turn} of {faces:,}")
         count = _numbers(words, 1, len(words), label, f"face {turn}")[0]
         if not 3 <= count < len(words) or count != int(count):
             raise DamagedFile(f"{label}: face {turn} has {words[0]!r} corners and {len(words) - 1} numbers")
-        corners = _numbers(words[1 : 1 + int(count)], int(count), int(count), label, f"face {turn}")
-        if (corners != np.floor(corners)).any() or (np.abs(corners) > 2**31 - 1).any():
+        own = _numbers(words[1 : 1 + int(count)], int(count), int(count), label, f"face {turn}")
+        if (own != np.floor(own)).any() or (np.abs(own) > 2**31 - 1).any():
             raise DamagedFile(f"{label}: face {turn} names vertices by {words[1:4]}, which are not indices")
-        fan = corners.astype(int).tolist()
-        for second, third in pairwise(fan[1:]):
-            triangles.extend((fan[0], second, third))
+        corners.extend(own.astype(int).tolist())
+        lengths.append(int(count))
+        face_colors.add(turn, words[1 + int(count) :])
     if lines.read().strip():
         raise DamagedFile(f"{label} continues after its {vertices:,} vertices and {faces:,} faces")
-    return Off(positions, np.array(triangles, dtype=np.int32).reshape(-1, 3))
+    flat = np.array(corners, np.int64)
+    _check(Off(positions, flat[:, None].astype(np.int32)), label)
+    places, polygon = triangulate(positions, flat, np.array(lengths, np.int64))
+    painted = face_colors.read()
+    return Off(
+        positions,
+        flat[places].astype(np.int32).reshape(-1, 3),
+        normals,
+        vertex_colors.read(),
+        None if painted is None else painted[polygon],
+    )
+
+
+class _Colors:
+    """Colors behind vertices or faces: three or four integers up to 255, or floats up to 1."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._rows, self._values, self._floats = array("q"), array("d"), False
+
+    def add(self, row: int, words: list[bytes]) -> None:
+        """Keep a color; one number alone names a row of a color map, which the file does not have."""
+        if len(words) not in (3, 4):
+            return
+        try:
+            values = [float(word) for word in words[:3]]
+        except ValueError:
+            return
+        if all(0 <= value <= 255 for value in values):
+            self._rows.append(row)
+            self._values.extend(values)
+            self._floats |= any(b"." in word for word in words)
+
+    def read(self) -> Reals | None:
+        """Colors of all rows."""
+        if not self._rows:
+            return None
+        values = np.array(self._values).reshape(-1, 3)
+        found = np.ones((self._count, 3))
+        found[np.array(self._rows)] = values if values.max() <= 1 and self._floats else values / 255
+        return found
 
 
 def _words(lines: io.BytesIO, label: str, what: str) -> list[bytes]:

@@ -1,0 +1,79 @@
+"""What lies among a user's images and is none of them: tables of metadata, and what setsup wrote itself."""
+
+import logging
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from setsup.arrays import Places
+from setsup.datasets.own.path_factors import folders_of
+from setsup.errors import DataError
+from setsup.files.archives.listing import as_numpy
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.names import shown
+from setsup.files.outputs import HEAD, is_output
+
+__all__ = ["list_tables", "name_some", "without_outputs"]
+
+_log = logging.getLogger("setsup")
+_SHOWN = 3
+_LOOKED_AT = 4096  # PNGs whose first bytes are read
+_FEW = 100  # PNGs of a folder, up to which they are read where there are more in all
+_TABLE = r"[.](?:(?:csv|tsv|jsonl|ndjson)(?:[.]gz)?|parquet|pq)"
+# the places of Hugging Face's imagefolder, and those of a list that belongs to the whole folder
+_TABLES = rf"(?i:[^/.][^/]*{_TABLE}|(?:[^/.][^/]*/)*metadata{_TABLE})"
+_USUAL = r"(?:.*/)?(?:sheet|setsup-|first-batch)[^/]*"  # names that setsup gives, unless others are asked for
+_PNG = "(?i:[.]png)"
+
+
+def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Places:
+    """Leave those of some images out that setsup wrote: sheets and charts, by the mark in their first bytes.
+
+    An error, which ends in `hint`, where none are left. Of more than 4,096 PNGs, those with setsup's own names are
+    read, and those of folders with at most 100 of them.
+    """
+    candidates = np.intersect1d(members.matching(f"(?s:.*){_PNG}")[0], places, assume_unique=True)
+    if len(candidates) > _LOOKED_AT:
+        import pyarrow.compute as pc
+
+        names = members.names.take(candidates)
+        codes = as_numpy(folders_of(names).dictionary_encode().indices)
+        usual = as_numpy(pc.match_substring_regex(names, f"^{_USUAL}{_PNG}$").cast("uint8")) == 1
+        alike = np.where(usual, 0, np.bincount(codes)[codes])
+        candidates = candidates[np.argsort(alike, kind="stable")[: min(_LOOKED_AT, int((alike <= _FEW).sum()))]]
+    ours = [place for place in candidates.tolist() if is_output(_head(members, place))]
+    if not ours:
+        return places
+    names, label = name_some([shown(members.names[place].as_py()) for place in ours]), shown(str(members.source))
+    if len(ours) == len(places):
+        raise DataError(f"{label} holds no images but what setsup wrote: {names}{hint}")
+    _log.info("%s: what setsup wrote is left out: %s", label, names)
+    return np.setdiff1d(places, ours, assume_unique=True)
+
+
+def list_tables(members: MemberIndex, path: Path) -> list[str]:
+    """Paths of tables in a folder or archive of images, and of metadata beside an archive; draws are none of them."""
+    places, _ = members.matching(_TABLES)
+    names = [members.label(place) for place in places[: 8 * _SHOWN].tolist() if not is_output(_head(members, place))]
+    if not path.is_dir():
+        with suppress(OSError):
+            beside = sorted(name for name in os.listdir(path.parent) if re.fullmatch(f"(?i:metadata{_TABLE})", name))
+            names += [shown(str(path.parent / name)) for name in beside]
+    return names
+
+
+def name_some(names: Sequence[str]) -> str:
+    """The first few of some names, for a message."""
+    return ", ".join(names[:_SHOWN]) + (f", … ({len(names):,} in all)" if len(names) > _SHOWN else "")
+
+
+def _head(members: MemberIndex, place: int) -> bytes:
+    try:
+        found = members.stretch(place, 0, HEAD)
+        return members.read(place)[:HEAD] if found is None else found
+    except DataError:  # whoever reads it says what is wrong
+        return b""

@@ -1,0 +1,116 @@
+"""Releases that lie in several folders and archives: joined, or said to be left out."""
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from setsup.arrays import Places
+from setsup.errors import DataError
+from setsup.files.archives.joined_members import join_members
+from setsup.files.archives.listing import find_matches
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.release_root import find_top, find_tops
+
+__all__ = ["join_parts", "warn_of_others"]
+
+_NAMED = re.compile(r"\(\?P<\w+>")
+_DEEPEST = 4  # folders around one of several parts of a release
+
+_log = logging.getLogger("setsup")
+
+
+def join_parts(
+    folder: Path, holds: Sequence[str], archives: Sequence[str], parts: str, nested: bool
+) -> tuple[MemberIndex | None, list[Path]]:
+    """Join what is unpacked in a folder and all archives of a release there; None where that is no release.
+
+    Unpacked files come first. Returns the paths of the archives, too. Parameters are those of
+    :func:`setsup.files.find_members`.
+
+    Raises
+    ------
+    DataError
+        An archive is damaged, and nothing is unpacked beside it.
+
+    """
+    whole = open_members(folder, nested)
+    places = whole.matching(rf"(?:[^/]+/){{0,2}}(?:{parts})")[0].tolist()
+    paths = [path for path in map(whole.path, places) if path is not None]
+    paths += [folder / each for each in archives if os.path.isfile(folder / each)]
+    paths = list(dict.fromkeys(paths))
+    found = _parts_of(whole, holds)
+    for path in paths:
+        try:
+            found += _parts_of(open_members(path, nested), holds)
+        except DataError as error:
+            if not found or found[0].source != folder:
+                raise
+            _log.warning("%s; it is left out: what is unpacked in %s is read", error, folder)
+    if not found:
+        return None, paths
+    if found[0].source != folder:
+        found.append(whole)  # which has what lies beside the archives
+    joined = join_members(found)
+    return (joined if find_top(joined.names, holds) == "" else None), paths
+
+
+def warn_of_others(
+    name: str, found: MemberIndex, holds: Sequence[str], others: Iterable[tuple[Path, bool]], nested: bool
+) -> None:
+    """Warn of files of a release that lie in other folders and archives than the one that is read.
+
+    `others` are their paths; with False where one counts only if most of its files are of the release, or it has one
+    as a whole.
+    """
+    depth = found.prefix.count("/")
+    left = {found.source: _tops_in(open_members(found.source, nested), holds, [depth]) if depth else []}
+    for path, named in others:
+        try:
+            members = open_members(path, nested)
+        except DataError:
+            continue  # whatever is wrong with it, it is not what was opened
+        parts = _parts_of(members, holds)
+        if not named and 2 * sum(len(_files_of(part, holds)) for part in parts) < len(members):
+            # a few names, such as that of a list, are those of other releases as well
+            parts = _tops_in(members, holds, range(_DEEPEST))
+        left[path] = parts
+    mine = os.path.realpath(found.source / found.prefix)
+    for path, parts in left.items():
+        more = [
+            file for part in parts if os.path.realpath(path / part.prefix) != mine for file in _more(part, found, holds)
+        ]
+        if more:
+            _log.warning(
+                "%s: %s has %s files of it that %s lacks, such as %s; they are left out: unpack them into that folder, "
+                "or name another one (--root or root=)",
+                *(name, path, f"{len(more):,}", found.source, more[0]),
+            )
+
+
+def _tops_in(members: MemberIndex, holds: Sequence[str], depths: Iterable[int]) -> list[MemberIndex]:
+    return [members.under(top) for top in find_tops(members.names, holds, depths)]
+
+
+def _parts_of(members: MemberIndex, holds: Sequence[str]) -> list[MemberIndex]:
+    """Folders in which any of the files of a release lie."""
+    return _tops_in(members, [_either(holds)], range(_DEEPEST))
+
+
+def _files_of(part: MemberIndex, holds: Sequence[str]) -> Places:
+    return find_matches(part.names, f"^(?:{_either(holds)})")
+
+
+def _either(holds: Sequence[str]) -> str:
+    return "|".join(f"(?:{_NAMED.sub('(?:', pattern)})" for pattern in holds)  # a name may stand in several of them
+
+
+def _more(part: MemberIndex, found: MemberIndex, holds: Sequence[str]) -> list[str]:
+    """Names of the files of a release that one part has and another lacks."""
+    import pyarrow as pa
+
+    names = part.names.take(pa.array(_files_of(part, holds)))
+    return [names[row].as_py() for row in np.flatnonzero(found.places(names) < 0).tolist()]

@@ -1,0 +1,23 @@
+"""Options by the names that they have in other programs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sample", "--fixed", "wall_hue"), "did you mean '--inactive'?"),
+        (("sample", "--varying", "wall_hue"), "did you mean '--active'?"),
+        (("sample", "--batch-size", "4"), "did you mean '--size'?"),
+        (("sample", "--shuffle"), "draws are random by --seed"),
+        (("sample", "--num-workers", "2"), "nothing is loaded by processes here"),
+        (("train", "abc/fig3a", "--batch-size", "4"), "did you mean '--sampler.size'?"),
+    ],
+)
+def test_one_sentence_names_ours(setsup: Callable[..., Any], words: tuple[str, ...], said: str) -> None:
+    found = setsup(*words)
+    assert (found.code, found.out) == (2, "")
+    assert f"unknown option {next(word for word in words if word.startswith('--'))!r}; {said}" in found.err
