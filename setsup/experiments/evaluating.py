@@ -8,11 +8,12 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, near, need
+from setsup.experiments.former_names import former_module
 from setsup.experiments.parts import PartStore, digest, digest_weights
 from setsup.experiments.preset import Evaluation, Measured, Preset
 from setsup.experiments.runs.results import drop_keys
 from setsup.experiments.runs.run import Run
-from setsup.experiments.settings import describe, flatten, training_settings
+from setsup.experiments.settings import describe, drop_added, flatten, training_settings
 from setsup.experiments.trained import TrainedRun
 from setsup.experiments.weights import load_trained
 from setsup.files.disk import need_writable
@@ -92,7 +93,7 @@ def evaluate(
     found = {}
     for name, evaluation in chosen.items():
         about = context | {"measure": identify(evaluation)}
-        key = digest(about | {"evaluation": describe(evaluation)})
+        key = digest(about | {"evaluation": drop_added(evaluation, describe(evaluation))})
         if (stored := _stored(run, name, key)) is not None:
             found[name] = stored
             if on_stored is not None:
@@ -108,7 +109,8 @@ def evaluate(
 
 def _context(run: Run, preset: Preset, trained: TrainedRun, root: Path | str | None) -> dict[str, Any]:
     """What all evaluations of a run depend on, as JSON values."""
-    settings = {name: value for name, value in flatten(preset).items() if name.partition(".")[0] in _CONTEXT}
+    every = drop_added(preset, flatten(preset))
+    settings = {name: value for name, value in every.items() if name.partition(".")[0] in _CONTEXT}
     # where the data lie does not matter, and the preset may say it otherwise than the run
     settings = training_settings(settings, run.substitute) | {
         name: value for name, value in settings.items() if name.partition(".")[0] in ("datasets", "eval_transform")
@@ -127,7 +129,7 @@ def _context(run: Run, preset: Preset, trained: TrainedRun, root: Path | str | N
 def identify(evaluation: Evaluation) -> dict[str, Any]:
     """Class of an evaluation, and its version, an integer that is raised when its results change."""
     kind = type(evaluation)
-    return {"class": f"{kind.__module__}.{kind.__qualname__}", "version": getattr(kind, "version", 0)}
+    return {"class": f"{former_module(kind.__module__)}.{kind.__qualname__}", "version": getattr(kind, "version", 0)}
 
 
 def _forget(run: Run, names: Collection[str]) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "check",
     "describe",
     "difference",
+    "drop_added",
     "fill_defaults",
     "fit",
     "flatten",
@@ -86,6 +87,16 @@ def fill_defaults(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     A setting without a default stays absent. A class that was not written is taken to be that of the settings.
     """
     return dict(values) | {name: value for name, value in _defaults(settings).items() if name not in values}
+
+
+def drop_added(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat values without settings that a later version added, where these have their default.
+
+    A field says so by ``metadata={"added": True}``. Its default is the earlier behaviour, so that what was computed
+    before it was there has the same key.
+    """
+    added = _added(settings)
+    return {name: value for name, value in values.items() if name not in added or added[name] != value}
 
 
 def training_settings(values: Mapping[str, Any], substitute: bool) -> dict[str, Any]:
@@ -226,6 +237,17 @@ def _defaults(settings: Any) -> dict[str, Any]:
             usual = member.default if member.default_factory is MISSING else member.default_factory()
             if not _has_settings(usual):
                 found[name] = _plain(usual, name)
+    return found
+
+
+def _added(settings: Any) -> dict[str, Any]:
+    """Defaults of settings that a later version added, by flat names."""
+    found: dict[str, Any] = {}
+    for member in fields(settings):
+        for part, value in (_parts(member.name, getattr(settings, member.name)) or {}).items():
+            found |= {f"{part}.{inner}": one for inner, one in _added(value).items()}
+        if member.metadata.get("added"):
+            found[member.name] = _plain(member.default, member.name)
     return found
 
 

@@ -8,7 +8,7 @@ References
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -110,7 +110,7 @@ class LayerProbes:
     rate: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 0.0
-    betas: tuple[float, float] | None = None
+    betas: tuple[float, float] | None = field(default=None, metadata={"added": True})
     strided: tuple[int, int] | None = None
     samples: int | None = None
     baselines: tuple[Literal["untrained"], ...] = ()

@@ -65,7 +65,7 @@ class LORDSettings:
     rate: float = 3e-4
     latent_rate: float = 3e-3
     last_rate: float = 1e-5
-    lazy_codes: bool = True
+    lazy_codes: bool = field(default=True, metadata={"added": True})
 
     def fit_to(self, batch: "Batch") -> "LORDSettings":
         """The same for images of the size of a batch's, SetsupError where another is set."""
@@ -145,7 +145,7 @@ class AmortisedLORDSettings:
     weights: tuple[float, float] = (10.0, 10.0)
     rate: float = 1e-4
     last_rate: float = 1e-5
-    lazy_codes: bool = True
+    lazy_codes: bool = field(default=True, metadata={"added": True})
 
     def fit_to(self, batch: "Batch") -> "AmortisedLORDSettings":
         """The same for images of the size of a batch's, SetsupError where another is set."""
