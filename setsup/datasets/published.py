@@ -6,6 +6,7 @@ else; either is one warning. All adapters are checked here, none of them by itse
 """
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = ["Counts", "check_published", "count_published"]
 
 _TELLING = 3  # levels of a factor whose absent ones are named
 _NAMED = 2  # factors of which they are
+_FEW = 1 << 20  # combinations of levels that are counted one by one
 
 _log = logging.getLogger("setsup")
 
@@ -101,7 +103,8 @@ def _of_parts(
     sizes = [len(table[name]) + 1 for name in partial.by]
     # the last of each factor stands for unknown
     codes = [_known(table, name, size - 1) for name, size in zip(partial.by, sizes, strict=True)]
-    cells = np.unique(np.ravel_multi_index(codes, sizes))
+    found = np.ravel_multi_index(codes, sizes)
+    cells = np.flatnonzero(np.bincount(found)) if math.prod(sizes) < _FEW else np.unique(found)
     parts = np.unravel_index(cells, sizes)
     if partial.samples is None:
         counts = {factor.name: factor.count for factor in manifest.factors}

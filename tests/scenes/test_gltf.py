@@ -233,6 +233,10 @@ def test_points_and_lines_beside_triangles_are_said(tmp_path, caplog):
     primitives = [writer.square(), {**writer.square(), "mode": 1}]
     assert len(load_mesh(writer.save(tmp_path, meshes=[{"primitives": primitives}])).faces) == 2
     assert "points and lines are not rendered" in caplog.text
+    writer.tree["meshes"][0]["primitives"].pop(0)
+    with pytest.raises(DataError, match="no triangles: points and lines are not rendered") as error:
+        load_mesh(writer.save(tmp_path))
+    assert "again" not in str(error.value)
 
 
 def test_a_material_that_is_not_there_is_white(tmp_path):

@@ -44,7 +44,8 @@ def test_forms_that_count_alike_are_told_apart():
 BAD = {
     "holds zero bytes": SQUARE + b"\0",
     "no OBJ file with vertices": b"solid stl\n",
-    "has no faces": SQUARE[: SQUARE.index(b"f 1")],
+    "has no faces, only points": SQUARE[: SQUARE.index(b"f 1")],
+    "has no faces;": SQUARE[: SQUARE.index(b"f 1")] + b"f\n",
     "'v' without 3 finite numbers": SQUARE.replace(b"v 1 1 0", b"v 1 1"),
     "'v' without 3 finite": SQUARE.replace(b"v 1 1 0", b"v 1 nan 0"),
     "'vn' without 3": SQUARE.replace(b"vn 0 0 1", b"vn 0 0 inf"),

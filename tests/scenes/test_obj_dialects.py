@@ -134,6 +134,17 @@ def test_colours_of_some_vertices_and_of_bytes(tmp_path):
     assert mesh.colors[mesh.faces[0]].tolist() == [[255, 0, 0], [0, 51, 0], [0, 0, 255]]
 
 
+def test_colours_that_are_no_numbers_are_white(tmp_path):
+    mesh = load_mesh(model(tmp_path, "v 0 0 0 1 0 0\nv 1 0 0 nan nan nan\nv 0 1 0 0 0.5 0\nf 1 2 3\n"))
+    assert mesh.colors[mesh.faces[0]].tolist() == [[255, 0, 0], [255, 255, 255], [0, 128, 0]]
+
+
+def test_faces_that_name_texture_coordinates_of_which_the_file_has_none(tmp_path):
+    mesh = load_mesh(model(tmp_path, "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1/1/1 2/2/1 3/3/1\n"))
+    assert (mesh.uv, mesh.normals) == (None, None)
+    assert len(mesh.faces) == 1
+
+
 def test_vertex_colours_are_multiplied_with_the_material(tmp_path):
     obj = "mtllib a.mtl\n" + CORNERS.replace("v 1 1 0", "v 1 1 0 0 1 0") + "usemtl m\nf 1 2 3\n"
     mesh = load_mesh(model(tmp_path, obj, "newmtl m\nKd 0.2 0.4 0.6\n"))
@@ -149,7 +160,8 @@ def test_faces_with_and_without_normals(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rest", "kinds"), [("l 1 2 3\n", "lines"), ("p 1 2\n", "points"), ("l 1 2\np 3\n", "lines and points")]
+    ("rest", "kinds"),
+    [("l 1 2 3\n", "lines"), ("p 1 2\n", "points"), ("", "points"), ("l 1 2\np 3\n", "lines and points")],
 )
 def test_files_without_faces_say_what_they_hold(tmp_path, rest, kinds):
     with pytest.raises(DataError, match=f"has no faces, only {kinds}, which are not rendered; add faces") as error:

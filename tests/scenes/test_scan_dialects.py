@@ -132,6 +132,15 @@ def test_concave_and_other_polygons_in_binary(tmp_path, order):
     assert colors(mesh) == [[[10, 20, 30]] * 3] * 2 + [[[40, 50, 60]] * 3]
 
 
+def test_headers_of_two_line_ends_and_with_lines_that_are_no_comments(tmp_path):
+    path = ply(tmp_path, more="Created by a program, source file: ")
+    assert len(load_mesh(path).faces) == 3
+    path.write_bytes(path.read_bytes().replace(b"end_header\n", b"end_header\r\n"))
+    assert len(load_mesh(path).faces) == 3
+    path.write_bytes((CASES / "mix.ply").read_bytes().replace(b"end_header\n", b"end_header\r\n"))
+    assert len(load_mesh(path).faces) == 3
+
+
 def test_normals_of_vertices(tmp_path):
     vertex = [f"float n{axis}" for axis in "xyz"]
     mesh = load_mesh(ply(tmp_path, vertex=vertex, rows=[(*point, 0, 3, 4) for point in POINTS]))

@@ -31,18 +31,17 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
     """
     own = load_manifest(name).shares or name
     others = [load_manifest(other) for other in alike if other != own]
+    # small files first: one of them decides
+    files = sorted(load_manifest(own).files, key=lambda file: file.size or _SMALL)
+    known = any(_is_published(folder, file) for file in files)
     for other in others:
         for file in other.files:
-            if (path := _path(folder, file)) is not None and _is_published(path, file):
+            if _is_published(folder, file, unpacked=not known):
                 raise DataError(
-                    f"{path} is {path.name} of {other.title}, whose files have the names of those of {name}; open it "
-                    f"as {other.name}, or name the folder of {name} (--root or root=)"
+                    f"{_path(folder, file)} is {file.path} of {other.title}, whose files have the names of those of "
+                    f"{name}; open it as {other.name}, or name the folder of {name} (--root or root=)"
                 )
-    # small files first: one of them decides
-    files = [
-        (_path(folder, file), file) for file in sorted(load_manifest(own).files, key=lambda file: file.size or _SMALL)
-    ]
-    if any(path is not None and _is_published(path, file) for path, file in files):
+    if known:
         return
     called = folder.parent.name if folder.name in _INNER else folder.name
     whose = _named(called, [load_manifest(own), *others])
@@ -65,14 +64,20 @@ def _path(folder: Path, file: ManifestFile) -> Path | None:
     return min(there, key=lambda path: path.suffix == ".gz", default=None)
 
 
-def _is_published(path: Path, file: ManifestFile) -> bool:
-    """Whether a file has a published digest; large ones are read where their size is the published one only."""
+def _is_published(folder: Path, file: ManifestFile, unpacked: bool = True) -> bool:
+    """Whether a file is there as published, by its digest or by that of its content, where that is small.
+
+    Large files are read where their size is the published one only.
+    """
+    path = _path(folder, file)
+    if path is None:
+        return False
     packed = path.suffix == ".gz"
     with suppress(DataError, OSError):  # whoever opens it says what is wrong with it
         size = path.stat().st_size
         if packed and file.md5 and size == file.size and content_digest(path, "md5") == file.md5:
             return True
-        if file.unpacked_md5 and size <= _SMALL:
+        if unpacked and file.unpacked_md5 and size <= _SMALL:
             return content_digest(path, "md5", unpacked=packed, limit=_SMALL) == file.unpacked_md5
     return False
 

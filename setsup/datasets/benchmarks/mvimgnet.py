@@ -7,6 +7,7 @@ by COLMAP (:mod:`setsup.datasets.formats.geometry.colmap`), whose axes and scale
 lens' distortion, which stands beside them.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,18 @@ _ARCHIVES = ("MVImgNet", "mvimgnet", "MVImgNet.zip")
 _PACKED = r"mvi_[0-9]+\.(?:zip|tar)"
 _NAMES = "mvimgnet_category.txt"
 _MOST = 1 << 24
-_EDITION = 1
+_EDITION = 2
 _ENTRY = np.dtype(
-    [("pose", np.float32, (4, 4)), ("lens", np.float32, 4), ("distortion", np.float32, 4), ("size", np.int32, 2)]
+    [
+        ("pose", np.float32, (4, 4)),
+        ("lens", np.float32, 4),
+        ("distortion", np.float32, 4),
+        ("size", np.int32, 2),
+        ("absent", np.int32),
+    ]
 )
+
+_log = logging.getLogger("setsup")
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> CameraFrames:
@@ -81,6 +90,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     starts = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(instance) != 0)))
     of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(places))))
     found = _cameras(release, places, groups, starts, of_row)
+    _warn_absent(release, found)
     frame = np.arange(len(places)) - starts[of_row]
     factors = [
         (Factor("category", Kind.NOMINAL, category), number),
@@ -125,7 +135,8 @@ def _cameras(release: MemberIndex, places: Places, groups: Mapping[str, Any], st
             for sequence in there.tolist():
                 start, stop = firsts[sequence : sequence + 2].tolist()
                 images = groups["image"].slice(start, stop - start).to_pylist()
-                _read(release, models[sequence], dict(zip(images, range(start, stop), strict=True)), found)
+                rows = dict(zip(images, range(start, stop), strict=True))
+                found["absent"][start] = _read(release, models[sequence], rows, found)
                 advance(1)
         return found
 
@@ -133,8 +144,19 @@ def _cameras(release: MemberIndex, places: Places, groups: Mapping[str, Any], st
     return cached_array("cameras", [_EDITION, "mvimgnet", state], _ENTRY, len(of_row), make)
 
 
-def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, int], found: Array) -> None:
-    """Read the model of one sequence into the entries of its images."""
+def _warn_absent(release: MemberIndex, found: Array) -> None:
+    """Warn of images that models have a camera of and that are not there."""
+    absent = int(found["absent"].sum())
+    if absent:
+        total = absent + int(np.count_nonzero(~np.isnan(found["lens"][:, 0])))
+        _log.warning(
+            "%s: %s of the %s images that its models of COLMAP have cameras of are not there; they are left out",
+            *(release.source, f"{absent:,}", f"{total:,}"),
+        )
+
+
+def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, int], found: Array) -> int:
+    """Read the model of one sequence into the entries of its images, and count those that are not there."""
     camera_place, image_place = model.tolist()
     cameras = read_cameras(release.read(camera_place, _MOST), release.label(camera_place))
     label = release.label(image_place)
@@ -147,14 +169,17 @@ def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, in
             part = whole[0][offset : offset + length]
         return part
 
+    absent = 0
     for name, (number, pose) in read_poses(stretch, label).items():
         row = rows.get(name.rpartition("/")[2])
         if row is None:
+            absent += 1
             continue
         if number not in cameras:
             raise DamagedFile(f"{label}: image {name!r} has the camera {number}, which cameras.bin does not have")
         camera = cameras[number]
-        found[row] = (pose, camera.lens, camera.distortion, (camera.height, camera.width))
+        found[row] = (pose, camera.lens, camera.distortion, (camera.height, camera.width), 0)
+    return absent
 
 
 def _names(release: MemberIndex) -> dict[int, str]:

@@ -115,4 +115,4 @@ def _add(digest: Any, path: Path) -> None:
     except OSError as error:
         raise unreadable(path, error) from error
     if left:
-        raise DamagedFile(f"{shown(str(path))} was cut off while it was read")
+        raise DamagedFile(f"{shown(str(path))} was cut off while it was read", "wait until it is complete")

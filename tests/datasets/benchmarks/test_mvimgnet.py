@@ -109,3 +109,18 @@ def test_damaged_models(tmp_path):
     (tmp_path / "mvimgnet_category.txt").write_text("7,stove\nbear\n")
     with pytest.raises(DataError, match="line 2 is not a number, a comma and a name"):
         setsup.load("mvimgnet", tmp_path)
+
+
+def test_a_third_of_the_images_removed_is_told_at_every_opening(tmp_path, caplog):
+    true.write(tmp_path)
+    setsup.load("mvimgnet", tmp_path)
+    assert caplog.messages == []
+    images = sorted(tmp_path.rglob("*.jpg"))
+    for image in images[::3]:
+        image.unlink()
+    for _ in range(2):  # read from the models, and from what is kept of them
+        caplog.clear()
+        assert len(setsup.load("mvimgnet", tmp_path)) == 16
+        [line] = caplog.messages
+        # 24 frames, of which COLMAP placed 23
+        assert "8 of the 23 images that its models of COLMAP have cameras of are not there" in line

@@ -104,22 +104,24 @@ def _vectors(lines: tuple[list[int], list[bytes]], name: bytes, least: int, labe
         return np.zeros((0, 3))
     values = numbers(b"\n".join(lines[1]), label)
     widths = np.array([len(line.split()) for line in lines[1]])
-    if widths.min() < least or not np.isfinite(values).all() or len(values) != widths.sum():
-        refuse(label, f"has a line {name.decode()!r} without {least} finite numbers")
     most = min(int(widths.max()), 8)
     found = np.full((len(widths), most), np.nan)
     firsts = np.cumsum(widths) - widths
     for column in range(most):
         some = widths > column
         found[some, column] = values[firsts[some] + column]
+    if widths.min() < least or not np.isfinite(found[:, :least]).all() or len(values) != widths.sum():
+        refuse(label, f"has a line {name.decode()!r} without {least} finite numbers")
     return found if name == b"v" else np.nan_to_num(found)
 
 
 def _colors(vertices: Reals) -> Reals | None:
     """Colours that stand behind positions, of 0 … 1 or of bytes."""
-    if vertices.shape[1] < 6 or np.isnan(vertices[:, 5]).all():
+    if vertices.shape[1] < 6:
         return None
-    colors = np.where(np.isnan(vertices[:, 5:6]), np.nan, vertices[:, 3:6])
+    colors = np.where(np.isfinite(vertices[:, 3:6]).all(axis=1, keepdims=True), vertices[:, 3:6], np.nan)
+    if np.isnan(colors).all():
+        return None
     colors = colors / 255 if 1 < np.nanmax(colors) <= 255 else colors
     return np.nan_to_num(colors, nan=1.0)
 
@@ -127,6 +129,8 @@ def _colors(vertices: Reals) -> Reals | None:
 def _without_faces(content: bytes, label: str) -> NoReturn:
     kinds = (("lines", rb"l"), ("points", rb"p"), ("curves and surfaces", rb"curv2?|surf"))
     other = [name for name, key in kinds if re.search(rb"^[ \t]*(?:" + key + rb")[ \t]", content, re.MULTILINE)]
+    if not other and not re.search(rb"^[ \t]*f(?![^ \t\n\\])", content, re.MULTILINE):
+        other = ["points"]
     if other:
         raise DataError(f"{label} has no faces, only {' and '.join(other)}, which are not rendered; add faces")
     refuse(label, "has no faces")
@@ -160,10 +164,13 @@ def _count_from_zero(values: Reals, lines: Integers, faces: Integers, what: str,
     rows = values - 1
     if behind.any():
         rows[behind] = np.searchsorted(lines, faces[behind]) + values[behind]
-    wrong = (values == 0) | (rows < 0) | (rows >= count)
+    if not count:
+        values[:] = np.nan  # there are none, whatever the faces name
+    wrong = (values == 0) | (rows < 0) | (rows >= count) if count else np.zeros(0, bool)
     if wrong.any():
         refuse(label, f"has {count:,} of {what}, but a face names number {values[int(np.argmax(wrong))]:.0f}")
-    values[:] = rows
+    if count:
+        values[:] = rows
 
 
 def _materials(content: bytes, faces: Integers) -> tuple[Integers, list[str]]:

@@ -187,13 +187,16 @@ def _header(data: bytes, label: str) -> tuple[str, list[Element], int]:
     start = re.match(rb"ply[ \t]*(\r\n|\n|\r)", data)
     if start is None:
         refuse(label, f"is no PLY file: it begins with {data[:8]!r}, where 'ply' was expected")
-    end = re.compile(rb"[\r\n]end_header[ \t]*" + start[1]).search(data, 0, _LONGEST_HEADER)
+    # lines of a header may end in two ways; after a lone \r, a \n is a byte of the body
+    line_end = rb"\r" if start[1] == b"\r" else rb"\r?\n"
+    end = re.compile(rb"[\r\n]end_header[ \t]*" + line_end).search(data, 0, _LONGEST_HEADER)
     if end is None:
         refuse(label, f"has no end_header in its first {_LONGEST_HEADER:,} bytes")
     order, elements = None, list[Element]()
     for line in data[start.end() : end.start()].decode("utf-8", "replace").splitlines():
         words = line.split()
-        if not words or words[0] in ("comment", "obj_info"):
+        # comments, and what some programs write without that word
+        if not words or words[0] not in ("format", "element", "property"):
             continue
         own = _property(words)
         if words[0] == "format" and len(words) == 3 and words[1] in _ORDERS and words[2] == "1.0":

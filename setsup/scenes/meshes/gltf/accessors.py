@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Reals
+from setsup.errors import DataError
 from setsup.files.numbers import refuse
 from setsup.scenes.meshes.gltf.tree import Tree, child, item, whole
 from setsup.scenes.meshes.mesh_files import Assets
@@ -147,7 +148,12 @@ class Accessors:
         if name is None and place == 0 and self._own is not None:
             return self._own
         named = sorted(one for one in child(told, "extensions", self._label) if isinstance(one, str))
-        refuse(self._label, f"has buffer {place} without data{f', which {named[0]} would give' if named else ''}")
+        if named:
+            raise DataError(
+                f"{self._label} has buffer {place} without data, which {named[0]} would give: this extension is not "
+                "supported; export it without"
+            )
+        refuse(self._label, f"has buffer {place} without data")
 
 
 def data_uri(name: str) -> bytes | None:

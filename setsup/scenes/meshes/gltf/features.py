@@ -36,6 +36,7 @@ _FALLBACK = frozenset(
 _LIGHT = frozenset({"EXT_lights_ies", "EXT_lights_image_based", "KHR_lights_punctual"})
 _NOTHING_SEEN = frozenset(
     {
+        "EXT_instance_features",
         "EXT_mesh_features",
         "EXT_structural_metadata",
         "KHR_animation_pointer",

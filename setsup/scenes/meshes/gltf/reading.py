@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array, Reals
+from setsup.errors import DataError
 from setsup.files.numbers import refuse
 from setsup.scenes.meshes.gltf.accessors import Accessors
 from setsup.scenes.meshes.gltf.features import check_features
@@ -51,6 +52,8 @@ def read_gltf(content: bytes, kind: str, label: str, assets: Assets) -> list[Par
             refuse(label, f"shows more than {_FEWEST:,} triangles, which are many times the same")
         found.append(part)
     notes += sorted(reader.notes)
+    if notes and not found:
+        raise DataError(f"{label} has no triangles: {'; '.join(notes)}; export it with triangles")
     if len(items(tree, "scenes", label)) > 1:
         notes.append(f"of its {len(items(tree, 'scenes', label))} scenes the default one is read")
     assets.missing += notes
@@ -162,8 +165,12 @@ class _Reader:
         if all(self.accessors.has_data(one) for one in needed):
             return
         named = sorted(one for one in child(primitive, "extensions", self.label) if isinstance(one, str))
-        given = f", which {named[0]} would give: this extension is not supported; export it without" if named else ""
-        refuse(self.label, f"has a primitive without positions or indices{given}")
+        if named:
+            raise DataError(
+                f"{self.label} has a primitive without positions or indices, which {named[0]} would give: this "
+                "extension is not supported; export it without"
+            )
+        refuse(self.label, "has a primitive without positions or indices")
 
     def _morphed(
         self, primitive: Tree, attributes: Tree, name: str, weights: object, columns: tuple[int, ...]

@@ -4,6 +4,7 @@ import json
 import struct
 from typing import Any
 
+from setsup.errors import DataError
 from setsup.files.numbers import refuse
 
 __all__ = ["Tree", "child", "item", "items", "number", "numbers", "read_tree", "whole"]
@@ -32,7 +33,7 @@ def _chunks(content: bytes, label: str) -> tuple[bytes, bytes | None]:
         refuse(label, f"cannot be read as a mesh (it begins with {content[:4]!r}, where b'glTF' was expected)")
     _, version, length = _HEAD.unpack_from(content)
     if version != 2:
-        refuse(label, f"is of version {version} of glTF; supported is 2")
+        raise DataError(f"{label} is of version {version} of glTF; supported is 2: convert it")
     if length > len(content):
         refuse(label, f"cannot be read as a mesh (it is cut off: {len(content):,} bytes of {length:,})")
     at, found = _HEAD.size, list[tuple[bytes, bytes]]()
