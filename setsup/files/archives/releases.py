@@ -112,7 +112,7 @@ def _folders(name: str, root: Path | str | None) -> list[Path]:
 def _others(name: str, root: Path | str | None, source: Path, archives: Sequence[str]) -> list[tuple[Path, bool]]:
     """Other folders and archives in which more of a release may lie, and whether they are named for it."""
     folder = source if source.is_dir() and source.name not in archives else source.parent
-    zips = [path for path in _archives_in(folder, name) if path.suffix.lower() == ".zip"]
+    zips = [folder / each for each in _files(folder, (".zip",))[:_MOST_ARCHIVES]]
     # an unpacked part may lie in a folder of the dataset's name, and the archive around it
     around = [folder, *(place for place in _folders(name, root) if place == folder.parent)]
     named = [place / each for place in around for each in archives if os.path.exists(place / each)]
@@ -178,11 +178,13 @@ def _not_found(
     )
 
 
-def _files(folder: Path) -> list[str]:
-    """Names of the files in a folder that are not hidden, sorted."""
+def _files(folder: Path, ends: tuple[str, ...] = ("",)) -> list[str]:
+    """Names of the files in a folder that are not hidden, sorted; those with some endings."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file())
+            # the name first, which costs nothing
+            named = (each for each in entries if not each.name.startswith(".") and each.name.lower().endswith(ends))
+            return sorted(entry.name for entry in named if entry.is_file())
     except (OSError, ValueError):
         return []
 
