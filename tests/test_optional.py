@@ -20,7 +20,7 @@ from setsup.errors import LibraryError, imported
 from setsup.factors import Factor, Kind
 from setsup.optional import LIBRARIES
 from setsup.scenes import Camera
-from setsup.scenes.recipes import FunctionRecipe
+from setsup.scenes.recipes import FunctionRecipe, Room
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -206,11 +206,12 @@ def test_with_one_extra_a_public_name_works_or_names_another(with_one: tuple[str
         assert lacking == {"lightning"}
 
 
-def test_no_row_is_blamed_for_a_missing_library() -> None:
-    def build(values: object) -> Any:
+def test_no_row_and_no_room_is_blamed_for_a_missing_library() -> None:
+    def build(*values: object) -> Any:
         return imported("no_such_library", "render")
 
     factors = [Factor("model", Kind.NOMINAL, ("a", "b"))]
     recipe = FunctionRecipe("missing", factors, build, lambda values, scene: Camera.look_at((0, -3, 0), (0, 0, 0)))
-    with pytest.raises(LibraryError, match=r"^this needs no_such_library.*in setsup's folder$"):
-        RenderedDataset(recipe).fetch([0])
+    for one in (recipe, Room(meshes={"mine": build}, rooms=1, pairs=1)):
+        with pytest.raises(LibraryError, match=r"^this needs no_such_library.*in setsup's folder$"):
+            RenderedDataset(one).fetch([0])

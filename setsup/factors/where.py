@@ -80,7 +80,7 @@ def holds(expression: Expression, node: ast.expr, wanted: bool, table: FactorCol
     if not table.is_grid:
         return found
     check_memory(len(table), f"a condition on {len(table):,} rows", "the rows or levels of the grid", FactorError)
-    return np.broadcast_to(found, [len(factor) for factor in table.factors]).reshape(-1)
+    return np.array(np.broadcast_to(found, [len(factor) for factor in table.factors])).reshape(-1)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 Convention
 ----------
-``rendered.json`` says what was drawn; ``factors.parquet`` is the factor table; ``<modality>.npy`` has a row of the
+``rendered.json`` says what was drawn, and what each file holds, by which convention
+(:mod:`setsup.rendered.description`); ``factors.parquet`` is the factor table; ``<modality>.npy`` has a row of the
 modality for each row of the table, and ``camera_k.npy``, ``camera_rotation.npy`` and ``camera_translation.npy`` the
 cameras in float64 (see :class:`setsup.scenes.Camera`). ``names.json`` has, by a key of 16 hexadecimal digits, what the
 instances of a scene are called, and ``names.npy`` each row's key. All arrays are plain ``.npy`` files, whose header is
@@ -32,6 +33,7 @@ from setsup.files import need_readable
 from setsup.files.manifests.strict_yaml import Fields
 from setsup.files.manifests.validators import digest, matching, text, whole, words
 from setsup.files.prepared import HEADER, npy_header
+from setsup.rendered.description import CONVENTION, describe_files
 from setsup.scenes import Recipe, Renderer
 
 __all__ = [
@@ -234,6 +236,8 @@ class Layout:
                 for name, one in self.modalities.items()
             },
             **({"classes": list(self.classes)} if self.classes else {}),
+            "convention": dict(CONVENTION),
+            "files": describe_files(self.arrays, left_out=self.asked is not None),
         }
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -277,6 +281,8 @@ def read_layout(folder: Path) -> Layout:
         asked=fields.get("asked", _asked),
         classes=fields.get("classes", _classes) or (),
     )
+    for name in ("convention", "files"):  # words for readers; folders of earlier versions have none
+        fields.get(name, _description)
     fields.done()
     if layout.asked is not None and layout.left_out < 1:
         raise fields.wrong("asked", f"more rows than the {layout.rows:,} that are here", layout.asked[0])
@@ -307,6 +313,12 @@ def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ValueError("a list of names")
     return words(value)
+
+
+def _description(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        raise ValueError("texts by name")
+    return value
 
 
 def _classes(value: Any) -> tuple[str, ...]:

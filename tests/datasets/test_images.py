@@ -3,6 +3,7 @@ import itertools
 import pickle
 import threading
 import time
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -16,6 +17,7 @@ from setsup.datasets.images import decode, header, parallel
 from setsup.errors import DataError
 from setsup.files.archives.members import open_members
 from tests.fuzzing import mutations, survives
+from tests.traced import traced
 from tests.true_files.toys import toy
 
 
@@ -335,3 +337,30 @@ class TestParallel:
             with pytest.raises(DataError, match="item 11"):
                 parallel(fails, range(1000))
             assert len(called) < 100
+
+
+@pytest.mark.parametrize(
+    ("begin", "words"), [(b"", "is not a readable image"), (b"\x89PNG\r\n\x1a\n", "more than the")]
+)
+def test_what_a_small_zip_unpacks_to_is_looked_at_before_it_is_read_whole(tmp_path, begin, words, monkeypatch):
+    monkeypatch.setattr("setsup.datasets.adapters.image_sources.MOST_BYTES", 30_000_000)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", begin + bytes(40_000_000))
+    members = open_members(tmp_path / "x.zip")
+    (((read, label),),) = (MemberImages(members, [0]).take(np.array([0])),)
+    with traced():
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        with pytest.raises(DataError, match=words):
+            header(read, label)
+        assert tracemalloc.get_traced_memory()[1] - before < 8_000_000
+
+
+@pytest.mark.parametrize("kind", ["BMP", "TIFF", "PPM"])
+def test_a_large_image_is_read(tmp_path, kind):
+    pixels = np.zeros((2500, 2500, 3), np.uint8)
+    pixels[7, 9] = 200, 100, 50
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"a.{kind.lower()}", _packed(pixels, kind))
+    (((read, label),),) = (MemberImages(open_members(tmp_path / "x.zip"), [0]).take(np.array([0])),)
+    np.testing.assert_array_equal(decode(read, label, 3), pixels)

@@ -1,5 +1,6 @@
 import ast
 import operator
+import random
 import string
 
 import numpy as np
@@ -458,6 +459,52 @@ def outcome(expression):
         return evaluate(expression, TABLE)
     except FactorError as error:
         return str(error)
+
+
+def random_condition(choice, depth):
+    """A condition on the factors a, b, c, d, by a function that chooses among some things."""
+    if depth and choice([True, True, False]):
+        form = choice(["({} and {})", "({} or {})", "not ({} or {})", "not ({} and {})"])
+        return form.format(random_condition(choice, depth - 1), random_condition(choice, depth - 1))
+    sign, number = choice(["<", "<=", ">", ">=", "==", "!="]), choice([0, 1, 2, 3])
+    return choice(
+        [
+            f"{choice('ab')} {sign} {choice('abd')}",
+            f"c {choice(['==', '!='])} '{choice('xy')}'",
+            f"a {choice(['in', 'not in'])} (0, {choice([1, 2])})",
+            f"b % 2 {sign} {number}",
+            f"count({choice('abcd')}) {sign} {choice([18, 24, 36, 20])}",
+            f"{choice('abcd')} is {choice(['', 'not '])}None",
+            f"{choice([0, 1])} {choice(['<', '<='])} a < b",
+            f"d {choice(['<', '>='])} {choice([0.5, 1.0, 2.0])}",
+        ]
+    )
+
+
+def test_conditions_on_a_grid_are_those_on_its_columns():
+    """A grid is looked at factor by factor, columns row by row."""
+    factors = [
+        Factor("a", Kind.ORDINAL, (0, 1, 2)),
+        Factor("b", Kind.ORDINAL, (0, 1, 2, 3)),
+        Factor("c", Kind.NOMINAL, ("x", "y")),
+        Factor("d", Kind.ORDINAL, (0.5, 1.0, 2.0)),
+    ]
+    grid = FactorTable(factors)
+    columns = FactorTable(factors, {factor.name: grid.codes(factor.name) for factor in factors})
+    assert grid.is_grid
+    assert not columns.is_grid
+    choice = random.Random(4).choice
+    masks = []
+    for _ in range(300):
+        text = random_condition(choice, 3)
+        mask = grid.mask(text)
+        assert mask.dtype == np.bool_
+        assert mask.flags.writeable
+        assert np.array_equal(mask, columns.mask(text)), text
+        masks.append(mask.sum())
+    assert len(set(masks)) > 20
+    nested = [Factor("a", Kind.ORDINAL, (0, 1, 2)), Factor("b", Kind.ORDINAL, (0, 1), within="a")]
+    assert FactorTable(nested).mask("count(b) == 1").all()
 
 
 @pytest.mark.long("fuzzing")

@@ -133,3 +133,21 @@ def test_a_schedule_takes_steps_only():
     for wrong in ([-1], [2**63], [2**70], [0.5], "x", None):
         with pytest.raises(setsup.SetsupError, match="steps must be integers from 0 and below"):
             Stepwise(0.1, 5, 10).at(wrong)
+
+
+def test_the_mask_of_a_block_is_none_where_nothing_is_padded():
+    """Also of a sampler of one's own that always gives a mask."""
+
+    class Padded(Sampler):
+        table, arguments = TABLE, {}
+
+        def draws(self, steps):
+            mask = np.ones((len(steps), 1, 3), dtype=bool)
+            mask[steps == 2, :, 2] = False
+            return Draw(np.zeros((len(steps), 1, 3), dtype=np.int64), mask=mask)
+
+    sampler = Padded()
+    assert [sampler[step].mask is None for step in range(4)] == [True, True, False, True]
+    assert sampler.block(0, 2).mask is None
+    assert sampler.block(0, 4).mask[:, 0].tolist() == [[True] * 3, [True] * 3, [True, True, False], [True] * 3]
+    assert [sampler.block(0, 4).at(step).mask is None for step in range(4)] == [True, True, False, True]

@@ -363,3 +363,12 @@ def test_small_classes_are_named():
 def test_wrong_arguments(arguments, error, sentence):
     with pytest.raises(error, match=sentence):
         EpisodeSampler(table_of(np.full((2, 3), 6)), **{"label": "label", "ways": 2, "queries": 2, **arguments})
+
+
+def test_blocks_across_domains_are_the_single_draws_whatever_is_looked_at_at_a_time(monkeypatch):
+    table = FactorTable.from_values({"c": np.repeat(np.arange(50), 6), "d": np.tile([0, 0, 1, 1, 2, 2], 50)})
+    sampler = EpisodeSampler(table, "c", 5, 1, 1, across="d")
+    single = np.stack([sampler[step].indices for step in range(40)])
+    for cells in (1, 50, 170, 10**6):
+        monkeypatch.setattr("setsup.samplers.groups.across._CELLS", cells)
+        assert np.array_equal(sampler.block(0, 40).indices, single)

@@ -7,9 +7,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from setsup.errors import FactorError, SamplerError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.random import below, fold, permute, stream_key
-from setsup.samplers import DomainSampler, EpochSampler, OrbitSampler, SetSampler, TripletSampler
+from setsup.samplers import (
+    DomainSampler,
+    EpisodeSampler,
+    EpochSampler,
+    FactorPairSampler,
+    HierarchicalSampler,
+    Mixture,
+    OrbitSampler,
+    SequencePairSampler,
+    SetSampler,
+    TripletSampler,
+)
 
 RARE = 1e-5
 SIZES = {
@@ -210,3 +222,69 @@ def test_groups_are_exact(grid):
     positions = rng.integers(0, groups.sizes[0], 1000)
     taken = groups.take(rng.integers(0, len(groups), 1000), positions)
     assert len(np.unique(taken)) == len(np.unique(positions))
+
+
+# -- what does not fit -------------------------------------------------------------------------------------------------
+
+ALL_BUT_LAST = list(NAMES[:-1])
+TOO_LARGE = {
+    "sets of a condition": lambda table: SetSampler(table, ["a"], where="a == 3"),
+    "sets by weight": lambda table: SetSampler(table, ["a"], weights="b"),
+    "sets of listed rows": lambda table: SetSampler(table, [], where=[1, 2, 3], size=2),
+    "domains of a condition": lambda table: DomainSampler(table, "a", where="b == 1"),
+    "whole orbits": lambda table: OrbitSampler(table, "a"),
+    "many orbits": lambda table: OrbitSampler(table, ALL_BUT_LAST, size=4),
+    "orbits with a canonical row": lambda table: OrbitSampler(table, "a", size=4, canonical={"b": 1}),
+    "triplets": lambda table: TripletSampler(table, ALL_BUT_LAST),
+    "episodes": lambda table: EpisodeSampler(table, ALL_BUT_LAST),
+    "pairs in time": lambda table: SequencePairSampler(table, "a", "b", 3),
+    "a hierarchy": lambda table: HierarchicalSampler(table, list(NAMES), [1] * 10, 1),
+    "pairs by factors": lambda table: FactorPairSampler(table),
+    "epochs of a condition": lambda table: EpochSampler(table, where="a == 1"),
+    "epochs of listed rows": lambda table: EpochSampler(table, where=[1, 2, 3], size=2),
+    "a mixture": lambda table: Mixture(SetSampler(table, [], where="a != 1"), "a == 1"),
+}
+
+
+@pytest.mark.parametrize("make", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_what_does_not_fit_into_memory_is_one_sentence(make):
+    with pytest.raises(SetsupError, match=r"bytes of memory, and [\d,]+ are there; reduce|must be fewer than") as found:
+        make(grid_of(SIZES["2**60"]))
+    assert "nested" not in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_memory_that_runs_out_while_a_sampler_is_made_is_one_sentence(monkeypatch):
+    """Where more memory was there than is left: numpy's error, which says how much was asked for."""
+
+    def gone(*given):
+        return np.empty(2**55, dtype=np.int64)
+
+    table = grid_of((4, 5, 6))
+    monkeypatch.setattr("setsup.samplers.sequence_pairs.np.lexsort", gone)
+    with pytest.raises(
+        SamplerError, match=r"memory ran out for SequencePairSampler on a table of 120 rows \(Unable to"
+    ):
+        SequencePairSampler(table, "a", "b", 3)
+    sets = SetSampler(table, ["a"], size=3)
+    monkeypatch.setattr("setsup.samplers.sets.group_entry", gone)
+    with pytest.raises(SamplerError, match="memory ran out for SetSampler on a table of 120 rows"):
+        sets.report()
+    monkeypatch.setattr("setsup.factors.where.np.broadcast_to", gone)
+    with pytest.raises(FactorError, match=r"memory ran out for the expression \(Unable to allocate 256. PiB"):
+        table.mask("a == 1")
+
+
+@pytest.mark.long("large or genuine files")
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("a == b", 500 * 200),
+        ("a == b and c == 7 or a < 2 and c >= 150", 500 + 2 * 500 * 50),
+        ("a % 100 == 3 and not b != 4", 5 * 200),
+        ("count(c) == 250000 and a == 499 and c is not None", 500 * 200),
+    ],
+)
+def test_conditions_on_fifty_million_rows(where, rows):
+    """Counted by hand: 500 levels of a and of b, 200 of c."""
+    assert int(grid_of((500, 500, 200)).mask(where).sum()) == rows

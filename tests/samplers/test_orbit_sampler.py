@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from setsup.errors import FactorError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.samplers import OrbitSampler
+from setsup.samplers import DomainSampler, OrbitSampler, SetSampler
 
 VIEWS = ("050", "051", "052", "053")
 
@@ -389,3 +389,15 @@ def test_no_canonical_rows_unless_asked():
 def test_wrong_arguments(arguments, error, sentence):
     with pytest.raises(error, match=sentence):
         OrbitSampler(table_of([4, 4, 4]), **{"orbit": "face", "sets": 2, **arguments})
+
+
+def test_more_sets_than_orbits_name_the_most_that_fits():
+    """The default of eight does not follow the data: it would change batches without a word."""
+    three = FactorTable.from_values({"subject": np.repeat(["a", "b", "c"], 4), "x": np.arange(12) % 4})
+    with pytest.raises(SamplerError, match=r"sets=8 is more than the 3 drawable orbits: the most that fits is sets=3"):
+        OrbitSampler(three, "subject")
+    assert OrbitSampler(three, "subject", sets=3)[0].indices.shape == (3, 4)
+    with pytest.raises(SamplerError, match="the most that fits is sets=3"):
+        DomainSampler(three, "subject", sets=4, size=2)
+    with pytest.raises(SamplerError, match="the most that fits is sets=3"):
+        SetSampler(three, ["subject"], sets=5, size=2, values="different")

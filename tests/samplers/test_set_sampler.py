@@ -465,6 +465,15 @@ def test_active_is_all_the_rest():
     assert SetSampler(table, active=["kind", "thing", "view"], size=4)[0].inactive == {}
 
 
+def test_continuous_factors_that_vary_are_said_where_the_sampler_is_shown():
+    sampler = SetSampler(mixed(), active=["view"], size=2, tolerance={"yaw": 30.0})
+    for shown in (repr(sampler), sampler._repr_html_(), str(sampler.report()), str(sampler.reach())):
+        assert "x not fixed: a continuous factor needs a tolerance" in shown
+    for silent in (SetSampler(mixed(), ["view"], size=2), SetSampler(mixed(), active=["view", "x", "yaw"], size=2)):
+        assert "not fixed" not in repr(silent)
+        assert "not fixed" not in silent._repr_html_()
+
+
 def test_continuous_factors_left_out_are_named_in_the_report():
     report = str(SetSampler(mixed(), active=["view"], size=2, tolerance={"yaw": 30.0}).report())
     assert "x not fixed: a continuous factor needs a tolerance" in report

@@ -164,3 +164,12 @@ def test_on_a_grid_and_on_columns():
 def test_wrong_arguments(arguments, error, sentence):
     with pytest.raises(error, match=sentence):
         TripletSampler(table_of([4, 4, 4]), **{"orbit": "face", **arguments})
+
+
+@pytest.mark.parametrize("small", [np.array([1, 2]), np.array(["error", "drop"]), [], None, 1])
+def test_what_is_no_policy_for_small_orbits_is_one_sentence(small):
+    table = FactorTable.from_values({"id": np.arange(12) % 4})
+    with pytest.raises(SamplerError, match="small must be error or drop"):
+        TripletSampler(table, "id", small=small)
+    with pytest.raises(SamplerError, match="small goes with orbit"):
+        TripletSampler(table, positive="id == anchor.id", negative="id != anchor.id", small=small)

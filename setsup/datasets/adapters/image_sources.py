@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from setsup.datasets.adapters.named_files import find_instead, find_missing, with_slashes
 from setsup.datasets.formats.source import Source
+from setsup.datasets.images import MOST_BYTES, need_image
 from setsup.errors import DataError, short
 from setsup.factors.io.text_file import arrow_source
 from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.names import shown
 
 __all__ = [
     "ImageFiles",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 _SHOWN = 5
+_LARGE = 1 << 24  # bytes of a file whose first ones are looked at before it is read whole
 _HEAD = 1 << 17  # bytes of an image in which its notes stand
 _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
 
@@ -45,7 +48,7 @@ class ImageFiles:
             )
         names = _check_files(table, names)
         # one flat array: a list of texts would be copied into every forked worker that counts references to them
-        self._names = pa.array(names, pa.large_string())
+        self._names = pa.array([os.fsencode(str(name)) for name in names], pa.large_binary())
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -53,7 +56,7 @@ class ImageFiles:
 
     def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
         """Path and label of each row."""
-        paths = [self._folder / name for name in self._names.take(rows).to_pylist()]
+        paths = [self._folder / os.fsdecode(name) for name in self._names.take(rows).to_pylist()]
         return [(path, f"{path} (row {row})") for path, row in zip(paths, rows.tolist(), strict=True)]
 
 
@@ -168,7 +171,9 @@ def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
 
 
 def _read(members: MemberIndex, place: int) -> bytes:
-    return members.read(place)
+    if members.sizes[place] > _LARGE:
+        need_image(members.begin(place, 16), members.label(place))
+    return members.read(place, MOST_BYTES)
 
 
 def as_stored(members: MemberIndex, place: int) -> bytes:
@@ -177,7 +182,7 @@ def as_stored(members: MemberIndex, place: int) -> bytes:
     Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some images of ImageNet
     have a note.
     """
-    return without_orientation(members.read(place))
+    return without_orientation(_read(members, place))
 
 
 def without_orientation(content: bytes) -> bytes:
@@ -209,7 +214,7 @@ def _check_files(table: Path, names: Sequence[str | None]) -> Sequence[str | Non
         there = filter(None, (find_instead(folder, name) for name in missing[:_SHOWN]))
         fix = next(there, "put the files there, or correct the table")  # what holds for one usually holds for all
         raise DataError(
-            f"{table}: {files} missing: {', '.join(map(short, missing[:_SHOWN]))}{more}; "
+            f"{table}: {files} missing: {', '.join(short(shown(name)) for name in missing[:_SHOWN])}{more}; "
             f"names are relative to {table.parent.absolute()}; {fix}"
         )
     return [turned.get(str(name), name) for name in names] if turned else names

@@ -60,7 +60,7 @@ def find_instead(folder: str, name: str) -> str:
     place, last = os.path.split(name)
     if found := _other_spelling(os.path.join(folder, place), last):
         return f"{os.path.join(place, found)} is there in place of {name}; correct the table"
-    parts = name.lstrip("/").split("/")
+    parts = [part for part in name.split("/") if part not in ("", ".", "..")] or [name]
     folders = ["", *(entry.name for entry in _entries(folder) if entry.is_dir() and not entry.name.startswith("."))]
     for cut in range(len(parts)):
         below = "/".join(parts[cut:])

@@ -27,6 +27,7 @@ _ODD_BYTES = re.compile(_ODD.encode())
 _HIDDEN_TEXT = re.compile(_HIDDEN)
 _SIGNS = (b"\0/", b"\0.", b"//", b"/.", b"/\0", b"\0\0", b"\\", b":/")
 """An odd name, with NUL around it, has one of these, or a NUL of its own; a look for them takes a third of the time."""
+_LONGEST = 400  # letters of a name in a message; an archive may have names of 65,535
 _FEW = 16  # names for which Arrow takes longer to start than to look
 _DRIVE = re.compile(rb"[A-Za-z]:/")
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
@@ -120,5 +121,6 @@ def is_unwanted(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """Write a name for a message, on one line whatever it holds."""
-    return name if name.isprintable() else ascii(name)[1:-1]
+    """Write a name for a message, on one line whatever it holds, and no longer than most paths are."""
+    text = name if name.isprintable() else ascii(name)[1:-1]
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

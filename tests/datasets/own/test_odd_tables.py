@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -81,6 +82,7 @@ NFC, NFD = (unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD"))
         (NFD, NFC, f"{NFD} is there in place of {NFC}; correct the table"),
         (NFC, NFD, f"{NFC} is there in place of {NFD}; correct the table"),
         ("b.jpg", "http://host/a.jpg", "http://host/a.jpg is an address, which is not fetched; download the images"),
+        ("a.jpg", "../a.jpg", "a.jpg is there in place of ../a.jpg; correct the table"),
         ("b.jpg", "a.jpg", "put the files there, or correct the table"),
     ],
 )
@@ -257,6 +259,8 @@ def test_paths_that_are_no_utf8(tmp_path, kind):
     assert setsup.open(kind(folder / "p.parquet")).fetch(1)["image"].shape == (8, 8, 1)
     with pytest.raises(DataError, match="does not exist"):
         setsup.open(kind(folder / "other"))
+    frame = pandas.DataFrame({"path": [folder / "a" / "0.png", folder / "b" / "0.png"], "k": ["x", "y"]})
+    assert setsup.from_pandas(frame).fetch([1, 0])["image"].shape == (2, 8, 8, 1)
 
 
 @pytest.mark.parametrize("size", [40, 20_000])
@@ -273,3 +277,16 @@ def test_messages_stay_short(tmp_path, size):
     long = DataError("a" * 50_000 + "; fetch it again")
     assert len(str(long)) < 2500
     assert long.hint == "fetch it again"
+
+
+def test_messages_about_long_names_in_archives_stay_short(tmp_path, caplog):
+    with zipfile.ZipFile(tmp_path / "long.zip", "w") as packed:
+        png(tmp_path / "one.png")
+        for number in range(5):
+            packed.write(tmp_path / "one.png", f"{'a' * 60_000}{number}.png")
+            packed.write(tmp_path / "one.png", f"kind{number}/1.png")
+    assert len(setsup.open(tmp_path / "long.zip", pattern="{kind}/{number:d}").factors) == 5
+    with pytest.raises(DataError) as caught:
+        setsup.open(tmp_path / "long.zip", pattern="{kind}/{a}/{number:d}")
+    assert len(str(caught.value)) < 2500
+    assert all(len(one.getMessage()) < 2500 for one in caplog.records)

@@ -84,7 +84,7 @@ def find_scenes(name: str, root: Path | str | None) -> Scenes:
     row_of = {image: row for row, image in enumerate(names)}
     listed = (table["scene"].levels or ()) if len(table) else ()
     rows = np.array([row_of.get(str(image), -1) for image in listed], np.int64)
-    if len(listed):  # images serve without scenes
+    if listed:  # the images of the test have no scenes, and may be there alone
         lost = [f"{listed[each]}.png" for each in np.flatnonzero(rows < 0)]
         warn_left_out(release.source, "images", lost, len(listed))
     counts = np.full(len(names), -1)

@@ -24,7 +24,7 @@ from setsup.loading.transforms.resampling.taps import TIE, axis, box_of, separab
 
 __all__ = ["COPIED", "SAME", "finish", "floats", "kernels", "resample", "sources", "ways"]
 
-SAME, COPIED, STRAIGHT, AFFINE, PROJECTIVE = range(5)  # what a matrix does
+SAME, COPIED, MOVED, STRAIGHT, AFFINE, PROJECTIVE = range(6)  # what a matrix does
 
 _FAR = -1e9  # pixels: where nothing is
 _NOISE = 2.0**-12  # levels of 255: what float32 may lack of the integer that exact arithmetic gives
@@ -36,9 +36,10 @@ def ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64]
     scale, shift = matrices[:, (0, 1), (0, 1)], matrices[:, :2, 2]
     affine = (matrices[:, 2] == [0, 0, 1]).all(axis=1)
     straight = affine & (matrices[:, (0, 1), (1, 0)] == 0).all(axis=1)
-    copy = straight & (np.abs(scale) == 1).all(axis=1) & (shift == np.rint(shift)).all(axis=1)
+    moved = straight & (np.abs(scale) == 1).all(axis=1)
+    copy = moved & (shift == np.rint(shift)).all(axis=1)
     same = copy & (scale == 1).all(axis=1) & (shift == 0).all(axis=1) & (before == after)
-    return np.select([same, copy, straight, affine], [SAME, COPIED, STRAIGHT, AFFINE], PROJECTIVE)
+    return np.select([same, copy, moved, straight, affine], [SAME, COPIED, MOVED, STRAIGHT, AFFINE], PROJECTIVE)
 
 
 # batches, by torch
@@ -62,13 +63,15 @@ def resample(way: int, images: Tensor, matrices: Matrices, size: Size, fill: flo
     images = finish(images, eight_bit)
     if way == SAME:
         return images
-    return (_straight if way in (COPIED, STRAIGHT) else _slanted)(images, matrices, size, fill)
+    if way > STRAIGHT:
+        return _slanted(images, matrices, size, fill)
+    return _straight(images, matrices, size, fill, once=way == MOVED)
 
 
-def _straight(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
-    """Moved, mirrored and resized along rows and columns."""
+def _straight(images: Tensor, matrices: Matrices, size: Size, fill: float, once: bool) -> Tensor:
+    """Moved, mirrored and resized along rows and columns; of 8 bits rounded once, or as Pillow's resize after each."""
     rows, columns = (axis(matrices[:, at, at], matrices[:, at, 2], images.shape[3 - at], size[1 - at]) for at in (1, 0))
-    found = separable(images, rows, columns)
+    found = separable(images, rows, columns, once)
     if rows[2].all() and columns[2].all():
         return found
     down, across = (torch.from_numpy(inside).to(images.device) for *_, inside in (rows, columns))
@@ -177,9 +180,8 @@ def kernels(matrices: Matrices, before: Size, size: Size, fill: float, eight_bit
         return kernels(matrices[:1], before, size, fill, eight_bit) * len(matrices)
     found: list[Kernel | None] = [None] * len(matrices)
     kinds, to = ways(matrices, before, size), To(size, fill, eight_bit)
-    unmixed = (np.abs(matrices[:, (0, 1), (0, 1)]) == 1).all(axis=1) & (kinds <= STRAIGHT)
-    resized = (kinds == STRAIGHT) & ~unmixed
-    for chosen, make in ((unmixed & (kinds > SAME), _moves), (resized, _resizes), (kinds > STRAIGHT, _turns)):
+    unmixed = (kinds > SAME) & (kinds <= MOVED)
+    for chosen, make in ((unmixed, _moves), (kinds == STRAIGHT, _resizes), (kinds > STRAIGHT, _turns)):
         rows = np.flatnonzero(chosen)
         for row, change in zip(rows.tolist(), make(matrices[rows], before, size) if len(rows) else (), strict=True):
             found[row] = Warp(change, to)
@@ -257,7 +259,9 @@ def _in_window(window: Any, change: Change, to: To, image: Image) -> Image:
 def _resized(window: Any, box: Any | None, mirrored: list[bool], to: To, image: Image) -> Image:
     image = image[window] if to.eight_bit else real(image[window])
     if box is None:
-        found = cv2.resize(image, to.size[::-1], interpolation=cv2.INTER_LINEAR)
+        # of uint8 OpenCV truncates within, which darkens by an eighth of a level
+        found = cv2.resize(image.astype(np.float32), to.size[::-1], interpolation=cv2.INTER_LINEAR)
+        found = cv2.convertScaleAbs(found).reshape(found.shape) if image.dtype == np.uint8 else found
     else:
         found = _shrunk(image, to.size, box)
     return _mirrored(found, mirrored)

@@ -58,8 +58,14 @@ def box_of(scale: Reals, shift: Reals, source: int, length: int) -> tuple[Reals,
     return first, np.clip(np.ceil(edges.max(axis=0) - 0.5 - _EDGE), 0, source - 1)
 
 
-def separable(images: Tensor, rows: Axis, columns: Axis) -> Tensor:
-    """Weighted sums of taps along both axes; images (n, C, H, W) float32, or uint8, rounded half up after each."""
+def separable(images: Tensor, rows: Axis, columns: Axis, once: bool = False) -> Tensor:
+    """Weighted sums of taps along both axes; images (n, C, H, W) float32, or uint8.
+
+    Sums of uint8 are rounded half up after each axis, as by Pillow, so that one in six is a level away from the
+    rounded value; or, with `once`, rounded at the end, half to even as by OpenCV.
+    """
+    if once and images.dtype == torch.uint8:
+        return separable(images.float(), rows, columns).round_().to(torch.uint8)
     for (index, weight, _), at in ((columns, 3), (rows, 2)):
         if images.dtype != torch.uint8 or index.shape[1] == 1:
             images = _sum(images, index, weight.astype(np.float32), at)

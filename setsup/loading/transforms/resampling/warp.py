@@ -4,9 +4,10 @@ A pixel (x′, y′) of the result shows H⁻¹ (x′, y′, 1) of its source. W
 pixel is filled.
 
 ==========  ===========================================================================================================
-``color``   Copied where a matrix only mirrors and moves by whole pixels. Where it also resizes, or moves by parts of a
-            pixel: as Pillow's bilinear resize, averaging when it shrinks. Otherwise bilinear, without averaging, as
-            Pillow's transform; of 8 bits, the former rounds and the latter truncates.
+``color``   Copied where a matrix only mirrors and moves by integers. Where it moves by parts of a pixel: bilinear, of 8
+            bits the nearest level. Where it also resizes: as Pillow's bilinear resize, averaging when it shrinks, which
+            rounds 8 bits after each axis. Otherwise bilinear, without averaging, as Pillow's transform, which
+            truncates 8 bits.
 ``label``   The nearest pixel. Integers, or anything else that must not be mixed.
 ``depth``   Bilinear where none of the four neighbours is 0, which is *nothing*; otherwise the nearest pixel.
 ``normal``  As depth, with (0, 0, 0) for nothing; then turned by the orthogonal part of the matrix at the centre of the

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals, Words
 from setsup.checks import check_image_size, check_integer
-from setsup.errors import DataError, FactorError, SetsupError
+from setsup.errors import DataError, FactorError, LibraryError, SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.random import below, fold, stream_key, uniform
 from setsup.scenes.camera import Camera
@@ -240,6 +240,8 @@ class Room:
         try:
             space = free_space(surfaces, keys[1])
             objects = self._objects(keys[2], space, shell)
+        except LibraryError:  # not a fault of the room
+            raise
         except DataError as error:
             raise DataError(f"{what}: {error}") from error
         mode, lights = room_lights(keys[3], surfaces.rays, space)
@@ -251,6 +253,8 @@ class Room:
         check_size(mesh, f"the room {name!r}", (1.0, 100.0))
         try:
             return Surfaces(Rays(Scene((levelled(mesh, up=self.up),), background=SKY)))
+        except LibraryError:
+            raise
         except DataError as error:
             raise DataError(f"the room {name!r}: {error}") from error
 

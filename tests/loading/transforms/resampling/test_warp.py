@@ -16,6 +16,7 @@ import torch
 
 from setsup.loading.transforms import (
     Affine,
+    Augment,
     CenterCrop,
     Crop,
     Flip,
@@ -25,6 +26,7 @@ from setsup.loading.transforms import (
     Rotate,
     Shift,
     VerticalFlip,
+    by_image,
 )
 from setsup.loading.transforms.resampling.warp import carried, warp
 from setsup.loading.transforms.slots import Slots
@@ -565,3 +567,30 @@ def test_threads_change_no_bits() -> None:
     finally:
         torch.set_num_threads(threads)
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("way", "operation"),
+    [("torch", Shift(0.4)), ("opencv", Shift(0.4)), ("opencv", Resize((90, 75)))],
+    ids=lambda one: str(one),
+)
+def test_moves_and_enlarged_images_of_8_bits_are_the_nearest_levels(way, operation, monkeypatch) -> None:
+    """Of the exact value, in float64 by scipy; torch enlarges as Pillow does, which rounds twice."""
+    image = np.random.default_rng(2).integers(0, 256, (60, 50), dtype=np.uint8)
+    if way == "torch":
+        monkeypatch.setattr(by_image, "cv2", None)
+    elif by_image.cv2 is None:
+        pytest.skip("OpenCV is not installed")
+    for step in range(4):
+        found = Augment([operation], eight_bit=True)({"image": torch.from_numpy(image)[None, None, None], "step": step})
+        bits, matrix = found["image"][0, 0, 0].numpy(), found["homography"][0, 0].numpy()
+        inverse = np.linalg.inv(matrix)[[1, 0]][:, [1, 0, 2]]
+        exact = ndimage.affine_transform(
+            image.astype(np.float64), inverse[:, :2], inverse[:, 2], bits.shape, order=1, mode="nearest"
+        )
+        y, x = np.mgrid[: bits.shape[0], : bits.shape[1]]
+        at = np.einsum("ij,jhw->ihw", inverse[:, :2], np.stack([y, x])) + inverse[:, 2:, None]
+        inside = ((at > -0.499) & (at < np.array(image.shape)[:, None, None] - 0.501)).all(0)
+        errors = (bits - exact)[inside]
+        assert np.abs(errors).max() < 0.51
+        assert abs(errors.mean()) < 0.02

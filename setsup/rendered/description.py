@@ -1,0 +1,42 @@
+"""What ``rendered.json`` says of a folder's files and of its geometry, for those who read them without setsup."""
+
+from collections.abc import Iterable, Mapping
+
+__all__ = ["CONVENTION", "describe_files"]
+
+CONVENTION: Mapping[str, str] = {
+    "rows": "row i of each .npy file belongs to row i of factors.parquet",
+    "lengths": "metres",
+    "camera frame": "x right, y down, z forward (OpenCV)",
+    "camera": "world to camera: the world point X is at R X + t, with camera_rotation R and camera_translation t",
+    "pixels": "(x, y) ~ camera_k (R X + t), with centres at integers: array[row, y, x]; x covers -0.5 ... width - 0.5",
+    "geometry": "of the ray through the pixel's centre; only colors may be averaged over a pixel",
+}
+"""Names of conventions, and what they are."""
+
+_FILES: Mapping[str, str] = {
+    "factors.parquet": "the factor table",
+    "image.npy": "sRGB; a fourth channel is alpha, not multiplied in",
+    "depth.npy": "z in the camera frame, not the distance; 0: nothing there",
+    "normals.npy": "unit normals in the camera frame, on the camera's side of the surface; (0, 0, 0): nothing there",
+    "instances.npy": "number of the object, whose name names.json has; -1: nothing there",
+    "triangles.npy": "number of the triangle in the scene; -1: nothing there",
+    "partners.npy": "pixel (x, y) of the pair's other view where the point shown here is; NaN: no point, or behind it. "
+    "Rows 2n and 2n + 1 are a pair",
+    "status.npy": "0 visible: the other view shows the point. 1 occluded: something stands between, or it sees the "
+    "surface's other side. 2 outside: beyond the other image, or behind its camera. 3 no surface: nothing there",
+    "labels.npy": "class of what is shown, a place in the list of classes",
+    "camera_k.npy": "intrinsics in pixels, last row 0, 0, 1",
+    "camera_rotation.npy": "R, from the world to the camera frame",
+    "camera_translation.npy": "t, metres; the camera stands at -R^T t",
+    "names.npy": "key of the row's names: in names.json, 16 hexadecimal digits",
+    "names.json": "by key, the names of the numbers in instances",
+    "failed.json": "rows that could not be rendered and were left out, with the reasons",
+}
+
+
+def describe_files(arrays: Iterable[str], left_out: bool) -> dict[str, str]:
+    """What the files of a folder with some arrays hold, by their names; ``rendered.json`` is not among them."""
+    there = {"factors.parquet", "names.json", *(f"{name}.npy" for name in arrays)}
+    there |= {"failed.json"} if left_out else set()
+    return {name: words for name, words in _FILES.items() if name in there}
