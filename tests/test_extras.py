@@ -29,6 +29,11 @@ sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=32, sets=2,
 batch = next(iter(setsup.loader(shapes, sets, transform=recipe("dcodr"))))
 assert batch["positive_image"].shape == (2, 32, 3, 64, 64)
 """
+TABLE = """
+import datasets, setsup
+table = setsup.FactorTable.from_huggingface(datasets.Dataset.from_dict({"s": list("aabb")}))
+assert len(table.to_huggingface()) == len(table) == 4
+"""
 FRAME = """
 import pandas, setsup
 table = setsup.FactorTable.from_pandas(pandas.DataFrame({"s": list("aabb")}))
@@ -71,9 +76,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["setsup", "train", f"{CHECKOUT}/examples/a_method_of_your_own.py", "--smoke"],
     ],
     "umap": [["python", "-c", MAP]],
-    "hf": [
-        ["python", "-c", "import datasets, setsup; setsup.from_huggingface(datasets.Dataset.from_dict({'a': [1]}))"]
-    ],
+    "hf": [["python", "-c", TABLE]],
     "render": [
         ["setsup", "render", "shapes3d", "--out", "shapes", "--rows", "8"],
         ["setsup", "sample", "shapes", "--inactive", "shape", "--size", "1"],

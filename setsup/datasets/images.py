@@ -43,7 +43,19 @@ from setsup.files.lfs import is_pointer, pointer_error
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Header", "channels_of", "check_size", "corner", "decode", "header", "parallel", "resize", "several_sizes"]
+__all__ = [
+    "MOST_BYTES",
+    "Header",
+    "channels_of",
+    "check_size",
+    "corner",
+    "decode",
+    "header",
+    "need_image",
+    "parallel",
+    "resize",
+    "several_sizes",
+]
 
 _log = logging.getLogger("setsup")
 
@@ -51,6 +63,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _MOST_PIXELS = 80_000_000
+MOST_BYTES = 4 * _MOST_PIXELS + (1 << 24)
+"""Bytes that no file of an image has which is not refused for its pixels."""
 _ORIENTATION = 0x0112
 _NOTING = ("JPEG", "MPO", "AVIF")  # formats in which cameras note how they were turned
 _MODES = {
@@ -79,6 +93,16 @@ def header(source: Source, label: str) -> Header:
     """Read the size and the mode of an image without decoding it."""
     with _open(source if isinstance(source, Path) else _content(source, label), label) as image:
         return _header(image)
+
+
+def need_image(begin: bytes, label: str) -> None:
+    """Raise unless a file may be an image by its first bytes, before it is read whole."""
+    from PIL import Image
+
+    Image.init()
+    readers = [Image.OPEN[name][1] for name in pillow_formats() if name in Image.OPEN]
+    if not any(accept is None or accept(begin[:16]) for accept in readers):
+        raise _not_readable(label)
 
 
 def decode(
@@ -179,11 +203,15 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     except UnidentifiedImageError as error:
         if is_pointer(_content(source, label)):
             raise pointer_error(label) from None
-        known = ", ".join(pillow_formats())
-        raise DataError(f"{label} is not a readable image; supported formats: {known}; replace or remove it") from error
+        raise _not_readable(label) from error
     except Exception as error:
         # Pillow's readers raise whatever they stumble over in a damaged file, a struct.error as well as a TypeError
         raise _unreadable(error, label) from error
+
+
+def _not_readable(label: str) -> DataError:
+    known = ", ".join(pillow_formats())
+    return DataError(f"{label} is not a readable image; supported formats: {known}; replace or remove it")
 
 
 def _content(source: Source, label: str) -> bytes:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from setsup.arrays import Array, Bools
+from setsup.arrays import Array, Bools, Rows
 from setsup.checks import check_memory
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import counting_sort, known_rows, number_cells, row_dtype, with_outer
 from setsup.factors.groups import GridLayout, Groups, IndexLayout, terms
+from setsup.factors.stored import code_dtype
 from setsup.factors.where import evaluate
 from setsup.files import cache_folder, locked, written_folder
 from setsup.files.atomic import clear
@@ -61,15 +62,20 @@ def _index(table: FactorColumns, names: tuple[str, ...], mask: Bools | None) -> 
     kept = len(table) if mask is None else int(np.count_nonzero(mask))
     check_memory(16 * kept, f"an index of {kept:,} rows", "the rows", FactorError)
     excluded = len(table) - kept
-    columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
-    rows = known_rows(columns, mask)
+    radix = [len(table[name]) for name in names]
+    if table.is_grid and mask is not None:  # codes of the rows that are kept follow from their numbers
+        rows: Rows | None = np.flatnonzero(mask)
+        columns: list[Array] = [table.codes(name, rows).astype(code_dtype(len(table[name]))) for name in names]
+    else:
+        columns = [table.column(name) for name in names]
+        rows = known_rows(columns, mask)
+        if rows is not None:
+            columns = [column[rows] for column in columns]
     count = len(table) if rows is None else len(rows)
     if not names:
         sizes = np.array([count] if count else [], dtype=np.int64)
         layout = IndexLayout(np.empty((len(sizes), 0), dtype=np.uint8), np.zeros(len(sizes), np.int64), rows)
         return Groups(names, sizes, layout, excluded=excluded)
-    if rows is not None:
-        columns = [column[rows] for column in columns]
     cell, cells, ranked = number_cells(columns, radix)
     offsets, order = counting_sort(cell, cells)
     sizes = np.diff(offsets)

@@ -114,8 +114,10 @@ class _Tar:
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when this is called
         if self._file is not None:
-            with suppress(OSError):
+            try:  # not `suppress`, which may be gone
                 close(self._file)
+            except OSError:
+                pass
 
 
 def _state(about: os.stat_result) -> tuple[int, int, int]:

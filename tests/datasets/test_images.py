@@ -3,19 +3,23 @@ import itertools
 import pickle
 import threading
 import time
+import tracemalloc
 import zipfile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image, ImageOps
 
 from setsup.datasets import images
 from setsup.datasets.adapters.fetching import fetch_images
-from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.adapters.image_sources import MemberImages, PackedImages
 from setsup.datasets.images import decode, header, parallel
 from setsup.errors import DataError
 from setsup.files.archives.members import open_members
 from tests.fuzzing import mutations, survives
+from tests.traced import traced
 from tests.true_files.toys import toy
 
 
@@ -335,3 +339,41 @@ class TestParallel:
             with pytest.raises(DataError, match="item 11"):
                 parallel(fails, range(1000))
             assert len(called) < 100
+
+
+@pytest.mark.parametrize(
+    ("begin", "words"), [(b"", "is not a readable image"), (b"\x89PNG\r\n\x1a\n", "more than the")]
+)
+def test_what_a_small_zip_unpacks_to_is_looked_at_before_it_is_read_whole(tmp_path, begin, words, monkeypatch):
+    monkeypatch.setattr("setsup.datasets.adapters.image_sources.MOST_BYTES", 30_000_000)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", begin + bytes(40_000_000))
+    members = open_members(tmp_path / "x.zip")
+    (((read, label),),) = (MemberImages(members, [0]).take(np.array([0])),)
+    with traced():
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        with pytest.raises(DataError, match=words):
+            header(read, label)
+        assert tracemalloc.get_traced_memory()[1] - before < 8_000_000
+
+
+@pytest.mark.parametrize("kind", ["BMP", "TIFF", "PPM"])
+def test_a_large_image_is_read(tmp_path, kind):
+    pixels = np.zeros((2500, 2500, 3), np.uint8)
+    pixels[7, 9] = 200, 100, 50
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"a.{kind.lower()}", _packed(pixels, kind))
+    (((read, label),),) = (MemberImages(open_members(tmp_path / "x.zip"), [0]).take(np.array([0])),)
+    np.testing.assert_array_equal(decode(read, label, 3), pixels)
+
+
+def test_an_image_that_repeats_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("setsup.datasets.adapters.image_sources._MOST", 1 << 20)
+    content = _packed(np.zeros((500, 500, 3), np.uint8), "BMP")
+    with pq.ParquetWriter(tmp_path / "x.parquet", pa.schema([("image", pa.binary())]), compression="zstd") as writer:
+        for _ in range(3):
+            writer.write_table(pa.table({"image": pa.array([content] * 64, pa.binary())}))
+    assert (tmp_path / "x.parquet").stat().st_size < 200_000
+    with pytest.raises(DataError, match="its images repeat so often that no memory holds them"):
+        PackedImages(tmp_path / "x.parquet", "image").take(np.array([0]))

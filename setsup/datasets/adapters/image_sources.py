@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setsup.datasets.adapters.named_files import find_instead, find_missing, with_slashes
 from setsup.datasets.formats.source import Source
+from setsup.datasets.images import MOST_BYTES, need_image
 from setsup.errors import DataError, short
 from setsup.factors.io.text_file import arrow_source
 from setsup.files.archives.members import MemberIndex
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 _SHOWN = 5
+_ROWS = 64  # of a column of images that are read together
+_RATIO, _MOST = 100, 1 << 28  # bytes of images for each of a file, and beside
+_LARGE = 1 << 24  # bytes of a file whose first ones are looked at before it is read whole
 _HEAD = 1 << 17  # bytes of an image in which its notes stand
 _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
 
@@ -169,7 +173,9 @@ def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
 
 
 def _read(members: MemberIndex, place: int) -> bytes:
-    return members.read(place)
+    if members.sizes[place] > _LARGE:
+        need_image(members.begin(place, 16), members.label(place))
+    return members.read(place, MOST_BYTES)
 
 
 def as_stored(members: MemberIndex, place: int) -> bytes:
@@ -178,7 +184,7 @@ def as_stored(members: MemberIndex, place: int) -> bytes:
     Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some images of ImageNet
     have a note.
     """
-    return without_orientation(members.read(place))
+    return without_orientation(_read(members, place))
 
 
 def without_orientation(content: bytes) -> bytes:
@@ -228,6 +234,20 @@ def _encodable(name: str, encoding: str) -> bool:
     return True
 
 
+def _column_of(file: Any, column: str, most: int) -> Any:
+    """Read a column that takes so many bytes at most: where few images repeat, a small file may hold any number."""
+    import pyarrow as pa
+
+    found = []
+    with file:
+        for batch in file.iter_batches(_ROWS, columns=[column]):
+            most -= batch.nbytes
+            if most < 0:
+                raise ValueError("its images repeat so often that no memory holds them")
+            found.append(batch.column(0))
+        return pa.chunked_array(found, file.schema_arrow.field(column).type)
+
+
 def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
     """Bytes and names of all rows, either null where the other serves."""
     import pyarrow as pa
@@ -236,7 +256,7 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
 
     try:
         with arrow_source(table) as source:
-            whole = pq.read_table(source, columns=[column], partitioning=None).column(column)
+            whole = _column_of(pq.ParquetFile(source), column, _RATIO * table.stat().st_size + _MOST)
         whole.validate(full=True)
         data, names = whole, pa.nulls(len(whole), pa.string())
         if pa.types.is_struct(whole.type):

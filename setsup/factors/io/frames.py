@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Array
+from setsup.arrays import Array, Rows
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, imported, near
 from setsup.factors.columns import FactorColumns
@@ -46,6 +46,10 @@ LARGE = 64 << 20
 
 ROWS = 1 << 16
 """Rows of a block of Parquet or of a Hugging Face dataset."""
+
+_WIDTH = 8  # bytes of a value, as a number has them
+_MOST = 64 << 20  # bytes of texts of a block
+_LONG, _RATIO = 4096, 1000  # bytes of a text that is long; bytes of them for each of a file
 
 _VERSION = 1  # of converted files; a change of the rules of inference needs a new one
 _log = logging.getLogger("setsup")
@@ -74,8 +78,20 @@ def from_parquet(
     path = Path(path)
 
     def blocks() -> Iterator[Any]:
-        with arrow_source(path) as source, pq.ParquetFile(source) as file:
+        # of a long text that repeats, a block of texts would be many times as large as the file
+        with arrow_source(path) as source, pq.ParquetFile(source, read_dictionary=texts) as file:
             yield from file.iter_batches(ROWS, columns=names)
+
+    def read(packed: Blocks, *given: Any, **more: Any) -> FactorColumns:
+        def unpacked() -> Iterator[Any]:
+            left = _RATIO * path.stat().st_size + _MOST
+            for block in packed():
+                left -= _long_texts(block)
+                if left < 0:
+                    raise FactorError("long texts repeat so often that no memory holds them: leave their column out")
+                yield from _as_texts(block)
+
+        return from_blocks(unpacked, *given, **more)
 
     refuse_pointer(path)
     with _name_file(path):
@@ -87,8 +103,11 @@ def from_parquet(
                         raise FactorError(f"there is no column {name!r}{near(name, schema.names)}")
                 schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
             names, known = describe_schema(schema, factors, {} if kinds is None else kinds)
+            texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
+            # equal values take nothing in the file
+            size = max(path.stat().st_size, file.metadata.num_rows * len(names) * _WIDTH)
             say_left_out(path, {field.name: field.type for field in schema if field.name not in names})
-        return _of_file(path, blocks, names, known, kinds)
+        return _of_file(path, blocks, names, known, kinds, read, size)
 
 
 def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorColumns:
@@ -134,6 +153,43 @@ def to_pandas(table: FactorColumns) -> Any:
             codes = table.codes(factor.name)
             columns[factor.name] = pandas.Categorical.from_codes(codes, list(factor.levels), ordered=ordered)
     return pandas.DataFrame(columns)
+
+
+def _long_texts(batch: Any) -> int:
+    """Bytes that the long texts of a block would take."""
+    widths = _widths(batch)
+    return int(widths[widths > _LONG].sum())
+
+
+def _widths(batch: Any) -> Rows:
+    """Bytes of the texts of each row whose places in a dictionary are told."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    widths = np.zeros(batch.num_rows, np.int64)
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            lengths = np.asarray(pc.fill_null(pc.binary_length(column.dictionary), 0), np.int64)
+            widths += np.append(lengths, 0)[np.asarray(pc.fill_null(column.indices, -1), np.int64)]
+    return widths
+
+
+def _as_texts(batch: Any) -> Iterator[Any]:
+    """Give a block with texts in place of places in a dictionary, in parts of a bounded size."""
+    import pyarrow as pa
+
+    if not any(pa.types.is_dictionary(kind) for kind in batch.schema.types):
+        yield batch
+        return
+    ends = np.cumsum(_widths(batch))
+    start = 0
+    while start < batch.num_rows:
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + _MOST, "right")))
+        part = batch.slice(start, stop - start)
+        columns = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in part.columns]
+        yield pa.RecordBatch.from_arrays(columns, names=part.schema.names)
+        start = stop
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -139,6 +139,11 @@ class Archive(ABC):
         if self.has_checksums and check != row.check:
             raise damaged(label, "its content has another checksum")
 
+    def begin(self, row: Row, length: int, label: Label) -> bytes:
+        """Read the first bytes of a file, fewer where it ends before, and no more of it than a piece."""
+        found = self.stretch(row, 0, length, label)
+        return next(self.pieces(row, label), b"")[:length] if found is None else found
+
     def start(self, row: Row, label: Label) -> int:
         """Where in the archive the bytes of a file begin; refuses an archive in which another file is there."""
         file = self.descriptor()

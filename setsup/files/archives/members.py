@@ -243,6 +243,13 @@ class MemberIndex:
         row = self._index.row(self._checked(place))
         return self._archive.stretch(row, offset, length, partial(self.label, place))
 
+    def begin(self, place: int, length: int) -> bytes:
+        """Read the first bytes of a file, fewer where it ends before; a large one is not unpacked for them."""
+        if self._archive is None:
+            return read_file_stretch(self._path(place), 0, length)
+        row = self._index.row(self._checked(place))
+        return self._archive.begin(row, length, partial(self.label, place))
+
     def label(self, place: int) -> str:
         """Name of a file in messages: its path, or the archive and its name there."""
         return self._shown(self._index.name(self._checked(place)).decode())

@@ -33,6 +33,7 @@ from setsup.shards.index import SHARD, write_index
 from setsup.shards.layout import (
     BACKUP,
     CAMERA,
+    CARD,
     CATALOGUE,
     CRC32C,
     HEADER,
@@ -365,7 +366,7 @@ def _alone(about: Store) -> Iterator[None]:
         return
     with locked(about.folder / INDEX):
         try:
-            for name in (INDEX, CATALOGUE):
+            for name in (INDEX, CATALOGUE, CARD, BACKUP):
                 clear(about.folder / name)
             yield
         finally:

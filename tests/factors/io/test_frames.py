@@ -1,5 +1,6 @@
 import logging
 import multiprocessing
+import os
 import subprocess
 import sys
 
@@ -278,6 +279,61 @@ def test_parquet_files(tmp_path, monkeypatch):
     monkeypatch.setattr(frames, "LARGE", 0)
     monkeypatch.setattr(frames, "ROWS", 2)
     assert FactorTable.from_parquet(tmp_path / "t.parquet").fingerprint == found.fingerprint
+
+
+def test_texts_of_all_lengths_in_parquet(tmp_path, monkeypatch):
+    """Whether blocks of texts are cut in parts or not, and whether texts repeat or not."""
+    dice = np.random.default_rng(0)
+    words = [None, "", "é", *("x" * int(length) for length in dice.integers(1, 300, 40))]
+    texts = [words[place] for place in dice.integers(0, len(words), 400)]
+    table = pa.table({"few": texts, "number": np.arange(400) % 7, "some": texts[::-1]})
+    expected = FactorTable.from_arrow(table).fingerprint
+    for number, options in enumerate(({}, {"use_dictionary": False}, {"row_group_size": 70, "data_page_size": 1000})):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(table, path, **options)
+        for most, large, rows in ((64 << 20, 1 << 40, 1 << 16), (1000, 1 << 40, 64), (1, 1 << 40, 100), (500, 0, 90)):
+            monkeypatch.setattr(frames, "_MOST", most)
+            monkeypatch.setattr(frames, "LARGE", large)
+            monkeypatch.setattr(frames, "ROWS", rows)
+            assert FactorTable.from_parquet(path).fingerprint == expected
+
+
+EQUAL = """
+import resource, sys
+import setsup
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = setsup.FactorTable.from_parquet(sys.argv[1])
+unit = 1 if sys.platform == "darwin" else 1024
+print(len(found), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit)
+"""
+
+
+@pytest.mark.long("large or genuine files")
+def test_many_equal_rows_take_no_more_than_their_codes(tmp_path):
+    path, rows = tmp_path / "t.parquet", 30_000_000
+    with pq.ParquetWriter(path, pa.schema([("a", pa.int64()), ("b", pa.float64())])) as writer:
+        block = pa.table({"a": np.zeros(3_000_000, np.int64), "b": np.zeros(3_000_000)})
+        for _ in range(10):
+            writer.write_table(block)
+    assert path.stat().st_size < 1_000_000
+    environment = {**os.environ, "SETSUP_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", EQUAL, str(path)], capture_output=True, text=True, check=True, env=environment
+    )
+    count, taken = map(int, done.stdout.split())
+    assert count == rows
+    assert taken < 320_000_000  # two columns of eight bytes would be 480 million; codes, which are mapped, are 60
+
+
+def test_a_long_text_that_repeats_without_end(tmp_path):
+    path = tmp_path / "t.parquet"
+    with pq.ParquetWriter(path, pa.schema([("a", pa.string())]), compression="zstd") as writer:
+        block = pa.table({"a": ["x" * 1_000_000] * 200})
+        for _ in range(10):
+            writer.write_table(block, row_group_size=200)
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(DataError, match="long texts repeat so often that no memory holds them: leave their column out"):
+        FactorTable.from_parquet(path)
 
 
 def test_our_own_parquet_keeps_its_factors(tmp_path):

@@ -84,7 +84,9 @@ def find_scenes(name: str, root: Path | str | None) -> Scenes:
     row_of = {image: row for row, image in enumerate(names)}
     listed = (table["scene"].levels or ()) if len(table) else ()
     rows = np.array([row_of.get(str(image), -1) for image in listed], np.int64)
-    warn_left_out(release.source, "images", [f"{listed[each]}.png" for each in np.flatnonzero(rows < 0)], len(listed))
+    if listed:  # the images of the test have no scenes, and may be there alone
+        lost = [f"{listed[each]}.png" for each in np.flatnonzero(rows < 0)]
+        warn_left_out(release.source, "images", lost, len(listed))
     counts = np.full(len(names), -1)
     counts[rows[rows >= 0]] = np.bincount(table.codes("scene"), minlength=len(listed))[rows >= 0]
     # from the order of the scenes to that of the images
