@@ -10,6 +10,7 @@ import pytest
 
 import setsup
 from setsup.errors import DataError
+from tests.datasets.test_benchmarks import NAMES
 
 
 def written(name, folder):
@@ -140,3 +141,23 @@ def test_a_copy_beside_is_no_part(tmp_path, caplog):
     rows = len(setsup.load("clevr", root))
     assert "left out" not in caplog.text
     assert rows == len(setsup.load("clevr", written("clevr", tmp_path / "y")))
+
+
+ALL = [
+    pytest.param(name, marks=() if name in ("in-shop", "falcor3d") else pytest.mark.long("layouts")) for name in NAMES
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_is_said_of_a_whole_release(name, tmp_path, caplog):
+    setsup.load(name, written(name, tmp_path / "x"))
+    assert "they are left out: unpack" not in caplog.text
+
+
+def test_an_unpacked_part_in_a_folder_of_the_name(tmp_path, caplog):
+    """The archive lies around the folder that is opened first."""
+    root = written("edges2shoes", tmp_path / "x")
+    images = [file for file in files_of(root) if file.suffix == ".jpg"]
+    pack(root, images[::2], "edges2shoes.zip")
+    setsup.load("edges2shoes", root)
+    assert f"edges2shoes.zip has {len(images[::2])} files of it that" in caplog.text

@@ -111,6 +111,13 @@ def _either(holds: Sequence[str]) -> str:
 def _more(part: MemberIndex, found: MemberIndex, holds: Sequence[str]) -> list[str]:
     """Names of the files of a release that one part has and another lacks."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     names = part.names.take(pa.array(_files_of(part, holds)))
-    return [names[row].as_py() for row in np.flatnonzero(found.places(names) < 0).tolist()]
+    mine, theirs, new = found.names, names, np.ones(len(names), bool)
+    for _ in range(_DEEPEST):
+        # the same file may lie in more folders in one than in the other
+        for one, other in ((theirs, found.names), (names, mine)):
+            new &= np.asarray(pc.is_null(pc.index_in(one, value_set=other)))
+        mine, theirs = (pc.replace_substring_regex(each, "^[^/]*/", "") for each in (mine, theirs))
+    return [names[row].as_py() for row in np.flatnonzero(new).tolist()]

@@ -69,7 +69,7 @@ def find_members(
         for folder in _folders(name, root):
             joined, paths = join_parts(folder, list(holds), archives, parts, nested)
             if joined is not None:
-                others = [each for each in _others(name, folder, archives) if each[0] not in paths]
+                others = [each for each in _others(name, root, folder, archives) if each[0] not in paths]
                 warn_of_others(name, joined, list(holds), others, nested)
                 return joined
     for source, named in _sources(name, root, archives):
@@ -85,7 +85,7 @@ def find_members(
         if top is not None:
             found = members.under(top)
             if source != data_places(name, root)[0] or source.is_dir():  # no archive that was named
-                warn_of_others(name, found, list(holds), _others(name, source, archives), nested)
+                warn_of_others(name, found, list(holds), _others(name, root, source, archives), nested)
             return found
         lacks = wanting(members.names, list(holds))
         if named:
@@ -109,14 +109,15 @@ def _folders(name: str, root: Path | str | None) -> list[Path]:
     return [place for place in ordered if os.path.isdir(place)]
 
 
-def _others(name: str, source: Path, archives: Sequence[str]) -> list[tuple[Path, bool]]:
+def _others(name: str, root: Path | str | None, source: Path, archives: Sequence[str]) -> list[tuple[Path, bool]]:
     """Other folders and archives in which more of a release may lie, and whether they are named for it."""
     folder = source if source.is_dir() and source.name not in archives else source.parent
-    zips = dict.fromkeys(
-        [folder, *(path for path in _archives_in(folder, name) if path.suffix.lower() == ".zip")], False
-    )
-    named = dict.fromkeys([folder / each for each in archives if os.path.exists(folder / each)], True)
-    return [(path, each) for path, each in (zips | named).items() if path != source]
+    zips = [folder / each for each in _files(folder, (".zip",))[:_MOST_ARCHIVES]]
+    # an unpacked part may lie in a folder of the dataset's name, and the archive around it
+    around = [folder, *(place for place in _folders(name, root) if place == folder.parent)]
+    named = [place / each for place in around for each in archives if os.path.exists(place / each)]
+    found = dict.fromkeys([folder, *zips], False) | dict.fromkeys(named, True)
+    return [(path, each) for path, each in found.items() if path not in (source, folder.parent / source.name)]
 
 
 def _sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Iterator[tuple[Path, bool]]:
@@ -177,11 +178,13 @@ def _not_found(
     )
 
 
-def _files(folder: Path) -> list[str]:
-    """Names of the files in a folder that are not hidden, sorted."""
+def _files(folder: Path, ends: tuple[str, ...] = ("",)) -> list[str]:
+    """Names of the files in a folder that are not hidden, sorted; those with some endings."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file())
+            # the name first, which costs nothing
+            named = (each for each in entries if not each.name.startswith(".") and each.name.lower().endswith(ends))
+            return sorted(entry.name for entry in named if entry.is_file())
     except (OSError, ValueError):
         return []
 

@@ -27,12 +27,15 @@ def obj_parts(content: bytes, kind: str, label: str, assets: Assets) -> list[Par
     for name, entry in entries.items():
         if entry.map:
             textures.load(name, entry.map)
+    order = np.argsort(obj.material, kind="stable")
+    sorted_numbers = obj.material[order]
     found = []
     for number in dict.fromkeys(obj.material.tolist()):
+        rows = order[slice(*np.searchsorted(sorted_numbers, [number, number + 1]))]
         name = obj.names[number] if number >= 0 else ""
         if name and entries and name not in entries:
             assets.missing.append(f"the material {name!r} is in none of its lists")
-        found += _parts(obj, np.flatnonzero(obj.material == number), name, entries.get(name), textures.of.get(name))
+        found += _parts(obj, rows, name, entries.get(name), textures.of.get(name))
     return found
 
 

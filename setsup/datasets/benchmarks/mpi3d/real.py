@@ -6,7 +6,7 @@ from setsup.datasets.benchmarks.mpi3d.dataset import Mpi3D, open_variant
 
 __all__ = ["open", "prepare"]
 
-_FILES = ("mpi3d_real.npz", "mpi3d_real/mpi3d_real.npz")
+_FILES = ("mpi3d_real.npz", "real.npz", "mpi3d_real/mpi3d_real.npz")
 
 
 def open(root: Path | str | None = None) -> Mpi3D:

@@ -6,8 +6,10 @@ As published, a world has y up and is in metres, and a camera's frame is that of
 right, y up, z backward), while videos and their pixels are upright: pixels go to the right as the camera's y does, and
 down as its x does. Here a camera has x right, y down and z forward of the upright image, so that (x, y, z) is the
 published (y, x, −z), and intrinsics have their two axes exchanged. Pixels of annotated points have their centres at
-integers; the intrinsics are used as published, whose origin of pixels no text says. None of it was compared with a
-published file.
+integers; the intrinsics are used as published, whose origin of pixels no text says. Turning an image upright reverses
+one of its axes: whether the published principal point is to be mirrored with it (width − 1 − cx) is not settled, since
+no genuine annotation could be read; the repository's tutorials exchange its coordinates and mirror none. The 2D points
+do not depend on it. None of it was compared with a published file.
 
 References
 ----------
