@@ -31,12 +31,11 @@ _FILES: Mapping[str, str] = {
     "camera_translation.npy": "t, metres; the camera stands at -R^T t",
     "names.npy": "key of the row's names: in names.json, 16 hexadecimal digits",
     "names.json": "by key, the names of the numbers in instances",
-    "failed.json": "rows that could not be rendered and were left out, with the reasons",
+    "failed.json": "only where rows could not be rendered and were left out: which, and why",
 }
 
 
-def describe_files(arrays: Iterable[str], left_out: bool) -> dict[str, str]:
+def describe_files(arrays: Iterable[str]) -> dict[str, str]:
     """What the files of a folder with some arrays hold, by their names; ``rendered.json`` is not among them."""
-    there = {"factors.parquet", "names.json", *(f"{name}.npy" for name in arrays)}
-    there |= {"failed.json"} if left_out else set()
+    there = {"factors.parquet", "names.json", "failed.json", *(f"{name}.npy" for name in arrays)}
     return {name: words for name, words in _FILES.items() if name in there}

@@ -237,7 +237,7 @@ class Layout:
             },
             **({"classes": list(self.classes)} if self.classes else {}),
             "convention": dict(CONVENTION),
-            "files": describe_files(self.arrays, left_out=self.asked is not None),
+            "files": describe_files(self.arrays),
         }
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 

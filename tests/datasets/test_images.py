@@ -7,12 +7,14 @@ import tracemalloc
 import zipfile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image, ImageOps
 
 from setsup.datasets import images
 from setsup.datasets.adapters.fetching import fetch_images
-from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.adapters.image_sources import MemberImages, PackedImages
 from setsup.datasets.images import decode, header, parallel
 from setsup.errors import DataError
 from setsup.files.archives.members import open_members
@@ -364,3 +366,14 @@ def test_a_large_image_is_read(tmp_path, kind):
         archive.writestr(f"a.{kind.lower()}", _packed(pixels, kind))
     (((read, label),),) = (MemberImages(open_members(tmp_path / "x.zip"), [0]).take(np.array([0])),)
     np.testing.assert_array_equal(decode(read, label, 3), pixels)
+
+
+def test_an_image_that_repeats_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("setsup.datasets.adapters.image_sources._MOST", 1 << 20)
+    content = _packed(np.zeros((500, 500, 3), np.uint8), "BMP")
+    with pq.ParquetWriter(tmp_path / "x.parquet", pa.schema([("image", pa.binary())]), compression="zstd") as writer:
+        for _ in range(3):
+            writer.write_table(pa.table({"image": pa.array([content] * 64, pa.binary())}))
+    assert (tmp_path / "x.parquet").stat().st_size < 200_000
+    with pytest.raises(DataError, match="its images repeat so often that no memory holds them"):
+        PackedImages(tmp_path / "x.parquet", "image").take(np.array([0]))

@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 _SHOWN = 5
+_ROWS = 64  # of a column of images that are read together
+_RATIO, _MOST = 100, 1 << 28  # bytes of images for each of a file, and beside
 _LARGE = 1 << 24  # bytes of a file whose first ones are looked at before it is read whole
 _HEAD = 1 << 17  # bytes of an image in which its notes stand
 _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
@@ -232,6 +234,20 @@ def _encodable(name: str, encoding: str) -> bool:
     return True
 
 
+def _column_of(file: Any, column: str, most: int) -> Any:
+    """Read a column that takes so many bytes at most: where few images repeat, a small file may hold any number."""
+    import pyarrow as pa
+
+    found = []
+    with file:
+        for batch in file.iter_batches(_ROWS, columns=[column]):
+            most -= batch.nbytes
+            if most < 0:
+                raise ValueError("its images repeat so often that no memory holds them")
+            found.append(batch.column(0))
+        return pa.chunked_array(found, file.schema_arrow.field(column).type)
+
+
 def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
     """Bytes and names of all rows, either null where the other serves."""
     import pyarrow as pa
@@ -240,7 +256,7 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
 
     try:
         with arrow_source(table) as source:
-            whole = pq.read_table(source, columns=[column], partitioning=None).column(column)
+            whole = _column_of(pq.ParquetFile(source), column, _RATIO * table.stat().st_size + _MOST)
         whole.validate(full=True)
         data, names = whole, pa.nulls(len(whole), pa.string())
         if pa.types.is_struct(whole.type):
