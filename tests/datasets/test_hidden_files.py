@@ -9,12 +9,24 @@ import pytest
 import setsup
 from tests.datasets.test_benchmarks import NAMES
 
+LARGEST = 1 << 24
+"""Bytes of a file that is copied: a sparse one would fill the disk."""
 LEFT = ("Thumbs.db", "desktop.ini", ".DS_Store")
+
+
+def copy_small(source, target):
+    """Copy a folder without its large files."""
+
+    def large(place, names):
+        return [name for name in names if os.path.getsize(os.path.join(place, name)) >= LARGEST]
+
+    shutil.copytree(source, target, ignore=large, dirs_exist_ok=True)
 
 
 def strew(folder):
     """Copy files of each folder of a release to hidden places there, and to those of other systems."""
-    for place, folders, files in list(os.walk(folder)):
+    for place, folders, names in list(os.walk(folder)):
+        files = [name for name in names if os.path.getsize(os.path.join(place, name)) < LARGEST]
         for name in LEFT:
             with open(os.path.join(place, name), "wb") as file:
                 file.write(b"left behind")
@@ -23,12 +35,12 @@ def strew(folder):
             for name in sorted(files)[:2]:
                 shutil.copy(os.path.join(place, name), os.path.join(place, inner, name))
             for name in folders[:1]:  # as a category, a scene or a session
-                shutil.copytree(os.path.join(place, name), os.path.join(place, inner, name), dirs_exist_ok=True)
+                copy_small(os.path.join(place, name), os.path.join(place, inner, name))
         for name in sorted(files)[:2]:
             shutil.copy(os.path.join(place, name), os.path.join(place, f".{name}"))
             shutil.copy(os.path.join(place, name), os.path.join(place, f"._{name}"))
         for name in folders[:1]:
-            shutil.copytree(os.path.join(place, name), os.path.join(place, f".{name}"))
+            copy_small(os.path.join(place, name), os.path.join(place, f".{name}"))
 
 
 QUICK = ("pacs", "co3d")
