@@ -3,12 +3,12 @@
 __all__ = ["former_module"]
 
 _MODULES = {
-    "setsup_papers.abc.pose.": "setsup_papers.abc.pose.",
-    "setsup_papers.abc.": "setsup_papers.abc.",
-    "setsup_papers.cmc.": "setsup_papers.cmc.",
-    "setsup_papers.dcodr.": "setsup_papers.dcodr.",
-    "setsup_papers.orbits.": "setsup_papers.orbits.",
-    "setsup_papers.pixels.": "setsup_papers.pixels.",
+    "setsup_papers.abc.pose.": "setsup.experiments.pose.",
+    "setsup_papers.abc.": "setsup.experiments.abc.",
+    "setsup_papers.cmc.": "setsup.experiments.cmc.",
+    "setsup_papers.dcodr.": "setsup.experiments.dcodr.",
+    "setsup_papers.orbits.": "setsup.experiments.orbits.",
+    "setsup_papers.pixels.": "setsup.experiments.pixels.",
 }
 """Former beginnings of names of modules with evaluations, the first that fits counts."""
 
