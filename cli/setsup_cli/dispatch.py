@@ -6,13 +6,14 @@ A package offers a subcommand through the entry-point group ``setsup.commands``:
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from types import ModuleType
 
 from setsup.errors import SetsupError, near
-from setsup.packages import other_entries, own_entries
+from setsup.packages import load_entry, other_entries, own_entries
 from setsup_cli.failures import say_error
 from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
@@ -65,24 +66,44 @@ _BESIDE = 60
 @cache
 def subcommands() -> dict[str, str]:
     """Lines of help by the names of the subcommands: the command's, and those that packages offer."""
-    return _LINES | {name: module.SHOWS for name, module in _offered().items() if name not in _LINES}
+    return {name: _line(name) for name in _names()}
 
 
 def find_module(name: str) -> ModuleType:
-    """The module of a subcommand; only this one is imported, where the command has it itself."""
-    return import_module(f"setsup_cli.commands.{name}") if name in _LINES else _offered()[name]
+    """The module of a subcommand; only this one is imported.
+
+    SetsupError where it is of another package and cannot be imported, or is no module of a subcommand.
+    """
+    if name in _LINES:
+        return import_module(f"setsup_cli.commands.{name}")
+    entry = _offered()[name]
+    module: ModuleType = load_entry(entry, "the subcommand")
+    if missing := [part for part in ("SHOWS", "Options", "HELP", "run") if not hasattr(module, part)]:
+        raise SetsupError(f"the subcommand {name!r} ({entry.value}) has no {missing[0]}: write it like those of setsup")
+    return module
+
+
+def _names() -> list[str]:
+    return [*_LINES, *_offered()]
+
+
+def _line(name: str) -> str:
+    """Line of help; of a broken package what is wrong with it, so that the others are still listed."""
+    if name in _LINES:
+        return _LINES[name]
+    try:
+        return str(find_module(name).SHOWS)
+    except SetsupError as error:
+        return str(error)
 
 
 @cache
-def _offered() -> dict[str, ModuleType]:
-    found = {entry.name: entry.load() for entry in own_entries(_GROUP)}
-    for entry in other_entries(_GROUP):
-        if entry.name in found:
-            continue
-        try:
-            found[entry.name] = entry.load()
-        except (ImportError, AttributeError) as error:
-            raise SetsupError(f"the subcommand {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
+def _offered() -> dict[str, EntryPoint]:
+    """Subcommands that packages offer; none takes the name of one of setsup's own."""
+    found: dict[str, EntryPoint] = {}
+    for entry in (*own_entries(_GROUP), *other_entries(_GROUP)):
+        if entry.name not in _LINES:
+            found.setdefault(entry.name, entry)
     return found
 
 
@@ -113,10 +134,10 @@ def _run(words: list[str]) -> int:
     elif name in ("--install-completion", "__complete"):
         return _complete(words)
     elif name.startswith("-"):
-        example = f"setsup {rest[0] if rest and rest[0] in subcommands() else 'sample'} {name}"
+        example = f"setsup {rest[0] if rest and rest[0] in _names() else 'sample'} {name}"
         raise SetsupError(f"options follow the subcommand, as in `{example}` (`setsup --help` lists the subcommands)")
-    elif name not in _LINES and name not in subcommands():
-        raise SetsupError(f"unknown subcommand {name!r}{near(name, subcommands())} (`setsup --help` lists them)")
+    elif name not in _names():
+        raise SetsupError(f"unknown subcommand {name!r}{near(name, _names())} (`setsup --help` lists them)")
     else:
         return _run_subcommand(name, rest)
     return 0
@@ -132,7 +153,7 @@ def _run_subcommand(name: str, words: list[str]) -> int:
         subcommand = module.resolve_options(subcommand, words)
     if {"-h", "--help"} & set(words):
         with output_errors():
-            print_help(subcommand, f"{(line := subcommands()[name])[0].upper()}{line[1:]}.")
+            print_help(subcommand, f"{(line := _line(name))[0].upper()}{line[1:]}.")
         return 0
     parsed = parse(subcommand, words)
     if parsed.quiet and parsed.verbose:
@@ -146,7 +167,11 @@ def _complete(words: list[str]) -> int:
     """Install shell completion, or complete words for an installed one."""
     from setsup_cli.parsing.parser import Subcommand, complete
 
-    complete([Subcommand(name, find_module(name).Options, line) for name, line in subcommands().items()], words)
+    found = []
+    for name, line in subcommands().items():
+        with suppress(SetsupError):  # of a broken package
+            found.append(Subcommand(name, find_module(name).Options, line))
+    complete(found, words)
     return 0
 
 
