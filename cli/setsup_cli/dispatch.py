@@ -1,7 +1,7 @@
 """Finds the subcommand, parses its words, runs it, and turns what goes wrong into one sentence.
 
 A package offers a subcommand through the entry-point group ``setsup.commands``: a module like those of
-:mod:`setsup_cli.commands`, with `SHOWS`, its line of help, beside ``Options``, ``HELP`` and ``run``.
+:mod:`setsup_cli.commands`, the first line of whose docstring is its line of help.
 """
 
 import sys
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from types import ModuleType
 
 from setsup.errors import SetsupError, near
@@ -65,25 +66,39 @@ _BESIDE = 60
 @cache
 def subcommands() -> dict[str, str]:
     """Lines of help by the names of the subcommands: the command's, and those that packages offer."""
-    return _LINES | {name: module.SHOWS for name, module in _offered().items() if name not in _LINES}
+    return _LINES | {name: _line(entry) for name, entry in _offered().items()}
 
 
 def find_module(name: str) -> ModuleType:
     """The module of a subcommand; only this one is imported, where the command has it itself."""
-    return import_module(f"setsup_cli.commands.{name}") if name in _LINES else _offered()[name]
+    if name in _LINES:
+        return import_module(f"setsup_cli.commands.{name}")
+    entry = _offered()[name]
+    try:
+        module: ModuleType = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise SetsupError(f"the subcommand {name!r} ({entry.value}) cannot be loaded: {error}") from error
+    return module
 
 
 @cache
-def _offered() -> dict[str, ModuleType]:
-    found = {entry.name: entry.load() for entry in own_entries(_GROUP)}
-    for entry in other_entries(_GROUP):
-        if entry.name in found:
-            continue
-        try:
-            found[entry.name] = entry.load()
-        except (ImportError, AttributeError) as error:
-            raise SetsupError(f"the subcommand {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
-    return found
+def _offered() -> dict[str, EntryPoint]:
+    """Subcommands of packages, setsup's own papers first."""
+    entries = (*own_entries(_GROUP), *other_entries(_GROUP))
+    return {entry.name: entry for entry in reversed(entries) if entry.name not in _LINES}
+
+
+def _line(entry: EntryPoint) -> str:
+    """The first line of a module's docstring; the module is not imported, which would make the help slow."""
+    from importlib.util import find_spec
+    from pydoc import synopsis
+
+    try:
+        spec = find_spec(entry.module)
+    except Exception:  # its packages are imported, and one that is broken in any way must not end the help
+        spec = None
+    found = synopsis(spec.origin) if spec is not None and spec.origin is not None else None
+    return f"{found[0].lower()}{found[1:].rstrip('.')}" if found else entry.value
 
 
 def run(words: list[str]) -> int:
