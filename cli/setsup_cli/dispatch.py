@@ -1,7 +1,7 @@
 """Finds the subcommand, parses its words, runs it, and turns what goes wrong into one sentence.
 
 A package offers a subcommand through the entry-point group ``setsup.commands``: a module like those of
-:mod:`setsup_cli.commands`, with `SHOWS`, its line of help, beside ``Options``, ``HELP`` and ``run``.
+:mod:`setsup_cli.commands`, the first line of whose docstring is its line of help.
 """
 
 import sys
@@ -66,7 +66,7 @@ _BESIDE = 60
 @cache
 def subcommands() -> dict[str, str]:
     """Lines of help by the names of the subcommands: the command's, and those that packages offer."""
-    return {name: _line(name) for name in _names()}
+    return _LINES | {name: _line(entry) for name, entry in _offered().items()}
 
 
 def find_module(name: str) -> ModuleType:
@@ -78,33 +78,29 @@ def find_module(name: str) -> ModuleType:
         return import_module(f"setsup_cli.commands.{name}")
     entry = _offered()[name]
     module: ModuleType = load_entry(entry, "the subcommand")
-    if missing := [part for part in ("SHOWS", "Options", "HELP", "run") if not hasattr(module, part)]:
+    if missing := [part for part in ("Options", "HELP", "run") if not hasattr(module, part)]:
         raise SetsupError(f"the subcommand {name!r} ({entry.value}) has no {missing[0]}: write it like those of setsup")
     return module
 
 
-def _names() -> list[str]:
-    return [*_LINES, *_offered()]
-
-
-def _line(name: str) -> str:
-    """Line of help; of a broken package what is wrong with it, so that the others are still listed."""
-    if name in _LINES:
-        return _LINES[name]
-    try:
-        return str(find_module(name).SHOWS)
-    except SetsupError as error:
-        return str(error)
-
-
 @cache
 def _offered() -> dict[str, EntryPoint]:
-    """Subcommands that packages offer; none takes the name of one of setsup's own."""
-    found: dict[str, EntryPoint] = {}
-    for entry in (*own_entries(_GROUP), *other_entries(_GROUP)):
-        if entry.name not in _LINES:
-            found.setdefault(entry.name, entry)
-    return found
+    """Subcommands of packages, setsup's own papers first."""
+    entries = (*own_entries(_GROUP), *other_entries(_GROUP))
+    return {entry.name: entry for entry in reversed(entries) if entry.name not in _LINES}
+
+
+def _line(entry: EntryPoint) -> str:
+    """The first line of a module's docstring; the module is not imported, which would make the help slow."""
+    from importlib.util import find_spec
+    from pydoc import synopsis
+
+    try:
+        spec = find_spec(entry.module)
+    except Exception:  # its packages are imported, and one that is broken in any way must not end the help
+        spec = None
+    found = synopsis(spec.origin) if spec is not None and spec.origin is not None else None
+    return f"{found[0].lower()}{found[1:].rstrip('.')}" if found else entry.value
 
 
 def run(words: list[str]) -> int:
@@ -134,10 +130,10 @@ def _run(words: list[str]) -> int:
     elif name in ("--install-completion", "__complete"):
         return _complete(words)
     elif name.startswith("-"):
-        example = f"setsup {rest[0] if rest and rest[0] in _names() else 'sample'} {name}"
+        example = f"setsup {rest[0] if rest and rest[0] in subcommands() else 'sample'} {name}"
         raise SetsupError(f"options follow the subcommand, as in `{example}` (`setsup --help` lists the subcommands)")
-    elif name not in _names():
-        raise SetsupError(f"unknown subcommand {name!r}{near(name, _names())} (`setsup --help` lists them)")
+    elif name not in _LINES and name not in subcommands():
+        raise SetsupError(f"unknown subcommand {name!r}{near(name, subcommands())} (`setsup --help` lists them)")
     else:
         return _run_subcommand(name, rest)
     return 0
@@ -153,7 +149,7 @@ def _run_subcommand(name: str, words: list[str]) -> int:
         subcommand = module.resolve_options(subcommand, words)
     if {"-h", "--help"} & set(words):
         with output_errors():
-            print_help(subcommand, f"{(line := _line(name))[0].upper()}{line[1:]}.")
+            print_help(subcommand, f"{(line := subcommands()[name])[0].upper()}{line[1:]}.")
         return 0
     parsed = parse(subcommand, words)
     if parsed.quiet and parsed.verbose:

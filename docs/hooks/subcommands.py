@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 
-from setsup_cli.dispatch import SUBCOMMANDS
+from setsup_cli.dispatch import subcommands
 from setsup_cli.main import main
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -16,7 +16,7 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 def table() -> str:
     """Table of the subcommands."""
-    rows = [f"| [`setsup {name}`](#{name}) | {line} |" for name, line in SUBCOMMANDS.items()]
+    rows = [f"| [`setsup {name}`](#{name}) | {line} |" for name, line in subcommands().items()]
     return "\n".join(["| subcommand | what it does |", "|---|---|", *rows])
 
 

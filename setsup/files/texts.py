@@ -5,14 +5,17 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from setsup.errors import DamagedFile
-from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import need_readable, read_errors
+
+if TYPE_CHECKING:  # it imports numpy, which the help of subcommands does not need
+    from setsup.files.archives.members import MemberIndex
 
 __all__ = ["Place", "comma_separated", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
 
-Place = tuple[MemberIndex, int] | Path
+Place = tuple["MemberIndex", int] | Path
 """A file in a release, or one next to it."""
 
 
@@ -47,7 +50,7 @@ def comma_separated(content: bytes) -> bytes:
     return found.getvalue().encode()
 
 
-def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
+def find_beside(members: "MemberIndex", folders: Iterable[Path], names: Sequence[str]) -> Place | None:
     """Find the first of some names: in the release, else in folders."""
     for name in names:
         if name in members:

@@ -10,13 +10,14 @@ from setsup_cli import dispatch
 
 Run = Callable[..., Any]
 
-GREET = """
+GREET = '''
+"""Greet somebody."""
+
 from dataclasses import dataclass
 
 from setsup_cli.output import say
 from setsup_cli.parsing.arguments import Common
 
-SHOWS = "greet somebody"
 HELP = "Says hello."
 
 
@@ -28,7 +29,7 @@ class Options(Common):
 def run(options):
     say("hello")
     return 0
-"""
+'''
 MODULES = {"offered_greet": GREET, "offered_broken": "1 / 0", "offered_empty": ""}
 ENTRIES = """
 greet = offered_greet
@@ -68,11 +69,10 @@ def test_a_broken_package_hides_no_other_subcommand(setsup: Run) -> None:
     shown = setsup("--help")
     assert shown.code == 0
     assert "find the pose of an object" in shown.out
-    assert "cannot be loaded: division by zero" in " ".join(shown.out.split())
     for name in ("sample", "pose"):
         assert setsup(name, "--help").code == 0
     found = setsup("boom")
     assert found.code == 2
     assert "the subcommand 'boom' (offered_broken) cannot be loaded: division by zero" in found.err
-    assert "has no SHOWS" in setsup("hollow").err
+    assert "has no Options" in setsup("hollow").err
     assert "unknown subcommand 'smaple'; did you mean 'sample'" in setsup("smaple").err

@@ -1,4 +1,4 @@
-"""``setsup pose``: poses of an object in photographs, by the nearest renderings."""
+"""Find the pose of an object in photographs by the nearest of its renderings."""
 
 import csv
 import io
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from setsup_papers.abc.pose.estimate import PoseEstimates
     from setsup_papers.abc.pose.photographs import BoxedPhotographs
 
-__all__ = ["HELP", "SHOWS", "Options", "run"]
-
-SHOWS = "find the pose of an object in photographs by the nearest of its renderings"
+__all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 Example: `setsup render object --models car.obj --views 1800 --out renders`, then
