@@ -281,12 +281,14 @@ def _need_whole(about: Store, older: Catalogue, tars: Sequence[str]) -> None:
     with progress(sum(shard.size for shard in older.shards), f"checking {older.name}", "B") as advance:
         for shard in older.shards:
             # a store would send all of them
-            there = about.size(shard.name) == shard.size
-            if not there or (about.folder is not None and not is_whole(about, shard, CRC32C, advance)):
+            size = about.size(shard.name)
+            if size != shard.size or (about.folder is not None and not is_whole(about, shard, CRC32C, advance)):
+                what, first = "is not the tar that `setsup shard` wrote", "remove it and "
+                if size is None:
+                    what, first = "is missing", ""
                 raise DataError(
-                    f"{join_address(about.url, shard.name)} is not the tar that `setsup shard` wrote: fetch it again, "
-                    "or remove it and give the same `setsup shard` again; to take the tars as they are, choose another "
-                    "place for the index with out= (--out)"
+                    f"{join_address(about.url, shard.name)} {what}: fetch it again, or {first}give the same `setsup "
+                    "shard` again; to take the tars as they are, choose another place for the index with out= (--out)"
                 )
 
 
