@@ -3,12 +3,15 @@
 __all__ = ["former_module"]
 
 _MODULES = {
-    "setsup_papers.abc.pose.": "setsup_papers.abc.pose.",
-    "setsup_papers.abc.": "setsup_papers.abc.",
-    "setsup_papers.cmc.": "setsup_papers.cmc.",
-    "setsup_papers.dcodr.": "setsup_papers.dcodr.",
-    "setsup_papers.orbits.": "setsup_papers.orbits.",
-    "setsup_papers.pixels.": "setsup_papers.pixels.",
+    f"setsup_papers.{now}.": f"setsup.experiments.{before}."
+    for now, before in (
+        ("abc.pose", "pose"),
+        ("abc", "abc"),
+        ("cmc", "cmc"),
+        ("dcodr", "dcodr"),
+        ("orbits", "orbits"),
+        ("pixels", "pixels"),
+    )
 }
 """Former beginnings of names of modules with evaluations, the first that fits counts."""
 
