@@ -2,8 +2,11 @@
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
-__all__ = ["other_entries", "own_entries"]
+from setsup.errors import SetsupError
+
+__all__ = ["load_entry", "other_entries", "own_entries"]
 
 _DISTRIBUTION = "setsup"
 
@@ -17,6 +20,18 @@ def own_entries(group: str) -> tuple[EntryPoint, ...]:
 def other_entries(group: str) -> list[EntryPoint]:
     """Entry points of other packages; what they offer under a name of setsup's own never replaces that."""
     return [entry for entry in entry_points(group=group) if not _is_own(entry)]
+
+
+def load_entry(entry: EntryPoint, what: str) -> Any:
+    """Load what an entry point names; SetsupError where its import fails, in whatever way."""
+    try:
+        return entry.load()
+    except Exception as error:
+        why = str(error) or type(error).__name__
+        raise SetsupError(
+            f"{what} {entry.name!r} ({entry.value}) cannot be loaded: {why}; repair or remove the package "
+            f"{entry.dist.name if entry.dist else entry.module}"
+        ) from error
 
 
 def _is_own(entry: EntryPoint) -> bool:

@@ -6,14 +6,14 @@ A package offers a subcommand through the entry-point group ``setsup.commands``:
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
 from setsup.errors import SetsupError, near
-from setsup.packages import other_entries, own_entries
+from setsup.packages import load_entry, other_entries, own_entries
 from setsup_cli.failures import say_error
 from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
@@ -70,14 +70,16 @@ def subcommands() -> dict[str, str]:
 
 
 def find_module(name: str) -> ModuleType:
-    """The module of a subcommand; only this one is imported, where the command has it itself."""
+    """The module of a subcommand; only this one is imported.
+
+    SetsupError where it is of another package and cannot be imported, or is no module of a subcommand.
+    """
     if name in _LINES:
         return import_module(f"setsup_cli.commands.{name}")
     entry = _offered()[name]
-    try:
-        module: ModuleType = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise SetsupError(f"the subcommand {name!r} ({entry.value}) cannot be loaded: {error}") from error
+    module: ModuleType = load_entry(entry, "the subcommand")
+    if missing := [part for part in ("Options", "HELP", "run") if not hasattr(module, part)]:
+        raise SetsupError(f"the subcommand {name!r} ({entry.value}) has no {missing[0]}: write it like those of setsup")
     return module
 
 
@@ -161,7 +163,11 @@ def _complete(words: list[str]) -> int:
     """Install shell completion, or complete words for an installed one."""
     from setsup_cli.parsing.parser import Subcommand, complete
 
-    complete([Subcommand(name, find_module(name).Options, line) for name, line in subcommands().items()], words)
+    found = []
+    for name, line in subcommands().items():
+        with suppress(SetsupError):  # of a broken package
+            found.append(Subcommand(name, find_module(name).Options, line))
+    complete(found, words)
     return 0
 
 

@@ -34,13 +34,9 @@ def moved(asked: Path, place: Path) -> list[str]:
 
 def write_image(image: "Image", asked: Path, *, force: bool) -> Path:
     """Write a PNG where there is no other one, and return its path."""
-    from io import BytesIO
+    from setsup.files.outputs import marked_png
 
-    from setsup.files.outputs import mark_png
-
-    content = BytesIO()
-    image.save(content, format="png")
-    return write_file(mark_png(content.getvalue()), asked, force=force)
+    return write_file(marked_png(image), asked, force=force)
 
 
 def write_file(content: bytes, asked: Path, *, force: bool) -> Path:

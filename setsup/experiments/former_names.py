@@ -3,15 +3,12 @@
 __all__ = ["former_module"]
 
 _MODULES = {
-    f"setsup_papers.{now}.": f"setsup.experiments.{before}."
-    for now, before in (
-        ("abc.pose", "pose"),
-        ("abc", "abc"),
-        ("cmc", "cmc"),
-        ("dcodr", "dcodr"),
-        ("orbits", "orbits"),
-        ("pixels", "pixels"),
-    )
+    "setsup_papers.abc.pose.": "setsup.experiments.pose.",
+    "setsup_papers.abc.": "setsup.experiments.abc.",
+    "setsup_papers.cmc.": "setsup.experiments.cmc.",
+    "setsup_papers.dcodr.": "setsup.experiments.dcodr.",
+    "setsup_papers.orbits.": "setsup.experiments.orbits.",
+    "setsup_papers.pixels.": "setsup.experiments.pixels.",
 }
 """Former beginnings of names of modules with evaluations, the first that fits counts."""
 

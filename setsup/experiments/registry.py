@@ -21,7 +21,7 @@ from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 from setsup.files.expand_user import expanded
-from setsup.packages import other_entries, own_entries
+from setsup.packages import load_entry, other_entries, own_entries
 
 __all__ = [
     "find_named",
@@ -115,10 +115,7 @@ def own_modules() -> Iterator[tuple[ModuleType, str]]:
 def installed_modules() -> Iterator[tuple[ModuleType, str]]:
     """Modules that other packages offer under the entry-point group, with their names."""
     for entry in other_entries(_GROUP):
-        try:
-            yield entry.load(), entry.value
-        except (ImportError, AttributeError) as error:
-            raise SetsupError(f"the experiments {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
+        yield load_entry(entry, "the experiments"), entry.value
 
 
 def split_file_name(name: str) -> tuple[Path, str] | None:

@@ -4,10 +4,15 @@ A PNG carries it as a text chunk right behind its header, and ``draws.jsonl`` be
 the file, whatever its name and wherever it is copied.
 """
 
+import io
 import struct
 import zlib
+from typing import TYPE_CHECKING
 
-__all__ = ["HEAD", "is_output", "mark_png"]
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["HEAD", "is_output", "mark_png", "marked_png"]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _BEFORE = len(_SIGNATURE) + 25  # bytes of a PNG up to the end of its header
@@ -34,6 +39,13 @@ def mark_png(content: bytes) -> bytes:
 
     """
     return content[:_BEFORE] + _CHUNK + content[_BEFORE:]
+
+
+def marked_png(image: "Image") -> bytes:
+    """Encode an image as a PNG with the mark."""
+    content = io.BytesIO()
+    image.save(content, format="PNG")
+    return mark_png(content.getvalue())
 
 
 def is_output(head: bytes) -> bool:

@@ -7,14 +7,13 @@ The stream of a recipe is its name, so that recipes with one seed draw independe
 """
 
 import inspect
-from collections.abc import Mapping
-from functools import cache
-from itertools import chain
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from setsup.errors import SetsupError, near
 from setsup.loading.batch import Transform
-from setsup.packages import other_entries, own_entries
+from setsup.packages import load_entry, other_entries, own_entries
 
 __all__ = ["evaluation_transform", "recipe", "recipes"]
 
@@ -57,9 +56,10 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
         raise SetsupError(
             f"recipe takes the name of a recipe and returns a transform, so call it first: not {name!r:.60}"
         )
-    make = _find(name, "RECIPES")
-    if make is None:
+    module = _offering(name)
+    if module is None:
         raise SetsupError(f"there is no recipe {name!r}{near(name, recipes())}")
+    make = module.RECIPES[name]
     known = [option for option in inspect.signature(make).parameters if option not in ("seed", "stream")]
     for option in options:
         if option not in known:
@@ -77,7 +77,7 @@ def recipes() -> tuple[str, ...]:
     ['oxels-2d', 'oxels-3d']
 
     """
-    return tuple(dict.fromkeys(chain(_own("RECIPES"), _others("RECIPES"))))
+    return tuple(dict.fromkeys(name for module in _modules() for name in getattr(module, "RECIPES", {})))
 
 
 def evaluation_transform(name: str) -> Transform | None:
@@ -111,27 +111,16 @@ def evaluation_transform(name: str) -> Transform | None:
 
     """
     recipe(name)  # says what is wrong with the name
-    found: Transform | None = _find(name, "EVALUATION_TRANSFORMS")
+    # of the package that has the recipe: another one cannot change what is done to its images
+    found: Transform | None = getattr(_offering(name), "EVALUATION_TRANSFORMS", {}).get(name)
     return found
 
 
-def _find(name: str, attribute: str) -> Any:
-    """What a paper offers under a name; other packages are imported only where setsup's own papers have none."""
-    own = _own(attribute)
-    return own[name] if name in own else _others(attribute).get(name)
+def _offering(name: str) -> ModuleType | None:
+    """The module that offers a recipe; other packages are imported only where setsup's own papers have none."""
+    return next((module for module in _modules() if name in getattr(module, "RECIPES", {})), None)
 
 
-@cache
-def _own(attribute: str) -> Mapping[str, Any]:
-    return {name: one for entry in own_entries(_GROUP) for name, one in getattr(entry.load(), attribute, {}).items()}
-
-
-def _others(attribute: str) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
-    for entry in other_entries(_GROUP):
-        try:
-            offered = getattr(entry.load(), attribute, {})
-        except (ImportError, AttributeError) as error:
-            raise SetsupError(f"the experiments {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
-        found |= {name: one for name, one in offered.items() if name not in found}
-    return found
+def _modules() -> Iterator[ModuleType]:
+    for entry in (*own_entries(_GROUP), *other_entries(_GROUP)):
+        yield load_entry(entry, "the experiments")

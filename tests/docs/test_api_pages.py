@@ -1,13 +1,21 @@
 """The reference names what there is."""
 
+import pkgutil
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from setsup.files import load_manifest, manifest_names
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "api" / "benchmarks.md").read_text(encoding="utf-8")
-NAMES = [name for name in manifest_names() if load_manifest(name).adapter.startswith("setsup.datasets.benchmarks.")]
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "api"
+PAGE = (FOLDER / "benchmarks.md").read_text(encoding="utf-8")
+NAMES = [
+    name
+    for name in manifest_names()
+    if load_manifest(name).adapter.startswith(("setsup.datasets.benchmarks.", "setsup_papers."))
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -16,3 +24,16 @@ def test_the_reference_has_how_each_benchmark_opens(name):
     assert any(line.startswith(f"::: {adapter}.") and line.endswith(".open") for line in PAGE.splitlines()), (
         f"add `::: {adapter}.open` to docs/api/benchmarks.md"
     )
+
+
+@pytest.mark.parametrize("page", sorted(FOLDER.glob("*.md")), ids=lambda page: page.stem)
+def test_what_a_page_names_is_there(page):
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("lightning", reason="lightning is not installed")
+    found = re.findall(r"(?m)^::: (\S+)(?:\n    options:\n      members: \[(.*?)\])?", page.read_text(encoding="utf-8"))
+    for name, members in found:
+        owner = pkgutil.resolve_name(name)
+        for member in filter(None, members.split(", ")):
+            assert hasattr(owner, member), f"{page.name} names {name}.{member}"
+    twice = [name for name, times in Counter(name for name, members in found).items() if times > 1]
+    assert not twice

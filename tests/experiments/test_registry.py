@@ -13,6 +13,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import DataError, SetsupError
 from setsup.experiments import find_preset, open_run, presets
 from setsup.experiments.runs.run_folder import begin
+from setsup.methods.recipes import evaluation_transform, recipe, recipes
 
 FILE = """
 from dataclasses import dataclass
@@ -93,6 +94,8 @@ def test_another_package_does_not_take_the_place_of_own_presets(site: Path) -> N
         ("a = theirs_bad", "PRESETS = 'abc'", "theirs_bad has no presets"),
         ("a = theirs_bad", "", "theirs_bad has no presets"),
         ("a = theirs_bad", "import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
+        ("a = theirs_bad", "1 / 0", "cannot be loaded: division by zero; repair or remove the package theirs"),
+        ("a = theirs_bad", "def", r"cannot be loaded: .*theirs_bad.py, line 1"),
     ],
 )
 def test_a_package_that_is_broken_is_named(site: Path, entries: str, content: str | None, sentence: str) -> None:
@@ -201,3 +204,23 @@ def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
     for preset in found:
         kind = type(preset.method)
         assert getattr(sys.modules[kind.__module__], kind.__qualname__) is kind
+
+
+def test_another_package_does_not_change_what_is_done_to_images_of_own_recipes(site: Path) -> None:
+    content = "def grey(*, seed, stream):\n    return print\n\n\n"
+    content += "RECIPES = {'theirs': grey, 'dcodr': grey}\nEVALUATION_TRANSFORMS = {'theirs': len, 'dcodr': len}\n"
+    install(site, "a = theirs_recipes", {"theirs_recipes": content})
+    assert recipe("theirs") is print
+    assert evaluation_transform("theirs") is len
+    assert recipe("dcodr") is not print
+    assert evaluation_transform("dcodr") is None
+    assert recipes().count("dcodr") == 1
+    assert recipes()[-1] == "theirs"
+
+
+def test_recipes_of_a_broken_package_hide_no_own_ones(site: Path) -> None:
+    install(site, "a = theirs_recipes", {"theirs_recipes": "1 / 0"})
+    assert evaluation_transform("dcodr") is None
+    assert evaluation_transform("cmc-resnet") is not None
+    with pytest.raises(SetsupError, match=r"the experiments 'a' \(theirs_recipes\) cannot be loaded: division by zero"):
+        recipe("theirs")

@@ -1,7 +1,6 @@
 """Results of evaluations in a folder: the numbers of all of them in one JSON file, images next to it."""
 
 from collections.abc import Collection, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from setsup.experiments.preset import Measured
 from setsup.experiments.runs.json_files import finite, read_json, write_json
 from setsup.files.atomic import written
 from setsup.files.locks import locked
-from setsup.files.outputs import mark_png
+from setsup.files.outputs import marked_png
 
 __all__ = ["EVALUATION", "drop_keys", "read_results", "save_result"]
 
@@ -26,9 +25,7 @@ def save_result(path: Path, name: str, found: Measured, about: Mapping[str, Any]
     files = {f"{name}-{title}{suffix}.png": picture for title, picture in found.pictures.items()}
     for file, picture in files.items():
         with written(path.with_name(file)) as part:
-            content = BytesIO()
-            picture.save(content, "PNG")
-            part.write_bytes(mark_png(content.getvalue()))
+            part.write_bytes(marked_png(picture))
     entry = {
         **about,
         "values": {key: finite(value) for key, value in found.values.items()},

@@ -49,12 +49,11 @@ def begin(
     """Create a run folder, or open an existing one to resume it.
 
     A folder without a trained step is overwritten. In another, the root and the file of the preset that were given last
-    are kept, and a session with another
-    configuration, other versions or another file of presets is appended to ``later``: if the settings are equal, a
-    corrected comment in that file is no reason to refuse. The number of steps may change where the result is that of
-    a run that had it from the start. `initial` is the digest of the weights it starts from, None where that is not
-    known: the weights of a run that has begun need not be there any more. `from_data` has, as they were asked for, the
-    settings that were completed from the data.
+    are kept, and a session with another configuration, other versions or another file of presets is appended to
+    ``later``: if the settings are equal, a corrected comment in that file is no reason to refuse. The number of steps
+    may change where the result is that of a run that had it from the start. `initial` is the digest of the weights it
+    starts from, None where that is not known: the weights of a run that has begun need not be there any more.
+    `from_data` has, as they were asked for, the settings that were completed from the data.
     """
     run, changed = _describe(Path(folder), preset, seed, root, substitute, config, initial, from_data)
     if changed or not (run.folder / CONFIG).exists():

@@ -18,7 +18,6 @@ from setsup.files.downloads.download import download, part_of
 from setsup.files.downloads.transfer import drop_part, part_size
 from setsup.files.locks import clear_lock, locked
 from setsup.files.manifests.manifest import Manifest, ManifestFile
-from setsup.files.texts import read_beside, text_of
 
 __all__ = ["fetch"]
 
@@ -110,6 +109,8 @@ def fetch(
 
 def _with_listed(manifest: Manifest, root: Path | str | None, names: Sequence[str], folder: Path) -> Manifest:
     """Add the files that lists name to a manifest, where some are asked for; the lists are fetched first."""
+    from setsup.files.texts import read_beside, text_of  # numpy comes with it
+
     if all(any(fnmatchcase(file.path, name) for file in manifest.files) for name in names):
         return manifest
     fetch(manifest, root, [glob.escape(name) for each in manifest.listed for name in each.lists])

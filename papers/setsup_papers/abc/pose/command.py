@@ -182,7 +182,7 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
     """The first photographs with their nearest renderings, as a PNG."""
     import numpy as np
 
-    from setsup.files.outputs import mark_png
+    from setsup.files.outputs import marked_png
     from setsup_papers.abc.pose.lookup_sheet import draw_lookup
 
     some = np.arange(min(options.shown, len(photographs)))
@@ -192,10 +192,8 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
     ]
     looked_up = f"Photographs, and their nearest renderings of the codebook {options.codebook}"
     title = f"{looked_up}\nBy the cosine of embeddings of {options.run}"
-    image = draw_lookup(photographs, some, None, codebook, poses.rows[some], poses.rotations[some], words, title)
-    content = io.BytesIO()
-    image.save(content, format="png")
-    return mark_png(content.getvalue())
+    sheet = draw_lookup(photographs, some, None, codebook, poses.rows[some], poses.rotations[some], words, title)
+    return marked_png(sheet)
 
 
 def _write(asked: Path, lines: list[list[Any]], sheet: bytes, *, force: bool) -> Path:

@@ -1,6 +1,5 @@
 """A picture of the first batch of a run as the network gets it: after the augmentation, from the device."""
 
-import io
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from PIL import Image
 
 from setsup.experiments.training.counting import StepCounter
 from setsup.files.atomic import written
-from setsup.files.outputs import mark_png
+from setsup.files.outputs import marked_png
 from setsup.reports import image_grid
 from setsup.reports.page import PAPER
 
@@ -42,10 +41,8 @@ class FirstBatchCallback(Callback):
         try:
             sheet = batch_sheet(batch, self._views)
             if sheet is not None:
-                content = io.BytesIO()
-                sheet.save(content, "PNG")
                 with written(self._path) as part:
-                    part.write_bytes(mark_png(content.getvalue()))
+                    part.write_bytes(marked_png(sheet))
         except Exception as error:  # what a user's transform made may be anything, and the training can do without
             _LOG.warning("%s was not written: %s", self._path, str(error).partition("\n")[0] or type(error).__name__)
 
