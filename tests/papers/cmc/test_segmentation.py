@@ -97,7 +97,7 @@ def test_what_cannot_be_measured_is_refused(scenes: Path, tmp_path: Path) -> Non
 
 def measured(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, classes: int, logits: list[float]) -> float:
     """mIoU of a decoder that gives every pixel the same scores."""
-    from setsup_papers.cmc import networks
+    from setsup_papers.cmc.networks import dense_views
 
     class Same(torch.nn.Module):
         reads = ("conv6",)
@@ -109,7 +109,7 @@ def measured(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, classes:
         def forward(self, layers: dict[str, torch.Tensor]) -> torch.Tensor:
             return self.scores[:, None, None].expand(len(layers["conv6"]), -1, 32, 32)
 
-    monkeypatch.setattr(networks, "ViewDecoder", Same)
+    monkeypatch.setattr(dense_views, "ViewDecoder", Same)
     measure = Segmentation(classes=classes, size=32, steps=1, batch=24, rate=1e-9, baselines=())
     return measure.measure(run_of(path, CONFIG, 32, folder)).values["grey: mIoU"]
 
