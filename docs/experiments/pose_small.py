@@ -14,7 +14,7 @@ import argparse
 
 from small_runs import Stage, add_options, measure_all, runs_folder
 
-from setsup_papers.abc.pose import PRESETS
+from setsup_papers.abc.pose.experiments import PRESETS
 
 RUNS = [
     *((f"table1-cars{end}", 0) for end in ("", "-no-real", "-tcc", "-augmentation")),

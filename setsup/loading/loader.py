@@ -263,7 +263,9 @@ def _check_transform(transform: Any) -> None:
     if transform is None:
         return
     if type(transform).__module__.startswith("setsup.loading.transforms.operations"):
-        raise SetsupError(f"{transform!r} is an operation on images, not a transform of batches: put it into Augment")
+        raise SetsupError(
+            f"{transform!r} is an operation on images, not a transform of batches: give Augment([{transform!r}])"
+        )
     if not callable(transform):
         raise SetsupError(
             f"the transform must be a callable that takes a batch and returns it, not {brief(transform)}: "

@@ -19,12 +19,12 @@ from setsup.experiments import Data, Preset, RunConfig, evaluate, find_preset, o
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
 from setsup.experiments.training.preparing import build_batches  # noqa: E402
-from setsup_papers import abc  # noqa: E402
+from setsup_papers.abc import presets as abc_presets  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
 PRESETS = presets()
-TRAINING = [preset.name for preset in abc.PRESETS if preset.method is not None]
+TRAINING = [preset.name for preset in abc_presets.PRESETS if preset.method is not None]
 
 # one preset of each method and shape of data: the pair whose second set is free, copies, grey images; the command and
 # the documentation train the pair itself, abc/fig3a

@@ -478,3 +478,9 @@ def test_fuzzing_of_the_json(tmp_path):
             except DataError:
                 refused += 1
     assert refused > 200
+
+
+def test_a_file_that_ends_in_its_head_is_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "a.glb").write_bytes(b"glTFbroken")
+    with pytest.raises(DataError, match="it is cut off: 10 bytes of a head of 12"):
+        load_mesh(tmp_path / "a.glb")

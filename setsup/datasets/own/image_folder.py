@@ -1,6 +1,7 @@
 """A user's own data: images in folders or an archive, whose paths say their factors."""
 
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -158,7 +159,9 @@ def _name(path: Path) -> str:
 
 
 def _other_way(tables: list[str]) -> str:
-    """Say how a table is read."""
+    """Say how a table is read; one in an archive is no source by itself."""
+    if not os.path.exists(tables[0]):
+        return "unpack the archive and open the table: it opens the images that it lists, with its columns as factors"
     return f"setsup.open({tables[0]!r}) opens the images that a table lists, with its columns as factors"
 
 

@@ -181,3 +181,17 @@ def test_zipped_images_beside_metadata(tmp_path):
         setsup.open(tmp_path / "images.zip")
     shutil.unpack_archive(tmp_path / "images.zip", tmp_path)
     assert setsup.open(tmp_path / "metadata.jsonl").factors["subject"].levels == ("a", "b")
+
+
+def test_a_table_within_an_archive_is_read_once_it_is_unpacked(tmp_path, caplog):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as packed:
+        for row in range(4):
+            Image.new("L", (8, 8)).save(tmp_path / "one.png")
+            packed.write(tmp_path / "one.png", f"{'ab'[row % 2]}/{row}.png")
+        packed.writestr("metadata.csv", "file_name,age\na/0.png,3\nb/1.png,4\na/2.png,5\nb/3.png,6\n")
+    setsup.open(tmp_path / "x.zip")
+    (sentence,) = said(caplog)
+    assert "metadata.csv" in sentence
+    assert "unpack the archive and open the table" in sentence
+    shutil.unpack_archive(tmp_path / "x.zip", tmp_path / "x")
+    assert setsup.open(tmp_path / "x" / "metadata.csv").factors["age"].levels == (3, 4, 5, 6)

@@ -29,8 +29,10 @@ def read_tree(content: bytes, kind: str, label: str) -> tuple[Tree, bytes | None
 
 
 def _chunks(content: bytes, label: str) -> tuple[bytes, bytes | None]:
-    if len(content) < _HEAD.size or content[:4] != b"glTF":
+    if content[:4] != b"glTF":
         refuse(label, f"cannot be read as a mesh (it begins with {content[:4]!r}, where b'glTF' was expected)")
+    if len(content) < _HEAD.size:
+        refuse(label, f"cannot be read as a mesh (it is cut off: {len(content):,} bytes of a head of {_HEAD.size})")
     _, version, length = _HEAD.unpack_from(content)
     if version != 2:
         raise DataError(f"{label} is of version {version} of glTF; supported is 2: convert it")
