@@ -130,3 +130,13 @@ def test_a_polygon_of_too_many_corners():
     ring[7] *= 0.5
     with pytest.raises(DataError, match="is not convex"):
         triangulate(ring, np.arange(count), np.array([count]))
+
+
+def test_a_corner_that_is_there_twice_turns_as_one():
+    notched = [(0, 0), (4, 0), (4, 3), (2, 1), (0, 3)]  # (2, 1) turns the other way
+    for place in range(5):
+        for turn in range(5):
+            x, y = notched[place]
+            for more in ([(x, y)], [(x, y), (x, y)], [(x + 4e-16, y - 4e-16)]):
+                again = [*notched[: place + 1], *more, *notched[place + 1 :]]
+                check(again[turn:] + again[:turn], turn)

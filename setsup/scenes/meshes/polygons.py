@@ -21,6 +21,7 @@ MOST_CORNERS = 1 << 12
 """Corners that a polygon may have which is not convex: the time grows with their square."""
 
 _FLAT = 1e-12
+_SAME = 1e-9
 
 
 def triangulate(points: Reals, corners: Integers, lengths: Integers) -> tuple[Integers, Integers]:
@@ -50,8 +51,15 @@ def triangulate(points: Reals, corners: Integers, lengths: Integers) -> tuple[In
         for some in np.array_split(which, max(1, len(which) * length // (1 << 20))):
             at = points[corners[firsts[some][:, None] + np.arange(length)]]
             normals, reflex = _reflex(at)
+            again = _repeats(at)
+            # a corner that is there twice turns at neither place
+            for one in np.flatnonzero(again.any(axis=1)).tolist():
+                kept = ~again[one]
+                reflex[one] = False
+                if kept.sum() > 3:
+                    reflex[one, kept] = _reflex(at[one, kept][None])[1][0]
             for one in np.flatnonzero(reflex.any(axis=1)).tolist():
-                cut = _ears(_plane(at[one], normals[one]), reflex[one])
+                cut = _ears(_plane(at[one], normals[one]), reflex[one], again[one])
                 places[starts[some[one]] : ends[some[one]]] = firsts[some[one]] + cut
     return places, np.repeat(np.arange(len(lengths)), lengths - 2)
 
@@ -72,6 +80,14 @@ def _reflex(at: Reals) -> tuple[Reals, Bools]:
         return normals, turns < -least[:, None]
 
 
+def _repeats(at: Reals) -> Bools:
+    """Corners of polygons (n, k, 3) that lie where the one before them does, as far as rounded numbers tell."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = at - np.roll(at, 1, axis=1)
+        squares = np.einsum("nki,nki->nk", edges, edges)
+        return np.asarray(squares <= _SAME**2 * squares.sum(axis=1, keepdims=True))
+
+
 def _plane(at: Reals, normal: Reals) -> Reals:
     """Corners of a polygon in a plane, where it runs counter-clockwise, (k, 2)."""
     axis = int(np.argmax(np.abs(normal)))
@@ -81,11 +97,11 @@ def _plane(at: Reals, normal: Reals) -> Reals:
     return flat * [1.0, -1.0] if normal[axis] < 0 else flat
 
 
-def _ears(flat: Reals, reflex: Bools) -> npt.NDArray[np.int64]:
+def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
     """Triangles of a polygon that is not convex, (k − 2, 3): ears are cut off until one triangle is left.
 
-    An ear is a corner that turns the right way, in whose triangle no other corner lies. Of a polygon that crosses
-    itself some cut may find none: then any corner goes.
+    An ear is a corner that turns the right way, in whose triangle no other corner lies; corners that only repeat the
+    one before them (`again`) go first. Of a polygon that crosses itself some cut may find none: then any corner goes.
     """
     if len(flat) > MOST_CORNERS:
         raise DataError(
@@ -98,6 +114,13 @@ def _ears(flat: Reals, reflex: Bools) -> npt.NDArray[np.int64]:
     found, at, misses, left = list[tuple[int, int, int]](), 0, 0, len(flat)
     if len(flat) == 4:
         at = int(after[int(np.argmax(reflex))])  # beside the notch
+    for one in np.flatnonzero(again).tolist():
+        last, following = before[one], after[one]
+        found.append((last, one, following))
+        after[last], before[following] = following, last
+        left -= 1
+        if one == at:
+            at = following
     while left > 3:
         last, following = before[at], after[at]
         if misses > left or _is_ear(flat, points, hollow, last, at, following):
