@@ -34,6 +34,7 @@ from setsup.progress import progress
 __all__ = ["open"]
 
 _IMAGE = r"(?P<category>[0-9]+)/(?P<sequence>[^/]+)/images/(?P<image>[^/]+\.(?i:jpe?g|png))"
+_MODEL = r"(?P<category>[0-9]+)/(?P<sequence>[^/]+)/sparse/0/images\.bin"
 _HOLDS = {
     r"[0-9]+/[^/]+/images/[^/]+\.(?i:jpe?g|png)": "<category>/<sequence>/images/*.jpg",
     r"[0-9]+/[^/]+/sparse/0/images\.bin": "<category>/<sequence>/sparse/0/images.bin",
@@ -85,12 +86,14 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     release = find_members("mvimgnet", root, _HOLDS, _ARCHIVES, parts=_PACKED)
     places, groups = release.matching(_IMAGE)
     names = _names(release)
+    _warn_nameless(release, names, groups)
     category, number = _coded(groups["category"], lambda text: names.get(int(text), text))
     sequence, instance = _coded(groups["sequence"])
     starts = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(instance) != 0)))
     of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(places))))
     found = _cameras(release, places, groups, starts, of_row)
     _warn_absent(release, found)
+    _warn_empty(release, groups, starts)
     frame = np.arange(len(places)) - starts[of_row]
     factors = [
         (Factor("category", Kind.NOMINAL, category), number),
@@ -155,6 +158,20 @@ def _warn_absent(release: MemberIndex, found: Array) -> None:
         )
 
 
+def _warn_empty(release: MemberIndex, groups: Mapping[str, Any], starts: Rows) -> None:
+    """Warn of sequences that have a model and no image."""
+    _, models = release.matching(_MODEL)
+    images, poses = (
+        set(zip(*(found[name].to_pylist() for name in ("category", "sequence")), strict=True))
+        for found in ({name: groups[name].take(starts) for name in ("category", "sequence")}, models)
+    )
+    if empty := sorted(poses - images):
+        _log.warning(
+            "%s: %s of the %s sequences that have a model of COLMAP have no images, such as %s; they are left out",
+            *(release.source, f"{len(empty):,}", f"{len(poses):,}", "/".join(empty[0])),
+        )
+
+
 def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, int], found: Array) -> int:
     """Read the model of one sequence into the entries of its images, and count those that are not there."""
     camera_place, image_place = model.tolist()
@@ -193,3 +210,14 @@ def _names(release: MemberIndex) -> dict[int, str]:
     if wrong:
         raise DamagedFile(f"{label}: line {wrong} is not a number, a comma and a name")
     return {int(key): name.strip() for key, _, name in lines}
+
+
+def _warn_nameless(release: MemberIndex, names: Mapping[int, str], groups: Mapping[str, Any]) -> None:
+    """Warn of categories that the list of names lacks."""
+    numbers = groups["category"].unique().to_pylist()
+    lacking = sorted((text for text in numbers if int(text) not in names), key=int)
+    if names and lacking:
+        _log.warning(
+            "%s: %s lacks %s of the %s categories, such as %s; the level of each is its number",
+            *(release.source, _NAMES, len(lacking), len(numbers), lacking[0]),
+        )

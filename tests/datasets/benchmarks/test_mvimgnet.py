@@ -124,3 +124,24 @@ def test_a_third_of_the_images_removed_is_told_at_every_opening(tmp_path, caplog
         [line] = caplog.messages
         # 24 frames, of which COLMAP placed 23
         assert "8 of the 23 images that its models of COLMAP have cameras of are not there" in line
+
+
+def test_a_sequence_with_a_model_and_no_images_is_told(tmp_path, caplog):
+    true.write(tmp_path)
+    category, (sequence, *_) = next(iter(true.SEQUENCES.items()))
+    for image in (tmp_path / str(category) / sequence / "images").iterdir():
+        image.unlink()
+    assert len(setsup.load("mvimgnet", tmp_path)) == 18
+    [line] = caplog.messages
+    assert f"1 of the 4 sequences that have a model of COLMAP have no images, such as {category}/{sequence}" in line
+
+
+def test_a_category_without_a_name_is_told(tmp_path, caplog):
+    true.write(tmp_path)
+    names = tmp_path / "mvimgnet_category.txt"
+    first, *others = names.read_text().splitlines(keepends=True)
+    names.write_text("".join(others))
+    number = first.partition(",")[0]
+    assert number in setsup.load("mvimgnet", tmp_path).factors["category"].levels
+    [line] = caplog.messages
+    assert f"mvimgnet_category.txt lacks 1 of the 2 categories, such as {number}" in line
