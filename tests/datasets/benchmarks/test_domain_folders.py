@@ -291,3 +291,16 @@ def test_the_cards_name_every_domain(name, tmp_path):
     left = [split.test for split in manifest.splits if split.name.startswith("leave-out-")]
     assert sorted(left) == sorted(f'domain == "{level}"' for level in levels)
     assert Path(manifest.adapter.replace(".", "/") + ".py").exists()
+
+
+def test_images_that_the_lists_lack_are_told(tmp_path, caplog):
+    pacs.write(tmp_path)
+    caplog.set_level("INFO", "setsup")
+    setsup.load("pacs", tmp_path)
+    assert "in no split" not in caplog.text
+    path = tmp_path / "kfold" / "cartoon_train_kfold.txt"
+    first, *others = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(others))
+    name = first.split()[0].partition("/")[2]
+    assert setsup.load("pacs", tmp_path).factors.codes("split").tolist().count(-1) == 1
+    assert f"pacs: its lists lack 1 of 72 images, such as {name}; these are in no split" in caplog.messages

@@ -1,5 +1,6 @@
 """Lists of a published split, one text for each domain and part: lines ``<domain>/<category>/<image> <label>``."""
 
+import logging
 import re
 from collections.abc import Mapping
 
@@ -18,12 +19,14 @@ _MOST = 1 << 27
 _BESIDE = r"(?i:splits|[^/]*(?:label|list)s?)"
 """Folders of lists beside that of the images: Dassl's ``splits``, the authors' ``pacs_label``, and ``txt_lists``."""
 
+_log = logging.getLogger("setsup")
+
 
 def split_by_lists(domains: Domains, tree: Tree, lists: Mapping[str, str]) -> list[tuple[Factor, Places]]:
     """Factor ``split`` by the lists that lie in the release or beside it; nothing where there is none.
 
     `lists`: for each part the end of its files' names, such as ``_train.txt``, after the name of the domain. Rows that
-    no list has are in no part.
+    no list has are in no part; their number is logged.
 
     Raises
     ------
@@ -31,15 +34,22 @@ def split_by_lists(domains: Domains, tree: Tree, lists: Mapping[str, str]) -> li
         A list is damaged, or two of them have the same image.
 
     """
-    codes, found = np.full(len(tree.place), -1), False
+    codes, covered = np.full(len(tree.place), -1), np.zeros(len(tree.place), bool)
     for code, end in enumerate(lists.values()):
         for number, level in enumerate(domains.folders):
-            label, rows = listed_rows(tree, f"{level}{end}", np.flatnonzero(tree.domain == number))
-            found |= label is not None
+            there = np.flatnonzero(tree.domain == number)
+            label, rows = listed_rows(tree, f"{level}{end}", there)
+            covered[there] |= label is not None
             if (codes[rows] >= 0).any():
                 raise DamagedFile(f"{label} has an image that is in the list of another part, too")
             codes[rows] = code
-    return [(Factor("split", Kind.NOMINAL, tuple(lists), role="split"), codes)] if found else []
+    if not covered.any():
+        return []
+    if without := np.flatnonzero(covered & (codes < 0)).tolist():
+        first = f"{tree.category[without[0]]}/{tree.file[without[0]]}"
+        counts = (f"{len(without):,}", f"{np.count_nonzero(covered):,}")
+        _log.info("%s: its lists lack %s of %s images, such as %s; these are in no split", domains.name, *counts, first)
+    return [(Factor("split", Kind.NOMINAL, tuple(lists), role="split"), codes)]
 
 
 def listed_rows(tree: Tree, name: str, among: Places) -> tuple[str | None, Places]:
