@@ -38,7 +38,7 @@ class Installed(PathFinder):
 
 sys.meta_path[sys.meta_path.index(PathFinder)] = Installed  # as if the others were not installed
 
-import setsup
+import setsup, setsup_papers
 from setsup.errors import LibraryError
 from setsup_cli.main import main
 
@@ -51,7 +51,11 @@ for command in asked["commands"]:
         except Exception as error:
             code = repr(error)
     found["commands"][command] = [code, out.getvalue(), err.getvalue(), sorted(os.listdir())]
-packages = pkgutil.walk_packages(setsup.__path__, "setsup.", onerror=lambda name: None)
+def walk():
+    for top in (setsup, setsup_papers):
+        yield from pkgutil.walk_packages(top.__path__, f"{top.__name__}.", onerror=lambda name: None)
+
+packages = walk()
 for path in ("setsup", *(one.name for one in packages if one.ispkg)):
     try:
         package = importlib.import_module(path)
@@ -62,7 +66,7 @@ for path in ("setsup", *(one.name for one in packages if one.ispkg)):
                 found["names"][f"{path}.{name}"] = str(error)
     except LibraryError as error:
         found["names"][path] = str(error)
-for one in pkgutil.walk_packages(setsup.__path__, "setsup.", onerror=lambda name: None):
+for one in walk():
     if not one.ispkg:
         try:
             importlib.import_module(one.name)
@@ -113,9 +117,9 @@ METHODS = (
     | {f"setsup_papers.cmc.{name}" for name in ("CMC", "CrossViewPrediction")}
     | {f"setsup_papers.abc.pose.{name}" for name in ("CCVAE", "ExclusiveInformation", "PretrainedFeatures")}
     | {f"setsup_papers.abc.pose.{name}" for name in ("SharedInformation", "SphericalRegression")}
-    | {"setsup_papers.orbits.OrbitJoint", "setsup_papers.pixels.PixelContrast"}
+    | {"setsup_papers.abc.ABC", "setsup_papers.orbits.OrbitJoint", "setsup_papers.pixels.PixelContrast"}
 )
-"""What a Trainer of Lightning trains; all else in `setsup.methods` needs torch alone."""
+"""What a Trainer of Lightning trains; all other losses, networks and recipes need torch alone."""
 
 
 def brought(extra: str) -> set[str]:
@@ -200,7 +204,7 @@ def test_with_one_extra_a_public_name_works_or_names_another(with_one: tuple[str
     for name, said in found["modules"].items():  # none lacks what the extra brings
         assert {*re.findall(r"\w+", said)} & {*found["absent"]}, f"{name}: {said}"
     if extra == "torch":  # losses, networks, recipes, transforms, scores
-        parts = ("setsup.methods", "setsup.loading", "setsup.evaluation")
+        parts = ("setsup.methods", "setsup.loading", "setsup.evaluation", "setsup_papers")
         assert {name for name in found["names"] if name.startswith(parts)} == METHODS
         lacking = {said for name, said in found["modules"].items() if name.startswith(parts) and " needs " not in said}
         assert lacking == {"lightning"}

@@ -13,6 +13,8 @@ from setsup.files.manifests.packages import find_manifest
 
 __all__ = ["data_places", "find_root", "place_seen", "root_option", "some"]
 
+_LETTERS = 400
+
 _NAMED = 3
 
 
@@ -95,6 +97,11 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
     )
 
 
+def _cut(path: str) -> str:
+    """A path for a message, which keeps its end although no disk has so long a path."""
+    return path if len(path) <= _LETTERS else f"{path[:_LETTERS]}…"
+
+
 def place_seen(place: Path) -> str:
     """Write a folder for a message, with the reason why it cannot be read.
 
@@ -104,15 +111,16 @@ def place_seen(place: Path) -> str:
     'nowhere (no such folder)'
 
     """
+    name = _cut(str(place))
     try:
         os.stat(f"{place}{os.sep}.")  # asks for the right to enter, which a look at the folder itself does not
     except PermissionError:
-        return f"{place} (may not be entered)"
+        return f"{name} (may not be entered)"
     except NotADirectoryError:
-        return f"{place} (no folder)"
+        return f"{name} (no folder)"
     except (OSError, ValueError):
-        return f"{place} (no such folder)"
-    return str(place)
+        return f"{name} (no such folder)"
+    return name
 
 
 def root_option(root: Path | str | None) -> str:
@@ -126,7 +134,7 @@ def root_option(root: Path | str | None) -> str:
     """
     if root is None or os.path.isfile(expanded(root)):
         return ""
-    return f" --root {shlex.quote(str(root))}"
+    return f" --root {_cut(shlex.quote(str(root)))}"
 
 
 def some(names: Sequence[str], between: str = ", ") -> str:

@@ -52,7 +52,7 @@ def published(folder: Path, what: str, header: int) -> np.ndarray:
 
 
 def check(folder: Path, run: Path, digits: Path, rows: slice) -> None:
-    pictures = published(digits, "images-idx3", 16).reshape(200, 784)
+    pictures = published(digits, "images-idx3", 16).reshape(400, 784)
     check_embeddings(np.load(folder / "embeddings.npy"), run, pictures[rows])
     table = FactorTable.from_parquet(folder / "factors.parquet")
     held = [table["digit"].levels[code] for code in table.codes("digit")]
@@ -74,7 +74,7 @@ def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: P
         assert found.out.splitlines()[-3:] == [str(folder / file) for file in files]
         assert sorted(path.name for path in folder.iterdir()) == files
         check(folder, trained, digits, rows)
-        count = len(range(200)[rows])
+        count = len(range(400)[rows])
         assert np.load(folder / "rows.npy").tolist() == list(range(count))
         assert f"mnist{f', split {split}' if split else ''}: {count} rows, 3 dimensions" in found.out
         data = setsup("embed", trained, *words, *MEAN, "--json").json
@@ -85,7 +85,7 @@ def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: P
 
 @pytest.mark.long("trainings")
 def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
-    pictures = published(digits, "images-idx3", 16).reshape(200, 784)
+    pictures = published(digits, "images-idx3", 16).reshape(400, 784)
     labels = published(digits, "labels-idx1", 8)
     assert setsup("embed", trained, *MEAN).code == 0
     for words, kept, count in (
@@ -159,7 +159,7 @@ def test_several_embeddings_have_a_file_each(setsup: Run, trained: Path, digits:
     ]
     assert sorted(path.name for path in folder.iterdir()) == sorted(files)
     rows = np.load(folder / "rows.npy")
-    pictures = published(digits, "images-idx3", 16).reshape(200, 28, 28)[rows]
+    pictures = published(digits, "images-idx3", 16).reshape(400, 28, 28)[rows]
     maps = np.load(folder / "embeddings-map.npy")
     assert maps.dtype == np.float32
     np.testing.assert_array_equal(maps, np.stack([pictures[:, ::2, ::2], pictures[:, 1::2, 1::2]], -1))

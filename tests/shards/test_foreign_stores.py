@@ -99,8 +99,7 @@ def test_an_index_of_ours_in_a_store_is_restored_where_it_is_damaged(request, ki
     expected = ours.fetch(np.arange(20), ["depth"])["depth"]
     store = open_store(url, options)
     sound = store.read("index.parquet", 1 << 20)
-    with pytest.raises(DataError, match=r"a set that `setsup shard` wrote, whose index has checksums .*--out"):
-        index_shards(url, storage_options=options)
+    index_shards(url, storage_options=options)  # nothing to do
     assert store.read("index.parquet", 1 << 20) == sound
     store.put_bytes("index.parquet", sound[:-9] + bytes(9))  # damaged, of the same size
     again = index_shards(url, storage_options=options)

@@ -1,5 +1,11 @@
 """Networks of views of an image."""
 
+# ruff: noqa: E402
+
+from setsup.errors import need
+
+need("networks need", "torch")  # before what imports it
+
 from setsup_papers.cmc.networks.caffenet import caffenet_view
 from setsup_papers.cmc.networks.dense_views import ViewDecoder, nyu_view
 from setsup_papers.cmc.networks.views import RESNETS, ViewEncoder, alexnet_view, resnet_view, small_view, stl10_view
