@@ -204,8 +204,12 @@ def _image_column(path: Path, image: str | None, columns: Sequence[str], packed:
 
 
 def _texts(table: FactorTable, column: str) -> list[str | None]:
-    # a column without any text is continuous, and NaN throughout
-    return [None if value is None or value != value else str(value) for value in table.values(column).tolist()]
+    levels = table[column].levels
+    if levels is None:  # numbers, or no text at all: NaN throughout
+        return [None if value != value else str(value) for value in table.values(column).tolist()]
+    # each text once, however many rows have it; the last is that of unknown ones, whose code is -1
+    texts: list[str | None] = np.array([*map(str, levels), None], object)[table.codes(column)].tolist()
+    return texts
 
 
 def _without(path: Path, table: FactorTable, column: str) -> FactorTable:
