@@ -62,7 +62,7 @@ def check(one: Training, *, data: bool = True) -> "Plan | None":
 
 def check_draws(one: Training) -> None:
     """Raise what is wrong with the data of a training, or with the factors that it names; torch is not imported."""
-    from setsup.experiments.training.first_checks import check_draws as check_preset
+    from setsup.experiments.training.preflight import check_draws as check_preset
 
     with _as_asked(one):
         check_preset(one.preset, one.seed, root=one.root, substitute=one.substitute)
