@@ -128,8 +128,10 @@ def test_a_loss_that_a_step_only_logs_is_looked_at_too(tmp_path: Path, monkeypat
             optimiser.step()
             self.log("loss", torch.tensor(math.nan if batch_idx == 2 else 1.0))
 
-    layers = nn.Sequential(Pooled(), nn.Linear(192, 2))
-    monkeypatch.setattr(ToldSettings, "build", lambda *_: Manual(ABCObjective(), layers))
+    def build(*_: Any) -> Manual:
+        return Manual(ABCObjective(), nn.Sequential(Pooled(), nn.Linear(192, 2)))
+
+    monkeypatch.setattr(ToldSettings, "build", build)
     one_sentence(TOLD, tmp_path, "^the loss of step 3 of small/told is not finite")
 
 

@@ -271,9 +271,10 @@ def _nats(
 def noise_of(trained: TrainedRun, sigma: float | None = None) -> float:
     """σ of the noise for the evaluation: as given, or the length that the loss of a method resolves.
 
-    It is known for a method, or settings of it, with the ``similarity`` ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ: √τ and τ, as of
-    :func:`~setsup.evaluation.noise_scale`. Others need σ. A cosine depends on directions only, so that no σ fits
-    embeddings of any length; on the unit sphere, where ‖x − y‖² = 2 − 2 cos, that of temperature τ resolves √(2τ).
+    It is known for a method, or its settings, with the ``similarity`` ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ:
+    √τ and τ, as of :func:`~setsup.evaluation.noise_scale`. Others need σ. A cosine depends on directions only, so that
+    no σ fits embeddings of any length; on the unit sphere, where ‖x − y‖² = 2 − 2 cos, that of temperature τ resolves
+    √(2τ).
 
     Raises
     ------
