@@ -9,7 +9,6 @@ Presets are plain settings: they are found and listed without torch. Names are i
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -96,11 +95,7 @@ if not TYPE_CHECKING:
     }
     _NETWORKS = ("embedding", "evaluating", "exporting", "step_batches", "training.train", "weights")
 
-    def _check(_: str, home: str) -> None:
-        if home in _NETWORKS:
-            need("experiments need", "torch", "lightning")
-
-    __getattr__ = lazy_names(__name__, _HOMES, _check)
+    __getattr__ = lazy_names(__name__, _HOMES, {"torch": _NETWORKS, "lightning": _NETWORKS})
 
     def __dir__() -> list[str]:
         return sorted(__all__)

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -35,15 +34,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = ("losses", "neighbours", "networks", "recipes", "resnet_v2")
-    _METHODS = ("method",)
-
-    def _check(name: str, home: str) -> None:
-        if home in _METHODS:
-            need(f"{name} needs", "torch", "lightning")
-        elif home in _NETWORKS:
-            need(f"{name} needs", "torch")
-
     __getattr__ = lazy_names(
         __name__,
         {
@@ -56,7 +46,10 @@ if not TYPE_CHECKING:
             "recipes": ("RECIPES",),
             "resnet_v2": ("Bottleneck", "ResNet50V2", "resnet50v2"),
         },
-        _check,
+        needs={
+            "torch": ("losses", "method", "neighbours", "networks", "recipes", "resnet_v2"),
+            "lightning": ("method",),
+        },
     )
 
     def __dir__() -> list[str]:
