@@ -9,8 +9,8 @@ from PIL import Image
 from setsup.checks import check_arguments, check_mapping
 from setsup.errors import DataError, near
 from setsup.reports.charts import EDGE, LABEL, TICK, canvas, drawn, letters, shorten, style_axes
+from setsup.reports.colors import DISTINCT
 from setsup.reports.page import INK
-from setsup.reports.palette import DISTINCT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

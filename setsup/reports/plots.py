@@ -17,8 +17,8 @@ from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_mapping
 from setsup.errors import DataError, near
 from setsup.reports.charts import EDGE, LABEL, canvas, drawn, legend, letters, shorten, style_axes
+from setsup.reports.colors import DISTINCT
 from setsup.reports.page import INK, SOFT
-from setsup.reports.palette import DISTINCT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
