@@ -4,7 +4,8 @@ Any frozen dataclass with the one method ``build`` will do.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from setsup.errors import SetsupError, brief
 from setsup.random import stream_key
@@ -27,6 +28,7 @@ __all__ = [
     "build_method",
     "build_transform",
     "fit_to_batch",
+    "import_method",
 ]
 
 
@@ -100,6 +102,15 @@ class ImageSettings:
                 "(channels × height × width): leave it out, so that it is taken from the data, or resize the images"
             )
         return self
+
+
+def import_method(path: str) -> Any:
+    """Import a method by its module and class, such as ``setsup_papers.abc.method:ABC``.
+
+    Settings import the method that they build so, when they build it: its module needs torch, and imports them.
+    """
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 class Augmentation(Protocol):
