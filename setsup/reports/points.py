@@ -210,7 +210,6 @@ def _check_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tu
 def _draw_points(axes: "Axes", placed: Reals, colors: PointColors, scale: float) -> None:
     """Draw points (n, 2); ``scale`` makes their marks larger."""
     size = scale * float(np.clip(20_000 / len(placed), 3, 30))
-    style: dict[str, Any] = {"linewidths": 0, "marker": "o", "alpha": 0.85}
     unknown = placed[~colors.known]
     axes.scatter(unknown[:, 0], unknown[:, 1], s=size, c=UNKNOWN, linewidths=0, marker="o")
     shown, shown_colors = placed[colors.known], colors.colors[colors.known]
