@@ -3,9 +3,10 @@
 Any frozen dataclass with the one method ``build`` will do.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from setsup.errors import SetsupError, brief
 from setsup.random import stream_key
@@ -104,13 +105,14 @@ class ImageSettings:
         return self
 
 
-def import_method(path: str) -> Any:
+def import_method(path: str) -> Callable[..., "LightningModule"]:
     """Import a method by its module and class, such as ``setsup_papers.abc.method:ABC``.
 
     Settings import the method that they build so, when they build it: its module needs torch, and imports them.
     """
     module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+    method: Callable[..., LightningModule] = getattr(import_module(module), name)
+    return method
 
 
 class Augmentation(Protocol):
