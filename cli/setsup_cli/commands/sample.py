@@ -20,7 +20,6 @@ from setsup_cli.parsing.sampling import (
     check_factor_lists,
     choose_family,
     fill_defaults,
-    given_options,
     read_options,
 )
 from setsup_cli.parsing.source import assignments, card_command, find_source, open_call, open_source
@@ -141,11 +140,10 @@ class _Drawn:
 
 
 def _draw(options: Any) -> _Drawn:
-    given = given_options(options)
-    key = choose_family(given)
-    values = {} if key is None else read_options(key, given)
-    if key is not None and options.dataset is None and options.table is None:
-        check_factor_lists(key, values)
+    values = read_options(options)
+    key = choose_family(values)
+    if options.dataset is None and options.table is None:
+        check_factor_lists(values)
     source, of = find_source(options)
     dataset = open_source(options)
     if key is None:

@@ -54,13 +54,6 @@ def choose_from(choices: tuple[str, ...]) -> Notation:
     return Notation("|".join(choices), Literal[choices])
 
 
-def _read_integer(word: int | str, option: str) -> int:
-    """Refuse what only other samplers take for an option of the same name."""
-    if isinstance(word, int):
-        return word
-    raise SamplerError(f"{option} must be an integer, not {word!r}")
-
-
 def _read_names(words: Words, option: str) -> list[str]:
     return list(words)
 
@@ -196,7 +189,7 @@ _SCHEDULED = Notation("N", int | str, _read_scheduled, note="0:4,100:8 gives 8 f
 _FACTOR = Notation("FACTOR", str, factors=lambda name: [name])
 
 NOTATIONS: Mapping[str, Notation] = {
-    "int": Notation("N", int, _read_integer),
+    "int": Notation("N", int),
     "float": Notation("NUMBER", float),
     "bool": Notation("yes|no", Literal["yes", "no"], lambda word, option: word == "yes"),
     "str": Notation("CONSTRAINT", str),

@@ -5,14 +5,22 @@ from dataclasses import field
 from functools import cache
 from typing import Annotated, Any, NamedTuple
 
-from cyclopts import Group
+from cyclopts import Group, Parameter
 
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.notations import NOTATIONS, Notation, choose_from
 from setsup_cli.parsing.settings import Setting
 from setsup_cli.parsing.signatures import Argument, read_arguments
 
-__all__ = ["FAMILIES", "Family", "group_fields", "notation_of", "option_fields", "parameter_names", "taken_options"]
+__all__ = [
+    "FAMILIES",
+    "OPTIONS",
+    "group_fields",
+    "option_fields",
+    "option_notations",
+    "parameter_names",
+    "taken_options",
+]
 
 
 class Family(NamedTuple):
@@ -23,7 +31,6 @@ class Family(NamedTuple):
     ``fitted`` says what an option is by default, of which ``{}`` is the sampler's default, where data may have less.
     """
 
-    title: str
     about: str
     module: str
     sampler: str
@@ -53,74 +60,36 @@ _SMALLEST = "{}; for your own data the size of the smallest group, up to {}"
 
 FAMILIES: Mapping[str, Family] = {
     "sets": Family(
-        "Sets",
-        "sets in which some factors are fixed",
-        "sets",
-        "SetSampler",
-        ["inactive", "active"],
-        fitted={"size": _SMALLEST},
+        "sets in which some factors are fixed", "sets", "SetSampler", ["inactive", "active"], fitted={"size": _SMALLEST}
     ),
     "domains": Family(
-        "Domains",
-        "batches of several domains",
-        "domains",
-        "DomainSampler",
-        ["domain"],
+        "batches of several domains", "domains", "DomainSampler", ["domain"],
         fitted={"size": _SMALLEST, "sets": "up to {}"},
     ),
     "orbits": Family(
-        "Orbits",
-        "whole orbits, or some of their members",
-        "orbits",
-        "OrbitSampler",
-        ["orbit"],
-        fitted={"sets": "up to {}"},
+        "whole orbits, or some of their members", "orbits", "OrbitSampler", ["orbit"], fitted={"sets": "up to {}"}
     ),
     "triplets": Family(
-        "Triplets",
-        "anchor, positive and negative",
-        "triplets",
-        "TripletSampler",
-        ["triplets", "positive", "negative"],
+        "anchor, positive and negative", "triplets", "TripletSampler", ["triplets", "positive", "negative"],
         {"triplets": "orbit", "sets": "triplets"},
     ),
     "pairs": Family(
-        "Pairs",
-        "pairs that differ in some factors",
-        "factor_pairs",
-        "FactorPairSampler",
-        ["pairs", "change", "share", "rank"],
+        "pairs that differ in some factors", "factor_pairs", "FactorPairSampler", ["pairs", "change", "share", "rank"],
         {"pairs": "k", "sets": "pairs"},
     ),
     "episodes": Family(
-        "Episodes",
-        "few-shot tasks",
-        "episodes",
-        "EpisodeSampler",
-        ["episode"],
-        {"episode": "label"},
+        "few-shot tasks", "episodes", "EpisodeSampler", ["episode"], {"episode": "label"},
         fitted={"ways": "up to {}", "queries": "{}; for your own data up to what each class has"},
     ),
     "hierarchies": Family(
-        "Hierarchies",
-        "groups within groups",
-        "hierarchies",
-        "HierarchicalSampler",
-        ["hierarchy"],
-        {"hierarchy": "factors"},
-        without=["sets"],
+        "groups within groups", "hierarchies", "HierarchicalSampler", ["hierarchy"], {"hierarchy": "factors"}, ["sets"]
     ),
     "time": Family(
-        "Time",
-        "pairs of rows near in time",
-        "sequence_pairs",
-        "SequencePairSampler",
-        ["sequence"],
-        {"sets": "pairs"},
+        "pairs of rows near in time", "sequence_pairs", "SequencePairSampler", ["sequence"], {"sets": "pairs"}
     ),
-    "neighbours": Family("Neighbours", "rows near in an embedding", "neighbours", "NeighbourSampler", ["neighbours"]),
-    "mixtures": Family("Mixtures", "a sampler of your own, such as a mixture, from a file", "", "", ["sampler"]),
-}
+    "neighbours": Family("rows near in an embedding", "neighbours", "NeighbourSampler", ["neighbours"]),
+    "mixtures": Family("a sampler of your own, such as a mixture, from a file", "", "", ["sampler"]),
+}  # fmt: skip
 """The samplers of the command, by the words after --help that show their options."""
 
 OPTIONS: Mapping[str, Option] = {
@@ -220,35 +189,48 @@ def taken_options(key: str) -> dict[str, Argument]:
     return {name: known[parameter] for name, parameter in parameter_names(family).items()}
 
 
-def notation_of(name: str, argument: Argument) -> Notation:
+def _notation(name: str, argument: Argument) -> Notation:
     """How an option writes an argument."""
     if argument.choices:
         return choose_from(argument.choices)
     return NOTATIONS[OPTIONS[name].notation or argument.annotation]
 
 
+@cache
+def option_notations() -> dict[str, Notation]:
+    """How each option is written: as the first sampler has it, with the choices of all."""
+    found = {}
+    for name in OPTIONS:
+        arguments = [taken[name] for taken in map(taken_options, FAMILIES) if name in taken]
+        choices = tuple(dict.fromkeys(choice for argument in arguments for choice in argument.choices))
+        found[name] = choose_from(choices) if choices else _notation(name, arguments[0])
+    return found
+
+
 def option_fields() -> list[Setting]:
     """Fields of a class of options: all options of all samplers."""
     found = []
-    for name in OPTIONS:
-        keys = [key for key in FAMILIES if name in taken_options(key)]
-        arguments, fitted = [taken_options(key)[name] for key in keys], FAMILIES[keys[0]].fitted.get(name, "")
-        choices = tuple(dict.fromkeys(choice for argument in arguments for choice in argument.choices))
-        notation = choose_from(choices) if choices else notation_of(name, arguments[0])
-        declared = option(notation.metavar, _help(name, arguments[0], notation), *_default(name, arguments[0], fitted))
+    for name, notation in option_notations().items():
+        key = next(key for key in FAMILIES if name in taken_options(key))
         usual = OPTIONS[name].usual
         kind = notation.kind | None if usual is None else notation.kind
-        found.append((name, Annotated[kind, declared], field(default=usual)))
+        found.append((name, Annotated[kind, _declare(key, name, notation)], field(default=usual)))
     return found
 
 
 def group_fields(key: str) -> Iterator[Setting]:
     """Fields with the help of the options of one sampler."""
-    group = Group(FAMILIES[key].title, sort_key=1)
+    group = Group(key.capitalize(), sort_key=1)
     for name, argument in taken_options(key).items():
-        notation = notation_of(name, argument)
-        text, shown = _help(name, argument, notation), _default(name, argument, FAMILIES[key].fitted.get(name, ""))
-        yield name, Annotated[Any, option(notation.metavar, text, *shown, group=group)], field(default=None)
+        yield name, Annotated[Any, _declare(key, name, _notation(name, argument), group=group)], field(default=None)
+
+
+def _declare(key: str, name: str, notation: Notation, **more: Any) -> Parameter:
+    """An option as a sampler has it."""
+    argument, fitted = taken_options(key)[name], FAMILIES[key].fitted.get(name, "{}")
+    default = ("yes" if argument.default else "no") if argument.annotation == "bool" else argument.default
+    shown = OPTIONS[name].absent if default is None else fitted.replace("{}", str(default))
+    return option(notation.metavar, _help(name, argument, notation), shown, **more)
 
 
 def _help(name: str, argument: Argument, notation: Notation) -> str:
@@ -257,10 +239,3 @@ def _help(name: str, argument: Argument, notation: Notation) -> str:
     if text == argument.text and not argument.choices:
         text = f"{text.partition('. ')[0].partition('; ')[0].rstrip('.')}."
     return f"{text} {notation.note[:1].upper()}{notation.note[1:]}".strip()
-
-
-def _default(name: str, argument: Argument, fitted: str) -> list[str]:
-    if argument.default is None:
-        return [OPTIONS[name].absent]
-    default = {True: "yes", False: "no"}[argument.default] if isinstance(argument.default, bool) else argument.default
-    return [(fitted or "{}").replace("{}", str(default))]

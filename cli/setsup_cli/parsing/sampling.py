@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from setsup.errors import FactorError, SamplerError
 from setsup_cli.parsing.notations import find_levels
 from setsup_cli.parsing.own_samplers import build_own
-from setsup_cli.parsing.sampler_options import FAMILIES, OPTIONS, notation_of, parameter_names, taken_options
+from setsup_cli.parsing.sampler_options import FAMILIES, OPTIONS, option_notations, parameter_names, taken_options
 from setsup_cli.parsing.source import check_factors
 
 if TYPE_CHECKING:
@@ -19,22 +19,15 @@ __all__ = [
     "check_factor_lists",
     "choose_family",
     "fill_defaults",
-    "given_options",
     "read_options",
     "sample_command",
 ]
 
 Given = Mapping[str, Any]
-"""Options that were given, by name; a sampler has its own defaults for the others."""
+"""Values of options that were given, by name; a sampler has its own defaults for the others."""
 
 _CONSTRAINTS = ("positive", "negative")
 """Options that choose triplets where no other option chooses a sampler."""
-
-
-def given_options(options: Any) -> dict[str, Any]:
-    """Options of samplers that are given, of which each has another value than its default."""
-    values = {name: getattr(options, name) for name in OPTIONS}
-    return {name: value for name, value in values.items() if value != OPTIONS[name].usual}
 
 
 def choose_family(given: Given) -> str | None:
@@ -47,9 +40,10 @@ def choose_family(given: Given) -> str | None:
     if not choosing:
         return None
     key = families[choosing[0]]
+    takes = {family: taken_options(family) for family in FAMILIES}
     for name in given:
-        if name not in taken_options(key):
-            goes = ", ".join(_describe(other) for other in FAMILIES if name in taken_options(other))
+        if name not in takes[key]:
+            goes = ", ".join(_describe(other) for other in FAMILIES if name in takes[other])
             raise SamplerError(f"--{name} goes with {goes}, not with --{choosing[0]}")
     return key
 
@@ -60,19 +54,22 @@ def _describe(key: str) -> str:
     return ", ".join([*names, "--positive and --negative"] if key == "triplets" else names)
 
 
-def read_options(key: str, given: Given) -> dict[str, Any]:
-    """Values of arguments by their options."""
-    taken = taken_options(key)
-    return {name: notation_of(name, taken[name]).read(value, f"--{name}") for name, value in given.items()}
+def read_options(options: Any) -> dict[str, Any]:
+    """Values of samplers' arguments by the options that are given; each has another value than by default."""
+    given = {name: getattr(options, name) for name in OPTIONS}
+    notations = option_notations()
+    return {
+        name: notations[name].read(value, f"--{name}") for name, value in given.items() if value != OPTIONS[name].usual
+    }
 
 
-def check_factor_lists(key: str, values: Given) -> None:
+def check_factor_lists(values: Given) -> None:
     """Refuse a dataset or a table among the factors of an option."""
     from setsup.datasets import names
     from setsup.opening import is_table
 
     for option, value in values.items():
-        factors = list(notation_of(option, taken_options(key)[option]).factors(value))
+        factors = list(option_notations()[option].factors(value))
         for name in factors:
             if is_table(name) or name in names():
                 others = " ".join(other for other in factors if other != name) or "FACTOR ..."
@@ -91,7 +88,7 @@ def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "
     if not family.sampler:
         return build_own(values, table)
     for name, value in values.items():
-        check_factors(notation_of(name, taken_options(key)[name]).factors(value), table, card)
+        check_factors(option_notations()[name].factors(value), table, card)
     parameters = parameter_names(family)
     arguments = {parameters[name]: value for name, value in values.items()}
     if isinstance(arguments.get("canonical"), Mapping):
