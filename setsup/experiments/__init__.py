@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
+    from setsup.experiments.configs import Augmentation, ImageSettings, MethodConfig, SamplerConfig
     from setsup.experiments.data import Data
     from setsup.experiments.embedding import embed, embed_batches
     from setsup.experiments.evaluating import evaluate
@@ -40,6 +40,7 @@ __all__ = [
     "Data",
     "Evaluation",
     "FilledReport",
+    "ImageSettings",
     "Measured",
     "MethodConfig",
     "Preset",
@@ -72,7 +73,7 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _HOMES = {
-        "configs": ("Augmentation", "MethodConfig", "SamplerConfig"),
+        "configs": ("Augmentation", "ImageSettings", "MethodConfig", "SamplerConfig"),
         "data": ("Data",),
         "embedding": ("embed", "embed_batches"),
         "evaluating": ("evaluate",),

@@ -24,6 +24,7 @@ from setsup.experiments import Preset, RunConfig, open_run, smoke, train  # noqa
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.callbacks import ClipCallback  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.by_hand import abc_loss, draws  # noqa: E402
 from tests.experiments.ranks import LEFT  # noqa: E402
 from tests.experiments.small import FEW, PLAIN, Tiny  # noqa: E402
@@ -56,7 +57,7 @@ class DescendingSettings:
     manual: bool = False
 
     def build(self, table: Any, generator: torch.Generator) -> Descending:
-        method = Descending(Tiny().build(table, generator).encoder)
+        method = Descending(ABCObjective(), Tiny().build(table, generator).encoder)
         method.automatic_optimization = not self.manual
         return method
 

@@ -10,15 +10,16 @@ if TYPE_CHECKING:
     from setsup_papers.abc.method import ABC
     from setsup_papers.abc.neighbours import soft_nearest_neighbours
     from setsup_papers.abc.networks import mnist_encoder, pose_encoder, shapes3d_encoder
-    from setsup_papers.abc.presets import ABCSettings
     from setsup_papers.abc.recipes import RECIPES
     from setsup_papers.abc.resnet_v2 import Bottleneck, ResNet50V2, resnet50v2
+    from setsup_papers.abc.settings import ABCObjective, ABCSettings
 
 __all__ = [
     "ABC",
     "PRESETS",
     "RECIPES",
     "REPORTS",
+    "ABCObjective",
     "ABCSettings",
     "Bottleneck",
     "ResNet50V2",
@@ -42,9 +43,9 @@ if not TYPE_CHECKING:
             "method": ("ABC",),
             "neighbours": ("soft_nearest_neighbours",),
             "networks": ("mnist_encoder", "pose_encoder", "shapes3d_encoder"),
-            "presets": ("ABCSettings",),
             "recipes": ("RECIPES",),
             "resnet_v2": ("Bottleneck", "ResNet50V2", "resnet50v2"),
+            "settings": ("ABCObjective", "ABCSettings"),
         },
         needs={
             "torch": ("losses", "method", "neighbours", "networks", "recipes", "resnet_v2"),
