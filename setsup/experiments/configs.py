@@ -3,7 +3,9 @@
 Any frozen dataclass with the one method ``build`` will do.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, Self
 
 from setsup.errors import SetsupError, brief
@@ -27,6 +29,7 @@ __all__ = [
     "build_method",
     "build_transform",
     "fit_to_batch",
+    "import_method",
 ]
 
 
@@ -100,6 +103,16 @@ class ImageSettings:
                 "(channels × height × width): leave it out, so that it is taken from the data, or resize the images"
             )
         return self
+
+
+def import_method(path: str) -> Callable[..., "LightningModule"]:
+    """Import a method by its module and class, such as ``setsup_papers.abc.method:ABC``.
+
+    Settings import the method that they build so, when they build it: its module needs torch, and imports them.
+    """
+    module, _, name = path.partition(":")
+    method: Callable[..., LightningModule] = getattr(import_module(module), name)
+    return method
 
 
 class Augmentation(Protocol):

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from setsup.experiments.configs import import_method
+
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.factors import FactorTable
-    from setsup_papers.abc.method import ABC
 
 __all__ = ["ABCObjective", "ABCSettings"]
 
@@ -55,10 +57,10 @@ class ABCSettings(ABCObjective):
 
     encoder: Literal["shapes3d", "mnist", "pose"]
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "ABC":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
         from setsup_papers.abc import networks
-        from setsup_papers.abc.method import ABC
 
         build = getattr(networks, f"{self.encoder}_encoder")
-        return ABC(self, build(generator))
+        method = import_method("setsup_papers.abc.method:ABC")
+        return method(self, build(generator))

@@ -3,16 +3,15 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from setsup.experiments.configs import import_method
 from setsup_papers.dcodr.network_choice import image_distance, image_encoder
 from setsup_papers.dcodr.settings import DomainSettings
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.factors import FactorTable
-    from setsup_papers.dcodr.drnet import DRNET
-    from setsup_papers.dcodr.lord import LORD, AmortisedLORD
-    from setsup_papers.dcodr.ml_vae import MLVAE
 
 __all__ = ["AmortisedLORDSettings", "DRNETSettings", "LORDSettings", "MLVAESettings"]
 
@@ -64,13 +63,13 @@ class LORDSettings(DomainSettings):
         """A narrow generator, and no VGG16."""
         return replace(self, generator_width=min(self.generator_width, 32), perceptual="pyramid")
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LORD":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones."""
-        from setsup_papers.dcodr.lord import LORD
         from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
 
         domains = self.domains(table)
-        return LORD(
+        method = import_method("setsup_papers.dcodr.lord:LORD")
+        return method(
             self,
             AdaINGenerator(self.image_shape, self.content, self.style, self.generator_width),
             class_embedding(len(domains), self.style),
@@ -134,13 +133,13 @@ class AmortisedLORDSettings(DomainSettings):
             perceptual="pyramid",
         )
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "AmortisedLORD":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones until it takes those of a first stage."""
-        from setsup_papers.dcodr.lord import AmortisedLORD
         from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
 
         domains = self.domains(table)
-        return AmortisedLORD(
+        method = import_method("setsup_papers.dcodr.lord:AmortisedLORD")
+        return method(
             self,
             image_encoder(self.encoder, self.image_shape, self.content, self.channels),
             image_encoder(self.encoder, self.image_shape, self.style, self.channels),
@@ -192,9 +191,8 @@ class DRNETSettings(DomainSettings):
         """Narrow networks."""
         return replace(self, channels=_SMOKE)
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "DRNET":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
-        from setsup_papers.dcodr.drnet import DRNET
         from setsup_papers.dcodr.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator, initialise_drnet
 
         content = DrnetEncoder(self.image_shape, self.content, self.channels)
@@ -203,7 +201,8 @@ class DRNETSettings(DomainSettings):
         discriminator = SceneDiscriminator(self.pose, self.discriminator)
         for network in (content, pose, decoder, discriminator):
             initialise_drnet(network, generator)
-        return DRNET(self, content, pose, decoder, discriminator, self.domains(table))
+        method = import_method("setsup_papers.dcodr.drnet:DRNET")
+        return method(self, content, pose, decoder, discriminator, self.domains(table))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,9 +242,8 @@ class MLVAESettings(DomainSettings):
     noise: float = 1.0
     rate: float = 1e-3
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "MLVAE":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
-        from setsup_papers.dcodr.ml_vae import MLVAE
         from setsup_papers.dcodr.networks.ml_vae import convolutional_vae, dense_vae
 
         options: dict[str, Any] = {"width": self.hidden, "parts": 2 if self.likelihood == "gaussian" else 1}
@@ -254,4 +252,5 @@ class MLVAESettings(DomainSettings):
         else:
             options |= {"channels": self.channels, "kernels": self.kernels}
             encoder, decoder = convolutional_vae(self.image_shape, self.style, self.group, **options)
-        return MLVAE(self, encoder, decoder, self.domains(table))
+        method = import_method("setsup_papers.dcodr.ml_vae:MLVAE")
+        return method(self, encoder, decoder, self.domains(table))

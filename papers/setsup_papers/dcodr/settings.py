@@ -3,17 +3,17 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from setsup.experiments.configs import ImageSettings
+from setsup.experiments.configs import ImageSettings, import_method
 from setsup.samplers import DomainSampler
 from setsup_papers.dcodr.network_choice import image_distance, image_encoder
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
     from setsup.methods.groups import GroupCodes
-    from setsup_papers.dcodr.method import DCoDR
 
 __all__ = ["DCoDRSettings", "DomainBatches", "DomainSettings"]
 
@@ -162,9 +162,8 @@ class DCoDRSettings(DomainSettings):
     decay: float = 0.33
     decay_every: int | None = None
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "DCoDR":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones, and transformers' of the ResNet."""
-        from setsup_papers.dcodr.method import DCoDR
         from setsup_papers.dcodr.networks.domain_encoders import contrast_head
         from setsup_papers.dcodr.networks.generator import AdaINGenerator
 
@@ -172,7 +171,8 @@ class DCoDRSettings(DomainSettings):
         if self.reconstruction:
             generator_network = AdaINGenerator(self.image_shape, self.dimensions, self.style, self.generator_width)
             distance = image_distance(self.perceptual, self.vgg_weights)
-        return DCoDR(
+        method = import_method("setsup_papers.dcodr.method:DCoDR")
+        return method(
             self,
             image_encoder(self.encoder, self.image_shape, self.dimensions, self.channels),
             self.domains(table),

@@ -3,16 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from setsup.experiments.configs import ImageSettings
+from setsup.experiments.configs import ImageSettings, import_method
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.factors import FactorTable
-    from setsup_papers.abc.pose.cc_vae import CCVAE
-    from setsup_papers.abc.pose.exclusive_information import ExclusiveInformation
     from setsup_papers.abc.pose.information_networks import MapEncoder
-    from setsup_papers.abc.pose.shared_information import SharedInformation
 
 __all__ = ["CCVAESettings", "ExclusiveInformationSettings", "PairInformationSettings", "SharedInformationSettings"]
 
@@ -57,9 +55,8 @@ class CCVAESettings(ImageSettings):
     decay_every: int | None = None
     decay: float = 0.1
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "CCVAE":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are the published initial ones."""
-        from setsup_papers.abc.pose.cc_vae import CCVAE
         from setsup_papers.abc.pose.cc_vae_networks import cycle_vae
 
         encoder, decoder = cycle_vae(
@@ -70,7 +67,8 @@ class CCVAESettings(ImageSettings):
             running_statistics=self.running_statistics,
             generator=generator,
         )
-        return CCVAE(self, encoder, decoder)
+        method = import_method("setsup_papers.abc.pose.cc_vae:CCVAE")
+        return method(self, encoder, decoder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,14 +130,14 @@ class SharedInformationSettings(PairInformationSettings):
 
     distance_weight: float = 0.1
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "SharedInformation":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones."""
         from setsup_papers.abc.pose.information_networks import StatisticsNetworks
-        from setsup_papers.abc.pose.shared_information import SharedInformation
 
         encoders = self.build_encoders(self.shared)
         statistics = [StatisticsNetworks(encoder.maps, self.shared, self.width) for encoder in encoders]
-        return SharedInformation(self, encoders, statistics)
+        method = import_method("setsup_papers.abc.pose.shared_information:SharedInformation")
+        return method(self, encoders, statistics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,13 +158,13 @@ class ExclusiveInformationSettings(PairInformationSettings):
     exclusive: int = 64
     independence_weight: float = 0.1
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "ExclusiveInformation":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones until it takes those of a first stage."""
-        from setsup_papers.abc.pose.exclusive_information import ExclusiveInformation
         from setsup_papers.abc.pose.information_networks import StatisticsNetworks, discriminator
 
         shared, encoders = self.build_encoders(self.shared), self.build_encoders(self.exclusive)
         channels, *sides = encoders[0].maps
         maps, size = (2 * channels, sides[0], sides[1]), self.shared + self.exclusive
         statistics = [StatisticsNetworks(maps, size, self.width) for _ in encoders]
-        return ExclusiveInformation(self, shared, encoders, statistics, [discriminator(size) for _ in encoders])
+        method = import_method("setsup_papers.abc.pose.exclusive_information:ExclusiveInformation")
+        return method(self, shared, encoders, statistics, [discriminator(size) for _ in encoders])

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from setsup.experiments.configs import import_method
 from setsup_papers.abc.settings import ABCObjective
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.factors import FactorTable
     from setsup.methods.networks import OverImages
-    from setsup_papers.abc.method import ABC
     from setsup_papers.abc.pose.features import PretrainedFeatures
-    from setsup_papers.abc.pose.spherical_regression import SphericalRegression
 
 __all__ = ["PoseABCSettings", "PoseEncoderSettings", "PoseFeaturesSettings", "SphericalRegressionSettings"]
 
@@ -69,11 +69,10 @@ class PoseABCSettings(PoseEncoderSettings):
     temperature: float = 0.1
     halve_every: int | None = 10_000
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "ABC":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
-        from setsup_papers.abc.method import ABC
-
-        return ABC(self, self.build_encoder(generator))
+        method = import_method("setsup_papers.abc.method:ABC")
+        return method(self, self.build_encoder(generator))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +131,13 @@ class SphericalRegressionSettings(PoseEncoderSettings):
     magnitude_weight: float = 1.0
     halve_every: int | None = 20_000
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "SphericalRegression":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
         from setsup.methods.networks import glorot_
         from setsup_papers.abc.pose.angles import AngleTargets
         from setsup_papers.abc.pose.spherical import SphericalHead
-        from setsup_papers.abc.pose.spherical_regression import SphericalRegression
 
         targets, encoder = AngleTargets(table, self.angles), self.build_encoder(generator)
         head = glorot_(SphericalHead(_SIZE, len(self.angles)), generator)
-        return SphericalRegression(self, encoder, head, targets)
+        method = import_method("setsup_papers.abc.pose.spherical_regression:SphericalRegression")
+        return method(self, encoder, head, targets)
