@@ -19,10 +19,10 @@ from setsup.methods.networks import OverImages
 class Halves(lightning.LightningModule):
     """Learns what the images of a set share."""
 
-    def __init__(self, width: int, temperature: float, rate: float) -> None:
+    def __init__(self, settings: "HalvesSettings") -> None:
         super().__init__()
-        self.temperature, self.rate = temperature, rate
-        layers = nn.AvgPool2d(8), nn.Flatten(), nn.Linear(192, 128), nn.ReLU(), nn.Linear(128, width)
+        self.settings = settings
+        layers = nn.AvgPool2d(8), nn.Flatten(), nn.Linear(192, 128), nn.ReLU(), nn.Linear(128, settings.width)
         self.encoder = OverImages(3, 64, 64, nn.Sequential(*layers))
 
     def embed(self, batch: dict) -> torch.Tensor:
@@ -31,14 +31,14 @@ class Halves(lightning.LightningModule):
     def loss(self, batch: dict) -> torch.Tensor:
         first, second = self.embed(batch).unflatten(1, (2, -1)).mean(2).unbind(1)  # (sets, width) each
         own = torch.arange(len(first), device=self.device)
-        return nn.functional.cross_entropy(first @ second.T / self.temperature, own)
+        return nn.functional.cross_entropy(first @ second.T / self.settings.temperature, own)
 
     def training_step(self, batch: dict, number: int) -> torch.Tensor:
         self.log("loss", loss := self.loss(batch))
         return loss
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.Adam(self.parameters(), self.rate)
+        return torch.optim.Adam(self.parameters(), self.settings.rate)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class HalvesSettings:
     rate: float = 1e-2
 
     def build(self, table: FactorTable, generator: torch.Generator) -> Halves:
-        return Halves(self.width, self.temperature, self.rate)
+        return Halves(self)
 
 
 @dataclass(frozen=True)

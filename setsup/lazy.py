@@ -1,14 +1,16 @@
 """Names of a package that are imported on first use."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
+
+from setsup.errors import need
 
 __all__ = ["lazy_names"]
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, Iterable[str]], check: Callable[[str, str], None] | None = None
+    package: str, homes: Mapping[str, Iterable[str]], needs: Mapping[str, Collection[str]] | None = None
 ) -> Callable[[str], object]:
     """Make the ``__getattr__`` of a package.
 
@@ -18,19 +20,21 @@ def lazy_names(
         Name of the package.
     homes : mapping of str to iterable of str
         Names by the modules that define them, as in ``{"meshes.mesh": ("Material", "Mesh")}``.
-    check : callable, optional
-        Called with a name and its module before the import, to say that a library is missing.
+    needs : mapping of str to collection of str, optional
+        Modules by the optional libraries that they need, as in ``{"torch": ("losses",)}``; a LibraryError says which of
+        these is missing before the module is imported.
 
     """
     modules = {name: module for module, names in homes.items() for name in names}
+    libraries = {module: [library for library, users in (needs or {}).items() if module in users] for module in homes}
 
     def get(name: str) -> object:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if check is not None:
-            check(name, modules[name])
-        found = getattr(import_module(f"{package}.{modules[name]}"), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        module = modules[name]
+        need(f"{name} needs", *libraries[module])
+        value = getattr(import_module(f"{package}.{module}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return get

@@ -23,21 +23,15 @@ def test_every_public_name_is_found_once_and_kept(package):
         module.nothing  # noqa: B018
 
 
-def test_the_module_is_imported_on_first_use_and_after_the_check(monkeypatch):
+def test_the_module_is_imported_on_first_use_and_after_its_libraries(monkeypatch):
     package = ModuleType("package_of_a_test")
     inner = ModuleType("package_of_a_test.inner")
-    inner.number = 3
-    monkeypatch.setitem(sys.modules, package.__name__, package)
-    asked = []
-
-    def check(name, home):
-        asked.append((name, home))
-        if len(asked) == 1:
-            raise LibraryError("a library is missing")
-
-    package.__getattr__ = lazy_names(package.__name__, {"inner": ("number",)}, check)
-    with pytest.raises(LibraryError, match="missing"):
-        package.number  # noqa: B018
-    monkeypatch.setitem(sys.modules, inner.__name__, inner)
-    assert (package.number, package.number) == (3, 3)
-    assert asked == [("number", "inner")] * 2, "a name that was found is not looked up again"
+    inner.number, inner.word = 3, "three"
+    for module in (package, inner):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    homes = {"inner": ("number", "word"), "absent": ("other",)}
+    package.__getattr__ = lazy_names(package.__name__, homes, {"no_such_library": ("absent",), "numpy": ("inner",)})
+    assert (package.number, package.number, package.word) == (3, 3, "three")
+    assert vars(package)["number"] == 3, "a name that was found is not looked up again"
+    with pytest.raises(LibraryError, match="other needs no_such_library, which is not installed"):
+        package.other  # noqa: B018

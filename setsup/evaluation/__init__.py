@@ -6,7 +6,6 @@ imported on first use.
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -160,11 +159,7 @@ if not TYPE_CHECKING:
         "statistics_networks",
     )
 
-    def _check(name: str, home: str) -> None:
-        if home in _NETWORKS:
-            need(f"{name} needs", "torch")
-
-    __getattr__ = lazy_names(__name__, _HOMES, _check)
+    __getattr__ = lazy_names(__name__, _HOMES, {"torch": _NETWORKS})
 
     def __dir__() -> list[str]:
         return sorted(__all__)

@@ -9,11 +9,10 @@ Presets are plain settings: they are found and listed without torch. Names are i
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
+    from setsup.experiments.configs import Augmentation, ImageSettings, MethodConfig, SamplerConfig
     from setsup.experiments.data import Data
     from setsup.experiments.embedding import embed, embed_batches
     from setsup.experiments.evaluating import evaluate
@@ -41,6 +40,7 @@ __all__ = [
     "Data",
     "Evaluation",
     "FilledReport",
+    "ImageSettings",
     "Measured",
     "MethodConfig",
     "Preset",
@@ -73,7 +73,7 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _HOMES = {
-        "configs": ("Augmentation", "MethodConfig", "SamplerConfig"),
+        "configs": ("Augmentation", "ImageSettings", "MethodConfig", "SamplerConfig"),
         "data": ("Data",),
         "embedding": ("embed", "embed_batches"),
         "evaluating": ("evaluate",),
@@ -96,11 +96,7 @@ if not TYPE_CHECKING:
     }
     _NETWORKS = ("embedding", "evaluating", "exporting", "step_batches", "training.train", "weights")
 
-    def _check(_: str, home: str) -> None:
-        if home in _NETWORKS:
-            need("experiments need", "torch", "lightning")
-
-    __getattr__ = lazy_names(__name__, _HOMES, _check)
+    __getattr__ = lazy_names(__name__, _HOMES, {"torch": _NETWORKS, "lightning": _NETWORKS})
 
     def __dir__() -> list[str]:
         return sorted(__all__)

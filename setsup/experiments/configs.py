@@ -3,8 +3,10 @@
 Any frozen dataclass with the one method ``build`` will do.
 """
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, Self
 
 from setsup.errors import SetsupError, brief
 from setsup.random import stream_key
@@ -20,16 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Augmentation",
+    "ImageSettings",
     "MethodConfig",
     "SamplerConfig",
     "build_eval_transform",
     "build_method",
     "build_transform",
-    "fit_image",
     "fit_to_batch",
+    "import_method",
 ]
-
-Fitted = TypeVar("Fitted")
 
 
 class SamplerConfig(Protocol):
@@ -44,9 +45,10 @@ class MethodConfig(Protocol):
 
     They may have a second method, ``fit_to(batch)``, which returns the same settings completed from the data, such as
     ``replace(self, image=self.image or tuple(batch["image"].shape[-3:]))`` where None stands for the shape of the
-    training's images. The batch is the first of the training, after the augmentation, of the shrunk sampler where it
-    has ``shrunk()``. The completed settings build the method, and are those of the run: it is opened without its data.
-    A run whose settings were completed does not differ from a preset that leaves them to the data.
+    training's images; :class:`ImageSettings` has both. The batch is the first of the training, after the augmentation,
+    of the shrunk sampler where it has ``shrunk()``. The completed settings build the method, and are those of the run:
+    it is opened without its data. A run whose settings were completed does not differ from a preset that leaves them to
+    the data.
     """
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
@@ -76,20 +78,41 @@ def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
     return found
 
 
-def fit_image(config: Fitted, batch: "Batch") -> Fitted:
-    """Settings whose ``image`` is (channels, height, width) of a batch's images; SetsupError where another is set."""
-    settings: Any = config
-    channels, height, width = map(int, batch["image"].shape[-3:])
-    if settings.image is None:
-        found: Fitted = replace(settings, image=(channels, height, width))
-        return found
-    if tuple(settings.image) != (channels, height, width):
-        set_to = " × ".join(map(str, settings.image))
-        raise SetsupError(
-            f"the setting image is {set_to}, but images of the first draw are {channels} × {height} × {width} "
-            "(channels × height × width): leave it out, so that it is taken from the data, or resize the images"
-        )
-    return config
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSettings:
+    """Settings of a method whose networks are made for images of one shape: the base of settings with others.
+
+    Attributes
+    ----------
+    image : (int, int, int), optional
+        Channels, height and width of images; by default those of the data.
+
+    """
+
+    image: tuple[int, int, int] | None = None
+
+    def fit_to(self, batch: "Batch") -> Self:
+        """The same for images of the size of a batch's, SetsupError where another is set."""
+        channels, height, width = map(int, batch["image"].shape[-3:])
+        if self.image is None:
+            return replace(self, image=(channels, height, width))
+        if tuple(self.image) != (channels, height, width):
+            set_to = " × ".join(map(str, self.image))
+            raise SetsupError(
+                f"the setting image is {set_to}, but images of the first draw are {channels} × {height} × {width} "
+                "(channels × height × width): leave it out, so that it is taken from the data, or resize the images"
+            )
+        return self
+
+
+def import_method(path: str) -> Callable[..., "LightningModule"]:
+    """Import a method by its module and class, such as ``setsup_papers.abc.method:ABC``.
+
+    Settings import the method that they build so, when they build it: its module needs torch, and imports them.
+    """
+    module, _, name = path.partition(":")
+    method: Callable[..., LightningModule] = getattr(import_module(module), name)
+    return method
 
 
 class Augmentation(Protocol):

@@ -7,7 +7,6 @@ wrote.
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -41,11 +40,7 @@ if not TYPE_CHECKING:
         "server": ("serve",),
     }
 
-    def _check(_: str, home: str) -> None:
-        if home == "server":
-            need("a live page needs", "starlette", "uvicorn")
-
-    __getattr__ = lazy_names(__name__, _HOMES, _check)
+    __getattr__ = lazy_names(__name__, _HOMES, {"starlette": ("server",), "uvicorn": ("server",)})
 
     def __dir__() -> list[str]:
         return sorted(__all__)

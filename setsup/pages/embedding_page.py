@@ -16,11 +16,11 @@ from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.disk import need_regular
 from setsup.pages.answers import Answer, Query, json_answer, packed
-from setsup.pages.colours import colours_of
 from setsup.pages.dataset_page import value_texts
 from setsup.pages.images import TILE, image_modality, sprite
 from setsup.pages.projecting import MOST, drawing_order, neighbours, project
 from setsup.pages.recent import Recent
+from setsup.reports.colors import color_rows
 
 __all__ = ["NEIGHBOURS", "EmbeddingSource", "has_embeddings", "open_embeddings"]
 
@@ -128,11 +128,11 @@ class EmbeddingSource:
 
     def _colours(self, query: Query) -> Answer:
         name = query.text("factor", 500)
-        found = colours_of(self.factors, name, self.order)
-        legend = [{"name": label, "colour": colour, "count": count} for label, colour, count in found.legend]
-        codes = packed(found.codes, np.uint8)
-        light, dark = zip(*found.colours, strict=True)
-        told = {"codes": codes, "colours": light, "dark": dark, "legend": legend, "scale": found.scale}
+        colored = color_rows(self.factors, name, self.order)
+        legend = [{"name": label, "colour": colour, "count": count} for label, colour, count in colored.legend]
+        codes = packed(colored.codes, np.uint8)
+        light, dark = zip(*colored.colors, strict=True)
+        told = {"codes": codes, "colours": light, "dark": dark, "legend": legend, "scale": colored.scale}
         return json_answer(told)
 
     def _rows(self, query: Query) -> Answer:

@@ -1,13 +1,14 @@
 """Images and words for people: contact sheets, charts, and draws described in words and units."""
 
+from setsup.reports.bar_charts import bar_panels, bars
+from setsup.reports.curve_charts import curves
 from setsup.reports.display.dataset_sheet import orbit_names, show
 from setsup.reports.display.saving import Sheet
 from setsup.reports.grid import image_grid
+from setsup.reports.image_scatter import image_scatter
 from setsup.reports.matches import match_sheet, matches_drawn
 from setsup.reports.orbits import orbit_sheet
-from setsup.reports.panels import bar_panels
-from setsup.reports.plots import bars, curves
-from setsup.reports.points import image_scatter, scatter, scatter_panels
+from setsup.reports.points import scatter, scatter_panels
 from setsup.reports.sheet import contact_sheet
 from setsup.reports.triplets import triplet_sheet
 from setsup.reports.words import (

@@ -4,6 +4,7 @@ Matplotlib is used through its objects, and every property that shows is given: 
 the user's own style has a say in how a chart looks.
 """
 
+import math
 import textwrap
 from collections.abc import Sequence
 from functools import cache
@@ -22,7 +23,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["canvas", "drawn", "families", "few_ticks", "legend", "letters", "number", "shorten", "style_axes"]
+__all__ = [
+    "canvas",
+    "drawn",
+    "families",
+    "few_ticks",
+    "is_finite",
+    "legend",
+    "letters",
+    "number",
+    "shorten",
+    "style_axes",
+]
 
 DOTS = 140  # an inch
 TITLE, LABEL, TICK = 11.0, 9.5, 8.5  # points of 1/72 inch
@@ -136,6 +148,11 @@ def drawn(figure: "Figure") -> Image.Image:
     on: Any = figure.canvas
     on.draw()
     return Image.fromarray(np.asarray(on.buffer_rgba())).convert("RGB")
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a number, and finite."""
+    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
 
 
 def number(value: float) -> str:

@@ -12,6 +12,7 @@ from setsup.checks import check_arguments
 from setsup.correspondence import PixelPairs, Status
 from setsup.errors import DataError
 from setsup.random import fold, permute
+from setsup.reports.colors import cyclic_colors
 from setsup.reports.lettering import fit_text, wrap_text
 from setsup.reports.page import (
     CAPTIONS,
@@ -25,7 +26,6 @@ from setsup.reports.page import (
     check_measures,
     lines_height,
 )
-from setsup.reports.palette import cyclic_colours
 from setsup.reports.thumbnails import filled
 
 __all__ = ["match_sheet", "matches_drawn"]
@@ -73,7 +73,7 @@ def matches_drawn(
     starts = (pairs.points1 + 0.5) * times
     ends = (pairs.points2 + 0.5) * times + [second, 0]
     away = pairs.points1 - np.array([(width - 1) / 2, (height - 1) / 2])
-    colours = cyclic_colours(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
+    colours = cyclic_colors(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
     _draw_lines(page, starts, ends, colours, occluded, scale * float(np.clip(side / _SIDE, 0.5, 2.5)))
     return page
 
@@ -226,7 +226,7 @@ def _draw_key(page: Page, left: int, top: int, occluded: bool) -> None:
     scale = page.scale
     key = Image.new("RGB", (_KEY * scale, 16 * scale), "white")
     ends = np.array([[5.0, 9.0]]) * scale, np.array([[_KEY - 6.0, 9.0]]) * scale
-    _draw_lines(key, *ends, cyclic_colours([0.6]), occluded, scale)
+    _draw_lines(key, *ends, cyclic_colors([0.6]), occluded, scale)
     page.image.paste(key, (left * scale, top * scale))
 
 
@@ -235,7 +235,7 @@ def _draw_ring(page: Page, left: int, top: int) -> None:
     side = _RING * page.scale
     y, x = np.mgrid[: 4 * side, : 4 * side] / (2 * side) - 1 + 1 / (4 * side)
     radius = np.hypot(x, y)
-    pixels = np.round(255 * cyclic_colours(np.arctan2(y, x) / (2 * np.pi))).astype(np.uint8)
+    pixels = np.round(255 * cyclic_colors(np.arctan2(y, x) / (2 * np.pi))).astype(np.uint8)
     alpha = 255 * ((radius < 1) & (radius > 0.4))[..., None].astype(np.uint8)
     ring = Image.fromarray(np.concatenate([pixels, alpha], axis=-1)).reduce(4)
     page.image.paste(ring, (left * page.scale, top * page.scale), ring)

@@ -1,4 +1,4 @@
-"""Points of a plane as charts: coloured by factors, or as the images that they stand for."""
+"""Points of a plane as charts, coloured by factors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,21 +10,28 @@ from PIL import Image
 
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_array
-from setsup.errors import DataError, brief
+from setsup.errors import DataError
 from setsup.factors.factor import Factor, Kind
-from setsup.reports.charts import LABEL, canvas, drawn, few_ticks, letters, style_axes
-from setsup.reports.colouring import assign_colours, check_values, draw_key, draw_points
-from setsup.reports.grid import check_picture
-from setsup.reports.page import INK
-from setsup.reports.palette import OTHERS
-from setsup.reports.thumbnails import cell_size, thumbnail
+from setsup.random import permute, stream_key
+from setsup.reports.charts import (
+    LABEL,
+    TICK,
+    canvas,
+    drawn,
+    few_ticks,
+    legend,
+    letters,
+    number,
+    shorten,
+    style_axes,
+)
+from setsup.reports.colors import UNKNOWN, Names, PointColors, color_points
+from setsup.reports.page import INK, SOFT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["image_scatter", "scatter", "scatter_panels"]
-
-_INSET = 8  # dots between an image and the edge, which new ticks may move a little
+__all__ = ["check_points", "scatter", "scatter_panels"]
 
 
 def scatter(
@@ -80,14 +87,14 @@ def scatter(
     check_arguments(scatter, {"factor": factor, "title": title, "x_label": x_label, "y_label": y_label}, DataError)
     check_array(points, "points", DataError)
     check_array(values, "values", DataError)
-    placed = _check_points(points)
-    checked, known_factor = check_values(values, factor, len(placed))
+    placed = check_points(points)
+    checked, known_factor = _check_values(values, factor, len(placed))
     figure = canvas(8.2, 6.4, title)
     axes = figure.subplots()
     style_axes(axes, x_label, y_label)
-    colouring = assign_colours(checked, known_factor)
-    draw_points(axes, placed, colouring, 1.0)
-    draw_key(axes, colouring, "" if factor is None else colouring.name)
+    colors = color_points(checked, known_factor)
+    _draw_points(axes, placed, colors, 1.0)
+    _draw_key(axes, colors, "" if factor is None else colors.name)
     return drawn(figure)
 
 
@@ -136,11 +143,11 @@ def scatter_panels(
     """
     check_arguments(scatter_panels, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
     check_array(points, "points", DataError)
-    placed = _check_points(points)
+    placed = check_points(points)
     missing = [factor.name for factor in factors if factor.name not in values]
     if missing or not factors:
         raise DataError(f"panels need the values of {' and '.join(missing) or 'at least one factor'}; none are given")
-    checked = [check_values(values[factor.name], factor, len(placed))[0] for factor in factors]
+    checked = [_check_values(values[factor.name], factor, len(placed))[0] for factor in factors]
     across = len(factors) if len(factors) <= 3 else min(4, math.ceil(math.sqrt(len(factors))))
     down = -(-len(factors) // across)
     names = max(len(factor) if factor.kind is Kind.NOMINAL else 0 for factor in factors)
@@ -151,14 +158,15 @@ def scatter_panels(
             axes.set_visible(False)
             continue
         style_axes(axes, x_label if place + across >= len(factors) else "", "" if place % across else y_label)
-        colouring = assign_colours(checked[place], factors[place])
-        axes.set_title(letters(colouring.name), fontsize=LABEL, color=INK, loc="left", pad=6)
-        draw_points(axes, placed, colouring, 0.5)
-        draw_key(axes, colouring, most=16)
+        colors = color_points(checked[place], factors[place])
+        axes.set_title(letters(colors.name), fontsize=LABEL, color=INK, loc="left", pad=6)
+        _draw_points(axes, placed, colors, 0.5)
+        _draw_key(axes, colors, most=16)
     return drawn(figure)
 
 
-def _check_points(points: npt.ArrayLike) -> Reals:
+def check_points(points: npt.ArrayLike) -> Reals:
+    """Points (n, 2) float64; DataError where they are of another shape, or not finite."""
     given = np.asarray(points)
     if given.ndim != 2 or given.shape[1:] != (2,) or not len(given) or given.dtype.kind not in "iufb":
         raise DataError(
@@ -171,98 +179,93 @@ def _check_points(points: npt.ArrayLike) -> Reals:
     return reals
 
 
-def image_scatter(
-    points: npt.ArrayLike,
-    images: Sequence[npt.NDArray[Any]] | npt.NDArray[Any],
-    *,
-    title: str = "",
-    x_label: str = "",
-    y_label: str = "",
-) -> Image.Image:
-    """Images at their points.
+def _check_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tuple[npt.NDArray[np.generic], Factor]:
+    """Codes (rows,) int64 or numbers (rows,) float64, and their factor.
 
-    Each image in turn is shown where it covers none before it; a grey dot stands for one that is left out. Fewer
-    images are shown larger. The axes have scales of their own, so that images spread over the whole plane.
-
-    As figure 5a of "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak
-    supervision", arXiv 2103.03240.
-
-    Parameters
-    ----------
-    points : (n, 2) numbers
-        Middles of the images.
-    images : (n, height, width, channels) uint8, or a sequence of (height, width, channels) uint8
-        Grey, sRGB or sRGB with alpha; images may differ in size.
-    title, x_label, y_label : str
-        May be empty.
-
-    Returns
-    -------
-    RGB image
-
-    Raises
-    ------
-    DataError
-        When there are not as many images as points, an array is no image, or a point is not finite.
-    SetsupError
-        When matplotlib is not installed.
-
-    Examples
-    --------
-    >>> image_scatter([[0, 0], [1, 1]], np.zeros((2, 28, 28, 1), np.uint8), title="two").mode
-    'RGB'
-
+    `values` (rows,) integers, numbers or text.
     """
-    check_arguments(image_scatter, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
-    if not isinstance(images, Sequence | np.ndarray):
-        raise DataError(f"images must be a list of images, not {brief(images)}")
-    check_array(points, "points", DataError)
-    placed = _check_points(points)
-    if len(images) != len(placed):
-        raise DataError(f"{len(placed):,} points need as many images, not {len(images):,}")
-    for row, image in enumerate(images):
-        check_picture(image, f"image {row}")
-    target = 64 if len(placed) <= 100 else 32
-    width, height = cell_size([image.shape for image in images], target)
-    figure = canvas(8.6, 7.2, title)
-    axes = figure.subplots()
-    style_axes(axes, x_label, y_label)
+    given, name = np.asarray(values), "values" if factor is None else f"values of {factor.name!r}"
+    if given.shape != (rows,) or given.dtype.kind not in "iufbU":
+        raise DataError(f"{name} must be numbers ({rows:,},), one for each point, not {given.dtype} {given.shape}")
+    if factor is None:
+        if given.dtype.kind == "f":
+            factor = Factor("value", Kind.CONTINUOUS)
+        else:
+            levels, given = np.unique(given, return_inverse=True)
+            factor = Factor("value", Kind.NOMINAL, tuple(levels.tolist()))
+    if given.dtype.kind == "U":
+        raise DataError(f"{name} must be codes of its levels, not text; see Factor.code")
+    if factor.levels is None:
+        numbers = given.astype(np.float64)
+        if np.isinf(numbers).any():
+            raise DataError(f"{name}: row {int(np.isinf(numbers).argmax())} is infinite; write NaN for what is unknown")
+        return numbers, factor
+    if given.dtype.kind == "f" or not ((given >= -1) & (given < len(factor))).all():
+        raise DataError(
+            f"{name} must be codes from 0 to {len(factor) - 1}, or -1 where unknown, as FactorTable.codes gives them"
+        )
+    return given.astype(np.int64), factor
+
+
+def _draw_points(axes: "Axes", placed: Reals, colors: PointColors, scale: float) -> None:
+    """Draw points (n, 2); ``scale`` makes their marks larger."""
+    size = scale * float(np.clip(20_000 / len(placed), 3, 30))
+    unknown = placed[~colors.known]
+    axes.scatter(unknown[:, 0], unknown[:, 1], s=size, c=UNKNOWN, linewidths=0, marker="o")
+    shown, shown_colors = placed[colors.known], colors.colors[colors.known]
+    if len(shown):
+        order = permute(np.uint64(stream_key(0, "scatter")), len(shown), np.arange(len(shown)))
+        axes.scatter(
+            shown[order, 0], shown[order, 1], s=size, c=shown_colors[order], linewidths=0, marker="o", alpha=0.85
+        )
+    axes.margins(0.04)
+    axes.set_aspect("equal", adjustable="datalim")
     few_ticks(axes)
-    _widen(axes, placed, (width, height))
-    corners = axes.transData.transform(placed)
-    corners[:, 1] = figure.bbox.height - corners[:, 1]
-    middles = np.round(corners).astype(np.int64)
-    shown = _apart(middles, width, height)
-    left_out = np.setdiff1d(np.arange(len(placed)), shown)
-    axes.scatter(placed[left_out, 0], placed[left_out, 1], s=5, c=OTHERS, linewidths=0, marker="o")
-    sheet = drawn(figure)
-    for row in shown:
-        picture = thumbnail(images[row], target)
-        sheet.paste(picture, (int(middles[row, 0]) - picture.width // 2, int(middles[row, 1]) - picture.height // 2))
-    return sheet
 
 
-def _widen(axes: "Axes", placed: Reals, cell: tuple[int, int]) -> None:
-    """Give axes limits within which a cell of dots at any point stays inside."""
-    low, span = placed.min(axis=0), np.ptp(placed, axis=0)
-    low, span = np.where(span > 0, low, low - 0.5), np.where(span > 0, span, 1.0)
-    pad = np.zeros(2)
-    for _ in range(2):  # the axes have their place only when all is drawn, ticks included
-        (left, bottom), (right, top) = low - pad, low + span + pad
-        axes.set(xlim=(left, right), ylim=(bottom, top))
-        axes.figure.canvas.draw()
-        free = np.array(cell) / 2 + _INSET
-        pad = span * free / np.maximum([axes.bbox.width - 2 * free[0], axes.bbox.height - 2 * free[1]], 1)
+def _draw_key(axes: "Axes", colors: PointColors, name: str = "", most: int = 32) -> None:
+    """Explain the colours to the right of the axes, names in so many letters at most."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+    from matplotlib.lines import Line2D
+
+    key = colors.key
+    if isinstance(key, Names):
+        names = _disambiguate([text for text, _ in key.levels], most) + [text for text, _ in key.rest]
+        style: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 5.5, "markeredgewidth": 0}
+        marks = [
+            Line2D([], [], color=color, label=letters(text), **style)
+            for text, (_, color) in zip(names, key.levels + key.rest, strict=True)
+        ]
+        legend(axes, marks, name)
+        return
+    # beside the axes themselves, whatever else stands in their column of panels
+    beside = axes.inset_axes((1.03, 0.05, 0.035, 0.9))
+    mappable = ScalarMappable(Normalize(key.low, key.high), ListedColormap(key.colors))
+    bar = axes.figure.colorbar(mappable, cax=beside)
+    bar.outline.set(edgecolor="white", linewidth=0.0)
+    bar.ax.tick_params(
+        labelsize=TICK, labelcolor=SOFT, color=SOFT, length=0 if key.ticks else 3, pad=4, direction="out"
+    )
+    if key.ticks is None:
+        bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
+    else:
+        bar.set_ticks([place for place, _ in key.ticks], labels=[letters(text) for _, text in key.ticks])
+        bar.minorticks_off()
+    name = "; ".join(filter(None, [name, "" if colors.known.all() else "unknown: grey"]))
+    bar.set_label(letters(name), fontsize=LABEL, color=INK, labelpad=6)
 
 
-def _apart(middles: npt.NDArray[np.int64], width: int, height: int) -> list[int]:
-    """Rows whose cells, of one size, cover none before them; one dot between two."""
-    low = middles.min(axis=0)
-    across, down = (middles - low).max(axis=0) + 1
-    taken = np.zeros((down, across), dtype=bool)
-    rows = []
-    for row, (x, y) in enumerate((middles - low).tolist()):
-        if not taken[y, x]:
-            taken[max(0, y - height) : y + height + 1, max(0, x - width) : x + width + 1] = True
-            rows.append(row)
-    return rows
+def _disambiguate(names: list[str], most: int) -> list[str]:
+    """Shorten names; where that makes some equal, what all begin and end with goes."""
+    short = [shorten(name, most) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    start, end = _shared(names), _shared([name[::-1] for name in names])
+    return [shorten(f"…{name[start : max(start, len(name) - end)]}…", most) for name in names]
+
+
+def _shared(names: list[str]) -> int:
+    """Letters with which all of some names begin."""
+    first, last = min(names), max(names)
+    return next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

@@ -20,6 +20,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.reach import Reach
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
+from setsup.samplers.spelling import spell_name
 from setsup.samplers.steps import LAST, check_block, check_one, check_start, check_steps, pass_end
 
 __all__ = ["Sampler", "Shard", "check_step", "from_dict", "length_of", "log_pass", "steps_to_pass", "tell_pass"]
@@ -437,7 +438,8 @@ def _draw(sampler: Sampler, steps: Steps) -> Draw:
 
 def _out_of_memory(steps: int, error: MemoryError) -> SamplerError:
     return SamplerError(
-        f"memory ran out while {steps:,} steps were drawn ({error}); draw fewer steps, or lower size or sets"
+        f"memory ran out while {steps:,} steps were drawn ({error}); draw fewer steps, or lower {spell_name('size')} "
+        f"or {spell_name('sets')}"
     )
 
 

@@ -123,10 +123,10 @@ def test_the_readme_has_the_figures_that_are_kept() -> None:
     kept = json.loads(readme.KEPT.read_text(encoding="utf-8"))
     text = readme.README.read_text(encoding="utf-8")
     assert readme.filled(text, kept) == text, "run python -m benchmarks.readme"
-    measured = {one["topic"] for one in kept["rows"]}
+    measured = {row["topic"] for row in kept["rows"]}
     for line in readme.LINES:
-        if {topic for topic, *_ in line.rows} <= measured:
-            assert f"| {line.what} |" in text, f"no row of {sorted(measured)} is called as this line has it"
+        if line.topic in measured:
+            assert f"| {line.what} |" in text, f"no row of {line.topic} is called as this line has it"
 
 
 @pytest.mark.parametrize("broken", [None, "disent", "numba"])

@@ -17,7 +17,7 @@ from PIL import Image
 
 from setsup.errors import SetsupError
 from setsup.experiments.pixel_features import pixel_features
-from setsup.reports.pixel_matches import distance_map
+from setsup.reports.pixel_features import distance_map
 from setsup_cli.main import main
 from tests.true_files import mnist
 

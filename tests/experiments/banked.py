@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from setsup_papers.abc.method import ABC
+from setsup_papers.abc.settings import ABCObjective
 from tests.experiments.small import PLAIN, Pooled
 
 __all__ = ["BANKED", "NORMED"]
@@ -16,7 +17,7 @@ class Banked(ABC):
     """Writes a 1 for every row of a batch, from a step on."""
 
     def __init__(self, encoder: nn.Module, rows: int, when: str, since: int) -> None:
-        super().__init__(encoder)
+        super().__init__(ABCObjective(), encoder)
         bank = torch.zeros(rows, 1)
         if when == "parameter":
             self.bank: Any = nn.Parameter(bank, requires_grad=False)
@@ -56,7 +57,7 @@ class Normed:
 
     def build(self, table: Any, generator: torch.Generator) -> ABC:
         layers = Pooled(), nn.Flatten(0, 1), nn.BatchNorm1d(192), nn.Unflatten(0, (2, 4)), nn.Linear(192, 2)
-        return ABC(nn.Sequential(*layers))
+        return ABC(ABCObjective(), nn.Sequential(*layers))
 
 
 _KINDS = [BankedSettings("step"), BankedSettings("end"), BankedSettings("parameter"), BankedSettings("step", since=3)]

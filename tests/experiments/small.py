@@ -9,6 +9,7 @@ from torch import nn
 from setsup.experiments import Data, Preset
 from setsup.experiments.sets import Sets
 from setsup_papers.abc.method import ABC
+from setsup_papers.abc.settings import ABCObjective
 
 __all__ = ["ACCUMULATED", "AUGMENTED", "DROPOUT", "HALVED", "PLAIN", "PRESETS", "Pooled", "Tiny"]
 
@@ -39,7 +40,7 @@ class Tiny:
             layers[0].bias.zero_()
             layers[1].weight.uniform_(-1, 1, generator=generator)
         encoder = nn.Sequential(Pooled(), layers[0], nn.Tanh(), nn.Dropout(self.dropout), layers[1])
-        return ABC(encoder, objective=self.objective, rate=self.rate, halve_every=self.halve_every)
+        return ABC(ABCObjective(objective=self.objective, rate=self.rate, halve_every=self.halve_every), encoder)
 
 
 FEW = "orientation == 0 and scale == 0.75"

@@ -16,6 +16,7 @@ from torch import nn  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Preset, RunConfig, train  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.small import PLAIN, Pooled  # noqa: E402
 
 HERE = RunConfig(workers=0)
@@ -36,7 +37,7 @@ class ToldSettings:
     """No settings."""
 
     def build(self, table: Any, generator: torch.Generator) -> Told:
-        return Told(nn.Sequential(Pooled(), nn.Linear(192, 2)), rate=1e-5)
+        return Told(ABCObjective(rate=1e-5), nn.Sequential(Pooled(), nn.Linear(192, 2)))
 
 
 TOLD = replace(PLAIN, name="small/told", method=ToldSettings(), steps=9, checkpoint_every=2)
@@ -127,7 +128,10 @@ def test_a_loss_that_a_step_only_logs_is_looked_at_too(tmp_path: Path, monkeypat
             optimiser.step()
             self.log("loss", torch.tensor(math.nan if batch_idx == 2 else 1.0))
 
-    monkeypatch.setattr(ToldSettings, "build", lambda *_: Manual(nn.Sequential(Pooled(), nn.Linear(192, 2))))
+    def build(*_: Any) -> Manual:
+        return Manual(ABCObjective(), nn.Sequential(Pooled(), nn.Linear(192, 2)))
+
+    monkeypatch.setattr(ToldSettings, "build", build)
     one_sentence(TOLD, tmp_path, "^the loss of step 3 of small/told is not finite")
 
 

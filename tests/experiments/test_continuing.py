@@ -15,6 +15,7 @@ from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Run, RunConfig, open_run, train  # noqa: E402
 from setsup.experiments.runs.continuing import _schedulers_with_total  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.small import DROPOUT, HALVED, PLAIN, Tiny  # noqa: E402
 from tests.experiments.test_resume import checked_equal  # noqa: E402
 
@@ -90,7 +91,7 @@ class Cosine(ABC):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CosineSettings(Tiny):
     def build(self, table: Any, generator: Any) -> ABC:
-        return Cosine(Tiny.build(self, table, generator).encoder)
+        return Cosine(ABCObjective(), Tiny.build(self, table, generator).encoder)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training import checkpointing  # noqa: E402
 from setsup.experiments.training.checkpointing import CheckpointCallback  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.adversarial import Adversarial, AdversarialSettings  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.small import ACCUMULATED, FEW, PLAIN, Tiny  # noqa: E402
@@ -308,7 +309,7 @@ class MomentumSettings:
     """Of :class:`Momentum`."""
 
     def build(self, table: Any, generator: torch.Generator) -> Momentum:
-        method = Momentum(Tiny().build(table, generator).encoder, rate=1e-3)
+        method = Momentum(ABCObjective(rate=1e-3), Tiny().build(table, generator).encoder)
         method.register_buffer("teacher", method.encoder[1].weight.detach().clone())
         return method
 

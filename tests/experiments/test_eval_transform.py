@@ -25,6 +25,7 @@ from setsup.loading.views import ColorViews  # noqa: E402
 from setsup.methods.recipes import evaluation_transform, recipes  # noqa: E402
 from setsup_cli.main import main  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
 HERE = RunConfig(workers=0)
@@ -36,7 +37,7 @@ class Views(ABC):
     """Embeds an image as the means of its views."""
 
     def __init__(self) -> None:
-        super().__init__(nn.Linear(3, 3, bias=False), rate=1e-30)
+        super().__init__(ABCObjective(rate=1e-30), nn.Linear(3, 3, bias=False))
         nn.init.eye_(self.encoder.weight)
 
     def embed(self, batch: Any) -> torch.Tensor:

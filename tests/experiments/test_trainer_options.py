@@ -1,6 +1,8 @@
 """How a preset is run: clipped gradients, precision, strategies, profilers; each does what it says, or is refused."""
 
 import json
+import os
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,9 @@ from setsup.experiments import Preset, RunConfig, open_run, smoke, train  # noqa
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.callbacks import ClipCallback  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.by_hand import abc_loss, draws  # noqa: E402
+from tests.experiments.ranks import LEFT  # noqa: E402
 from tests.experiments.small import FEW, PLAIN, Tiny  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
@@ -53,7 +57,7 @@ class DescendingSettings:
     manual: bool = False
 
     def build(self, table: Any, generator: torch.Generator) -> Descending:
-        method = Descending(Tiny().build(table, generator).encoder)
+        method = Descending(ABCObjective(), Tiny().build(table, generator).encoder)
         method.automatic_optimization = not self.manual
         return method
 
@@ -242,3 +246,33 @@ def test_one_device_trains_alike_with_ddp(tmp_path: Path) -> None:
     plain = train(SHORT, tmp_path / "plain", config=HERE)
     ddp = train(SHORT, tmp_path / "ddp", config=replace(HERE, strategy="ddp", accelerator="cpu"))
     assert ddp.metrics() == plain.metrics()
+
+
+def fail(self: ABC, batch: Any, batch_idx: int) -> torch.Tensor:
+    raise SetsupError("this loss fails")
+
+
+@pytest.mark.long("trainings")
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_training_leaves_no_process_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """A later training of one device is not told that it is distributed, nor one of two that both were started."""
+    for name in LEFT:
+        monkeypatch.delenv(name, raising=False)
+    environment = dict(os.environ)
+    if fails:
+        monkeypatch.setattr(ABC, "training_step", fail)
+    with pytest.raises(SetsupError, match="this loss fails") if fails else nullcontext():
+        train(SHORT, tmp_path / "ddp", config=replace(HERE, strategy="ddp", accelerator="cpu"))
+    assert not torch.distributed.is_initialized()
+    assert dict(os.environ) == environment
+
+
+@pytest.mark.long("trainings")
+def test_a_process_group_of_the_user_stays(tmp_path: Path) -> None:
+    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        train(SHORT, tmp_path / "ddp", config=replace(HERE, strategy="ddp", accelerator="cpu"))
+        assert torch.distributed.is_initialized()
+    finally:
+        torch.distributed.destroy_process_group()

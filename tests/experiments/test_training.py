@@ -45,6 +45,7 @@ from setsup.experiments.training import checkpointing  # noqa: E402
 from setsup.factors import FactorTable  # noqa: E402
 from setsup_papers.abc import mnist_encoder  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.small import AUGMENTED, DROPOUT, FEW, HALVED, PLAIN, Pooled, Tiny  # noqa: E402
 
@@ -427,7 +428,7 @@ class Digits:
     loss: bool = True
 
     def build(self, table: Any, generator: torch.Generator) -> Any:
-        return ABC(mnist_encoder(generator)) if self.loss else Embedding()
+        return ABC(ABCObjective(), mnist_encoder(generator)) if self.loss else Embedding()
 
 
 @pytest.mark.parametrize(
@@ -496,7 +497,7 @@ class PickySettings:
     """No settings."""
 
     def build(self, table: Any, generator: torch.Generator) -> Picky:
-        return Picky(nn.Sequential(Pooled(), nn.Linear(192, 2)))
+        return Picky(ABCObjective(), nn.Sequential(Pooled(), nn.Linear(192, 2)))
 
 
 @pytest.mark.parametrize(("least", "tried"), [(0, [8]), (12, [8, 12]), (13, [8, 12])])
@@ -545,7 +546,7 @@ class LoggingSettings:
     """Its layers initialise themselves."""
 
     def build(self, table: Any, generator: torch.Generator) -> Logging:
-        return Logging(nn.Sequential(Pooled(), nn.Linear(192, 2)), rate=1e-5)
+        return Logging(ABCObjective(rate=1e-5), nn.Sequential(Pooled(), nn.Linear(192, 2)))
 
 
 LOGGING = replace(SHORT, name="small/logging", method=LoggingSettings())
@@ -669,7 +670,7 @@ class FailingSettings:
     """No settings."""
 
     def build(self, table: Any, generator: torch.Generator) -> Failing:
-        return Failing(nn.Sequential(Pooled(), nn.Linear(192, 2)))
+        return Failing(ABCObjective(), nn.Sequential(Pooled(), nn.Linear(192, 2)))
 
 
 def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
@@ -692,7 +693,7 @@ class Classes:
 
     def build(self, table: FactorTable, generator: torch.Generator) -> ABC:
         weights = torch.tensor(np.bincount(table.codes(self.factor)), dtype=torch.float32)
-        method = ABC(nn.Sequential(Pooled(), nn.Linear(192, len(weights))))
+        method = ABC(ABCObjective(), nn.Sequential(Pooled(), nn.Linear(192, len(weights))))
         method.register_buffer("counts", weights)
         method.register_buffer("memory", torch.zeros(len(table), 1))
         return method

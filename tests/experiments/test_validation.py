@@ -22,6 +22,7 @@ from setsup.experiments.training.watching.validation import open_validation  # n
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from setsup.random import stream_key  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
+from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.by_hand import abc_loss, draws  # noqa: E402
 from tests.experiments.numbered import Numbered  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
@@ -113,7 +114,7 @@ def test_no_image_is_both_fitted_and_tested(where: str | None) -> None:
     dataset = data.open()
     asked = Validation(every=1, where=where, draws=0, knn=("shape",), rows=3_000)
     preset = replace(PLAIN, data=data, sampler=replace(PLAIN.sampler, where=None), validation=asked)
-    held_out = open_validation(preset, preset.sampler, ABC(nn.Identity()), dataset, 0)
+    held_out = open_validation(preset, preset.sampler, ABC(ABCObjective(), nn.Identity()), dataset, 0)
 
     def identities(of: Any, rows: Any) -> set[tuple[Any, ...]]:
         return set(zip(*(of.factors.values(name, rows).tolist() for name in of.factors.names), strict=True))
@@ -202,7 +203,7 @@ def test_what_cannot_be_validated_leaves_no_folder(tmp_path: Path, asked: Valida
 
 def test_a_method_without_a_loss(tmp_path: Path) -> None:
     dataset = PLAIN.data.open()
-    method = Lossless(nn.Identity())
+    method = Lossless(ABCObjective(), nn.Identity())
     preset = replace(PLAIN, validation=Validation(every=1))
     with pytest.raises(SetsupError, match=r"^Lossless has no method loss\(batch\), .* --validation.draws 0$"):
         open_validation(preset, preset.sampler, method, dataset, 0)
@@ -247,7 +248,7 @@ def test_state_by_row_and_plain_attributes_are_restored() -> None:
     from setsup.experiments.training.watching.validation import _undisturbed
     from setsup.methods.rows import RowState
 
-    method = ABC(nn.Identity())
+    method = ABC(ABCObjective(), nn.Identity())
     method.bank, method.queue = RowState(5, 2, initial=1.0), torch.zeros(3)
     rows = torch.arange(5)
     before = method.bank.gather(rows)
@@ -310,7 +311,7 @@ def test_an_image_that_is_there_several_times_is_not_fitted_and_tested() -> None
     whole = Numbered(60)
     repeated = whole.select(np.repeat(np.arange(30), 3))
     preset = replace(PLAIN, validation=Validation(every=1, draws=0, knn=("shape",), rows=20))
-    found = open_validation(preset, preset.sampler, ABC(nn.Identity()), repeated, 0)
+    found = open_validation(preset, preset.sampler, ABC(ABCObjective(), nn.Identity()), repeated, 0)
     assert found is not None
     assert len(found.fit)
     assert len(found.test)

@@ -9,6 +9,7 @@ from torch import nn
 from setsup.experiments import Validation
 from setsup.experiments.sets import Sets
 from setsup_papers.abc.method import ABC
+from setsup_papers.abc.settings import ABCObjective
 from tests.experiments.small import FEW, PLAIN, Pooled
 
 __all__ = ["GATHERING", "VALIDATED", "Restless"]
@@ -18,7 +19,8 @@ class Restless(ABC):
     """Its loss writes to buffers, puts others in their place, draws random numbers, and logs."""
 
     def __init__(self, gather: bool = False) -> None:
-        super().__init__(nn.Sequential(nn.BatchNorm1d(192), nn.Dropout(0.3), nn.Linear(192, 3)), rate=1e-3)
+        layers = nn.Sequential(nn.BatchNorm1d(192), nn.Dropout(0.3), nn.Linear(192, 3))
+        super().__init__(ABCObjective(rate=1e-3), layers)
         self.pooled, self.gather = Pooled(), gather
         self.teacher = nn.Parameter(torch.ones(3), requires_grad=False)
         self.mean: torch.Tensor

@@ -12,8 +12,7 @@ import pytest
 
 from benchmarks.scatter import AS_A_GPU, BROWSER, SOFTWARE, frame_times
 from setsup.pages import export, open_embeddings, page_of
-from setsup.pages.colours import NAMES, on_grounds
-from setsup.reports.palette import rgb
+from setsup.reports.colors import ACCESSIBLE, on_grounds, rgb
 from tests.pages.sources import HOSTILE, awkward
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -167,7 +166,7 @@ def test_points_are_drawn_where_they_belong_in_their_colours(opened: Any, transp
     np.testing.assert_allclose(shown - shown[0], (both - both[0]) * scale[0], atol=0.05)
     alone, codes = free(page), DATA.factors.codes(HOSTILE[0], order)
     assert len(alone) > 8
-    named = on_grounds([rgb(name) for name in NAMES])
+    named = on_grounds([rgb(name) for name in ACCESSIBLE])
     for point in alone:
         colour = named[codes[point]][0] if codes[point] >= 0 else "#7b8794"
         expected = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]

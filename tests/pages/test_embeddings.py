@@ -14,10 +14,17 @@ from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.pages import export, open_embeddings, page_of
 from setsup.pages.answers import digest, key_of
-from setsup.pages.colours import GROUNDS, NAMES, colours_of, cycle, on_grounds, ramp
 from setsup.pages.projecting import drawing_order, neighbours, project
 from setsup.pages.shell import static
-from setsup.reports.palette import rgb
+from setsup.reports.colors import (
+    ACCESSIBLE,
+    GROUNDS,
+    accessible_cycle,
+    accessible_ramp,
+    color_rows,
+    on_grounds,
+    rgb,
+)
 from tests.fuzzing import survives
 from tests.pages.sources import HOSTILE, awkward
 from tests.pages.test_export import read
@@ -124,7 +131,7 @@ def test_colours_tell_levels_and_what_is_unknown(source):
         "plain",
     ]  # row 7 is not finite
     np.testing.assert_array_equal(numbers(found["codes"]), rows % 5)
-    named = on_grounds([rgb(name) for name in NAMES[:5]])
+    named = on_grounds([rgb(name) for name in ACCESSIBLE[:5]])
     assert [found["colours"][:5], found["dark"][:5]] == [list(some) for some in zip(*named, strict=True)]
     yaw = ask(source, q="colours", factor="yaw")
     assert yaw["scale"] == [0, 360]
@@ -135,14 +142,14 @@ def test_colours_tell_levels_and_what_is_unknown(source):
 def test_many_levels_leave_colours_for_the_most_frequent():
     codes = np.repeat(np.arange(14), np.arange(1, 15))
     table = FactorTable([Factor("who", Kind.NOMINAL, tuple("abcdefghijklmn"))], {"who": codes})
-    found = colours_of(table, "who", np.arange(len(codes)))
+    found = color_rows(table, "who", np.arange(len(codes)))
     assert [name for name, _, _ in found.legend] == [*"fghijklmn", "5 others"]
     assert found.legend[-1][2] == 1 + 2 + 3 + 4 + 5
     assert [int(np.sum(found.codes == colour)) for _, colour, _ in found.legend] == [
         count for *_, count in found.legend
     ]
     numbered = FactorTable([Factor("at", Kind.ORDINAL, tuple(range(300)))], {"at": np.arange(300)})
-    scale = colours_of(numbered, "at", np.arange(300))
+    scale = color_rows(numbered, "at", np.arange(300))
     assert scale.scale == (0, 299)
     assert (np.diff(scale.codes.astype(int)) >= 0).all()
 
@@ -161,7 +168,11 @@ def test_colours_are_told_apart_with_few_cones():
             [-0.01182, 0.04294, 0.968881],
         ],
     }
-    scales = [np.array([rgb(name) for name in NAMES]), ramp(np.linspace(0, 1, 6)), cycle(np.arange(8) / 8)]
+    scales = [
+        np.array([rgb(name) for name in ACCESSIBLE]),
+        accessible_ramp(np.linspace(0, 1, 6)),
+        accessible_cycle(np.arange(8) / 8),
+    ]
     for matrix, place in itertools.product(([[1, 0, 0], [0, 1, 0], [0, 0, 1]], *simulated.values()), range(2)):
         drawn = [np.array([rgb(pair[place]) for pair in on_grounds(colours)]) for colours in scales]
         seen = [_lab(colours, np.array(matrix)) for colours in drawn]
@@ -184,9 +195,9 @@ def test_colours_stand_out_of_light_and_of_dark_ground():
     style = static("style.css").decode()
     assert [f"--card: {ground}" in style for ground in ("#fff", GROUNDS[1])] == [True, True]
     for table, name in ((levels, "name"), (levels, "turn"), (numbers, "yaw"), (numbers, "size")):
-        found = colours_of(table, name, np.arange(13))
+        found = color_rows(table, name, np.arange(13))
         for place, ground in enumerate(GROUNDS):
-            light = np.array([_luminance(rgb(pair[place])) for pair in found.colours]) + 0.05
+            light = np.array([_luminance(rgb(pair[place])) for pair in found.colors]) + 0.05
             paper = _luminance(rgb(ground)) + 0.05
             assert np.maximum(light / paper, paper / light).min() >= 3
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
-from setsup.reports.pixel_features import component_images, place_colours
+from setsup.reports.pixel_features import component_images, place_colors
 
 
 def test_colours_are_the_first_components_of_all_images_together() -> None:
@@ -32,5 +32,5 @@ def test_few_channels_and_constant_features_are_drawn() -> None:
 
 
 def test_places_beyond_the_image_have_the_colours_of_its_rim() -> None:
-    inside, beyond = place_colours([[9, 4], [30, 4]], 5, 10)
+    inside, beyond = place_colors([[9, 4], [30, 4]], 5, 10)
     assert inside.tolist() == beyond.tolist() == [240, 240, 160]

@@ -13,8 +13,7 @@ pytest.importorskip("matplotlib")
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.reports import bar_panels, bars, curves, image_scatter, scatter, scatter_panels
-from setsup.reports.colouring import assign_colours
-from setsup.reports.palette import DISTINCT, OTHERS, UNKNOWN, rgb
+from setsup.reports.colors import DISTINCT, OTHERS, UNKNOWN, color_points, rgb
 
 SHAPE = Factor("shape", Kind.NOMINAL, ("cube", "ball", "cone"))
 SCALE = Factor("scale", Kind.ORDINAL, tuple(range(8)))
@@ -210,7 +209,7 @@ def clusters(found: np.ndarray) -> int:
 @pytest.mark.parametrize(("unit", "title"), [("turn", "wall hue (turn)"), ("", "wall hue")])
 def test_a_key_is_named_in_words(unit: str, title: str) -> None:
     factor = Factor("wall_hue", Kind.CYCLIC, (0.0, 0.5), unit=unit, period=1.0)
-    assert assign_colours(np.array([0, 1]), factor).name == title
+    assert color_points(np.array([0, 1]), factor).name == title
 
 
 def test_panels_read_a_table() -> None:

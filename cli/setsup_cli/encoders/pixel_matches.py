@@ -55,7 +55,7 @@ def run(options: Options) -> int:
     from setsup.evaluation.pixels import mutual_pixels
     from setsup.experiments import load_trained
     from setsup.experiments.pixel_features import MULTIPLE, pixel_features, resized_view
-    from setsup.reports.pixel_matches import pixel_match_sheet
+    from setsup.reports.pixel_features import pixel_match_sheet
 
     if len(options.images) != 2:
         raise DataError(f"two images are matched, not {len(options.images)}: `setsup pairs --run RUN IMAGE1 IMAGE2`")

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -11,15 +10,16 @@ if TYPE_CHECKING:
     from setsup_papers.abc.method import ABC
     from setsup_papers.abc.neighbours import soft_nearest_neighbours
     from setsup_papers.abc.networks import mnist_encoder, pose_encoder, shapes3d_encoder
-    from setsup_papers.abc.presets import ABCSettings
     from setsup_papers.abc.recipes import RECIPES
     from setsup_papers.abc.resnet_v2 import Bottleneck, ResNet50V2, resnet50v2
+    from setsup_papers.abc.settings import ABCObjective, ABCSettings
 
 __all__ = [
     "ABC",
     "PRESETS",
     "RECIPES",
     "REPORTS",
+    "ABCObjective",
     "ABCSettings",
     "Bottleneck",
     "ResNet50V2",
@@ -35,15 +35,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = ("losses", "neighbours", "networks", "recipes", "resnet_v2")
-    _METHODS = ("method",)
-
-    def _check(name: str, home: str) -> None:
-        if home in _METHODS:
-            need(f"{name} needs", "torch", "lightning")
-        elif home in _NETWORKS:
-            need(f"{name} needs", "torch")
-
     __getattr__ = lazy_names(
         __name__,
         {
@@ -52,11 +43,14 @@ if not TYPE_CHECKING:
             "method": ("ABC",),
             "neighbours": ("soft_nearest_neighbours",),
             "networks": ("mnist_encoder", "pose_encoder", "shapes3d_encoder"),
-            "presets": ("ABCSettings",),
             "recipes": ("RECIPES",),
             "resnet_v2": ("Bottleneck", "ResNet50V2", "resnet50v2"),
+            "settings": ("ABCObjective", "ABCSettings"),
         },
-        _check,
+        needs={
+            "torch": ("losses", "method", "neighbours", "networks", "recipes", "resnet_v2"),
+            "lightning": ("method",),
+        },
     )
 
     def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ from setsup.errors import DataError, SetsupError, need
 need("ABC needs", "torch", "lightning")  # before what imports them
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
@@ -27,10 +27,9 @@ from setsup.methods.fused import fuse
 from setsup.methods.similarity import Similarity, check_similarity
 from setsup_papers.abc.losses import augmentation_loss, correspondence_loss, double_augmentation_loss
 from setsup_papers.abc.resnet_v2 import load_trunk
+from setsup_papers.abc.settings import ABCObjective
 
 __all__ = ["ABC"]
-
-Objective = Literal["correspondence", "double", "augmentation"]
 
 _NEIGHBOURS = ("second", "first")
 _OBJECTIVES = {
@@ -44,35 +43,26 @@ class ABC(LightningModule):
     """An encoder trained so that the images of two sets find each other by what varies in both [1]_.
 
     Sets 0 and 1 of a batch are a pair, 2 and 3 the next, and so on; the loss is the mean over pairs. Slots that the
-    batch's mask leaves out take no part.
+    batch's mask leaves out take no part. It is trained by Adam, whose ε is 1e-7, as in Keras.
 
     Parameters
     ----------
+    settings : ABCObjective
+        What is minimised, and how.
     encoder : nn.Module
         (..., C, H, W) uint8 or float in [0, 1] → (..., d) float.
-    similarity : str or callable
-        As for :func:`~setsup.methods.similarities`.
-    temperature : float
-        τ > 0, in the unit of the similarity.
-    objective : {"correspondence", "double", "augmentation"}
-        The loss between single images; between two augmented copies of each; or the baseline that has copies and no
-        second set, which asks with copy 1 among copy 2.
-    neighbours : {"second", "first"}
-        With ``"double"``: the copy that soft neighbours are made of.
-    rate : float
-        Learning rate of Adam; its ε is 1e-7, as in Keras.
-    halve_every : int, optional
-        Steps after which the learning rate is halved, repeatedly; constant by default.
+    similarity : str or callable, optional
+        As for :func:`~setsup.methods.similarities`, in place of that of the settings.
 
     Raises
     ------
     SetsupError
-        When an argument is none of these.
+        When a setting is none of these.
 
     Examples
     --------
-    >>> from setsup_papers.abc.networks import mnist_encoder
-    >>> method = ABC(mnist_encoder(torch.Generator().manual_seed(0)))
+    >>> from setsup_papers.abc import ABCObjective, mnist_encoder
+    >>> method = ABC(ABCObjective(), mnist_encoder(torch.Generator().manual_seed(0)))
     >>> batch = {"image": torch.zeros(2, 64, 1, 28, 28), "mask": torch.ones(2, 64, dtype=torch.bool)}
     >>> method.embed(batch).shape
     torch.Size([2, 64, 8])
@@ -81,20 +71,13 @@ class ABC(LightningModule):
 
     """
 
-    def __init__(
-        self,
-        encoder: nn.Module,
-        *,
-        similarity: Similarity = "l2sq",
-        temperature: float = 1.0,
-        objective: Objective = "correspondence",
-        neighbours: Literal["second", "first"] = "second",
-        rate: float = 3e-5,
-        halve_every: int | None = None,
-    ) -> None:
+    def __init__(self, settings: ABCObjective, encoder: nn.Module, *, similarity: Similarity | None = None) -> None:
         super().__init__()
-        check_similarity(similarity)
-        check_temperature(temperature)
+        self.settings, self.encoder = settings, encoder
+        self.similarity: Similarity = settings.similarity if similarity is None else similarity
+        check_similarity(self.similarity)
+        check_temperature(settings.temperature)
+        objective, neighbours, halve_every = settings.objective, settings.neighbours, settings.halve_every
         if objective not in _OBJECTIVES:
             raise SetsupError(f"the objective is one of {', '.join(_OBJECTIVES)}, not {objective!r}")
         if neighbours not in _NEIGHBOURS:
@@ -103,11 +86,7 @@ class ABC(LightningModule):
             raise SetsupError(
                 f"the rate is halved every so many steps, 1 or more, or never (None), not {halve_every!r}"
             )
-        check_rates(rate=rate)
-        self.encoder = encoder
-        self.similarity, self.temperature = similarity, temperature
-        self.objective, self.neighbours = objective, neighbours
-        self.rate, self.halve_every = rate, halve_every
+        check_rates(rate=settings.rate)
 
     def embed(self, batch: Batch) -> Tensor:
         """Embeddings of a batch's images, (sets, size, d) float."""
@@ -158,29 +137,29 @@ class ABC(LightningModule):
         """
         self._need_form(batch)
         mask = _mask(batch)
-        options: dict[str, Any] = {"similarity": self.similarity, "temperature": self.temperature}
-        if self.objective == "augmentation":
+        options: dict[str, Any] = {"similarity": self.similarity, "temperature": self.settings.temperature}
+        if self.settings.objective == "augmentation":
             return augmentation_loss(embedded[:, :, 0], embedded[:, :, 1], mask=mask, **options)
         if mask is not None:
             options |= {"u_mask": mask[0::2], "v_mask": mask[1::2]}
         u, v = embedded[0::2], embedded[1::2]
-        if self.objective == "correspondence":
+        if self.settings.objective == "correspondence":
             return correspondence_loss(u, v, **options)
         copies = (u[:, :, 0], u[:, :, 1]), (v[:, :, 0], v[:, :, 1])
-        return double_augmentation_loss(*copies, neighbours=self.neighbours, **options)
+        return double_augmentation_loss(*copies, neighbours=self.settings.neighbours, **options)
 
     def load_initial(self, weights: Mapping[str, Tensor]) -> None:
         """Start from weights of Keras' ResNet50V2, where the encoder has one, or from all of this method's weights."""
         load_trunk(self, weights)
 
     def _need_form(self, batch: Batch) -> None:
-        images = batch["image"]
-        copied = self.objective != "correspondence"
-        paired = self.objective != "augmentation"
+        objective, images = self.settings.objective, batch["image"]
+        copied = objective != "correspondence"
+        paired = objective != "augmentation"
         if images.ndim != 5 + copied or (copied and images.shape[2] != 2) or (paired and len(images) % 2):
             raise DataError(
-                f"images came as {tuple(images.shape)}, but the objective {self.objective!r} takes "
-                f"{_OBJECTIVES[self.objective]}; draw and augment them so, or choose another objective"
+                f"images came as {tuple(images.shape)}, but the objective {objective!r} takes "
+                f"{_OBJECTIVES[objective]}; draw and augment them so, or choose another objective"
             )
         if images.shape[1] < 2:
             raise DataError(
@@ -200,10 +179,10 @@ class ABC(LightningModule):
 
     def configure_optimizers_for(self, parameters: Iterable[nn.Parameter]) -> Any:
         """The optimiser and its schedule for the parameters of a method that has this one as a part."""
-        adam = fuse(torch.optim.Adam(parameters, self.rate, eps=1e-7))
-        if self.halve_every is None:
+        adam = fuse(torch.optim.Adam(parameters, self.settings.rate, eps=1e-7))
+        if self.settings.halve_every is None:
             return adam
-        halved = torch.optim.lr_scheduler.StepLR(adam, self.halve_every, gamma=0.5)
+        halved = torch.optim.lr_scheduler.StepLR(adam, self.settings.halve_every, gamma=0.5)
         return {"optimizer": adam, "lr_scheduler": {"scheduler": halved, "interval": "step"}}
 
 

@@ -4,22 +4,16 @@ Settings that the text leaves open are those of the authors' published code.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
 
 from setsup.experiments.data import Data
 from setsup.experiments.measures import Accuracy, Components, FactorInformation, NoiseSweep
 from setsup.experiments.preset import Evaluation, Preset
 from setsup.experiments.sets import Sets
 from setsup_papers.abc.measures import DigitStyle, LossOverDimensions
+from setsup_papers.abc.settings import ABCSettings
 
-if TYPE_CHECKING:
-    import torch
-
-    from setsup.factors import FactorTable
-    from setsup_papers.abc.method import ABC
-
-__all__ = ["FACTORS", "INACTIVE", "PAPER", "PRESETS", "WORDS", "ABCSettings"]
+__all__ = ["FACTORS", "INACTIVE", "PAPER", "PRESETS", "WORDS"]
 
 PAPER = '"Learning ABCs: Approximate Bijective Correspondence", arXiv 2103.03240'
 
@@ -29,54 +23,6 @@ FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation
 INACTIVE = {1: ("wall_hue",), 2: ("wall_hue", "floor_hue"), 3: ("wall_hue", "floor_hue", "object_hue")}
 WORDS = {1: "the wall's hue", 2: "the hues of wall and floor", 3: "all hues"}
 """Inactive factors of the experiments with so many hues, and what they are called."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ABCSettings:
-    """Settings of :class:`setsup_papers.abc.method.ABC`, and the paper's encoder for a dataset.
-
-    Attributes
-    ----------
-    encoder : {"shapes3d", "mnist", "pose"}
-        See :mod:`setsup.methods.networks`.
-    similarity : {"l2sq", "l2", "l1", "linf", "cosine"}
-        Of embeddings.
-    temperature : float
-        τ > 0, in the unit of the similarity.
-    objective : {"correspondence", "double", "augmentation"}
-        Which loss.
-    neighbours : {"second", "first"}
-        With ``double``: the copy that soft neighbours are made of.
-    rate : float
-        Learning rate of Adam.
-    halve_every : int, optional
-        Steps after which it is halved.
-
-    """
-
-    encoder: Literal["shapes3d", "mnist", "pose"]
-    similarity: Literal["l2sq", "l2", "l1", "linf", "cosine"] = "l2sq"
-    temperature: float = 1.0
-    objective: Literal["correspondence", "double", "augmentation"] = "correspondence"
-    neighbours: Literal["second", "first"] = "second"
-    rate: float = 3e-5
-    halve_every: int | None = None
-
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "ABC":
-        """Build the method of a run."""
-        from setsup_papers.abc import networks
-        from setsup_papers.abc.method import ABC
-
-        build = getattr(networks, f"{self.encoder}_encoder")
-        return ABC(
-            build(generator),
-            similarity=self.similarity,
-            temperature=self.temperature,
-            objective=self.objective,
-            neighbours=self.neighbours,
-            rate=self.rate,
-            halve_every=self.halve_every,
-        )
 
 
 def _shapes3d(

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -65,25 +64,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = (
-        "banks",
-        "inputs",
-        "losses",
-        "negatives",
-        "networks.caffenet",
-        "networks.dense_views",
-        "networks.views",
-        "recipes",
-        "within_batch",
-    )
-    _METHODS = ("method", "prediction")
-
-    def _check(name: str, home: str) -> None:
-        if home in _METHODS:
-            need(f"{name} needs", "torch", "lightning")
-        elif home in _NETWORKS:
-            need(f"{name} needs", "torch")
-
     __getattr__ = lazy_names(
         __name__,
         {
@@ -106,7 +86,22 @@ if not TYPE_CHECKING:
             "view_information": ("ViewsInformation",),
             "within_batch": ("BatchContrast", "PatchContrast"),
         },
-        _check,
+        needs={
+            "torch": (
+                "banks",
+                "inputs",
+                "losses",
+                "method",
+                "negatives",
+                "networks.caffenet",
+                "networks.dense_views",
+                "networks.views",
+                "prediction",
+                "recipes",
+                "within_batch",
+            ),
+            "lightning": ("method", "prediction"),
+        },
     )
 
     def __dir__() -> list[str]:

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -57,15 +56,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = ("losses", "networks.domain_encoders", "networks.generator", "networks.perceptual", "recipes")
-    _METHODS = ("drnet", "lord", "method", "ml_vae")
-
-    def _check(name: str, home: str) -> None:
-        if home in _METHODS:
-            need(f"{name} needs", "torch", "lightning")
-        elif home in _NETWORKS:
-            need(f"{name} needs", "torch")
-
     __getattr__ = lazy_names(
         __name__,
         {
@@ -86,7 +76,20 @@ if not TYPE_CHECKING:
             "speed": ("EpochTime",),
             "transforms_study": ("AutoencoderInvariance",),
         },
-        _check,
+        needs={
+            "torch": (
+                "drnet",
+                "lord",
+                "losses",
+                "method",
+                "ml_vae",
+                "networks.domain_encoders",
+                "networks.generator",
+                "networks.perceptual",
+                "recipes",
+            ),
+            "lightning": ("drnet", "lord", "method", "ml_vae"),
+        },
     )
 
     def __dir__() -> list[str]:

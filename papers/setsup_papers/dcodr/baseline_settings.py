@@ -3,17 +3,15 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from setsup.experiments.configs import fit_image
-from setsup_papers.dcodr.network_choice import IMAGE, image_distance, image_encoder
+from setsup.experiments.configs import import_method
+from setsup_papers.dcodr.network_choice import image_distance, image_encoder
+from setsup_papers.dcodr.settings import DomainSettings
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.factors import FactorTable
-    from setsup.loading.batch import Batch
-    from setsup_papers.dcodr.drnet import DRNET
-    from setsup_papers.dcodr.lord import LORD, AmortisedLORD
-    from setsup_papers.dcodr.ml_vae import MLVAE
 
 __all__ = ["AmortisedLORDSettings", "DRNETSettings", "LORDSettings", "MLVAESettings"]
 
@@ -22,15 +20,11 @@ _SMOKE = (16, 16, 32, 32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LORDSettings:
+class LORDSettings(DomainSettings):
     """Settings of :class:`setsup_papers.dcodr.LORD`, the stage that optimises codes.
 
     Attributes
     ----------
-    domain : tuple of str
-        Factors whose combinations are the domains.
-    image : (int, int, int), optional
-        Channels, height and width of images; by default those of the data.
     content, style : int
         Dimensions of the codes of images, and of domains.
     generator_width : int
@@ -53,8 +47,6 @@ class LORDSettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
-    image: tuple[int, int, int] | None = None
     content: int = 128
     style: int = 256
     generator_width: int = 256
@@ -67,47 +59,32 @@ class LORDSettings:
     last_rate: float = 1e-5
     lazy_codes: bool = field(default=True, metadata={"added": True})
 
-    def fit_to(self, batch: "Batch") -> "LORDSettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
-
     def shrunk(self) -> "LORDSettings":
         """A narrow generator, and no VGG16."""
         return replace(self, generator_width=min(self.generator_width, 32), perceptual="pyramid")
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LORD":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones."""
-        from setsup.methods.groups import GroupCodes
-        from setsup_papers.dcodr.lord import LORD
         from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
 
-        domains = GroupCodes(table, self.domain, "domain")
-        return LORD(
-            AdaINGenerator(self.image or IMAGE, self.content, self.style, self.generator_width),
+        domains = self.domains(table)
+        method = import_method("setsup_papers.dcodr.lord:LORD")
+        return method(
+            self,
+            AdaINGenerator(self.image_shape, self.content, self.style, self.generator_width),
             class_embedding(len(domains), self.style),
             domains,
             image_distance(self.perceptual, self.vgg_weights),
             rows=len(table),
-            content=self.content,
-            noise=self.noise,
-            penalty=self.penalty,
-            rate=self.rate,
-            latent_rate=self.latent_rate,
-            last_rate=self.last_rate,
-            lazy=self.lazy_codes,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AmortisedLORDSettings:
+class AmortisedLORDSettings(DomainSettings):
     """Settings of :class:`setsup_papers.dcodr.AmortisedLORD`, the stage that trains encoders.
 
     Attributes
     ----------
-    domain : tuple of str
-        Factors whose combinations are the domains, as in the first stage.
-    image : (int, int, int), optional
-        Channels, height and width of images; by default those of the data.
     content, style : int
         Dimensions of the codes of images, and of domains, as in the first stage.
     generator_width : int
@@ -132,8 +109,6 @@ class AmortisedLORDSettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
-    image: tuple[int, int, int] | None = None
     content: int = 128
     style: int = 256
     generator_width: int = 256
@@ -147,10 +122,6 @@ class AmortisedLORDSettings:
     last_rate: float = 1e-5
     lazy_codes: bool = field(default=True, metadata={"added": True})
 
-    def fit_to(self, batch: "Batch") -> "AmortisedLORDSettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
-
     def shrunk(self) -> "AmortisedLORDSettings":
         """A narrow generator, small encoders, and no VGG16."""
         return replace(
@@ -162,43 +133,30 @@ class AmortisedLORDSettings:
             perceptual="pyramid",
         )
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "AmortisedLORD":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones until it takes those of a first stage."""
-        from setsup.methods.groups import GroupCodes
-        from setsup_papers.dcodr.lord import AmortisedLORD
         from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
 
-        image, domains = self.image or IMAGE, GroupCodes(table, self.domain, "domain")
-        content, style = (
-            image_encoder(self.encoder, image, size, self.channels) for size in (self.content, self.style)
-        )
-        return AmortisedLORD(
-            content,
-            style,
-            AdaINGenerator(image, self.content, self.style, self.generator_width),
+        domains = self.domains(table)
+        method = import_method("setsup_papers.dcodr.lord:AmortisedLORD")
+        return method(
+            self,
+            image_encoder(self.encoder, self.image_shape, self.content, self.channels),
+            image_encoder(self.encoder, self.image_shape, self.style, self.channels),
+            AdaINGenerator(self.image_shape, self.content, self.style, self.generator_width),
             class_embedding(len(domains), self.style),
             domains,
             image_distance(self.perceptual, self.vgg_weights),
             rows=len(table),
-            dimensions=self.content,
-            weights=self.weights,
-            rate=self.rate,
-            last_rate=self.last_rate,
-            lazy=self.lazy_codes,
-            encoder_weights=self.encoder_weights,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DRNETSettings:
+class DRNETSettings(DomainSettings):
     """Settings of :class:`setsup_papers.dcodr.DRNET` and of its networks.
 
     Attributes
     ----------
-    domain : tuple of str
-        Factors whose combinations are the domains.
-    image : (int, int, int), optional
-        Channels, height and width of images; by default those of the data.
     content, pose : int
         Dimensions of the codes of what a domain's images share, and of what they do not; the code has 64 and 5, or 128
         and 10. [unclear]
@@ -219,8 +177,6 @@ class DRNETSettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
-    image: tuple[int, int, int] | None = None
     content: int = 128
     pose: int = 10
     channels: tuple[int, ...] = (64, 128, 256, 512)
@@ -231,49 +187,30 @@ class DRNETSettings:
     rate: float = 2e-3
     betas: tuple[float, float] = (0.5, 0.999)
 
-    def fit_to(self, batch: "Batch") -> "DRNETSettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
-
     def shrunk(self) -> "DRNETSettings":
         """Narrow networks."""
         return replace(self, channels=_SMOKE)
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "DRNET":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
-        from setsup.methods.groups import GroupCodes
-        from setsup_papers.dcodr.drnet import DRNET
         from setsup_papers.dcodr.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator, initialise_drnet
 
-        image = self.image or IMAGE
-        content, pose = (DrnetEncoder(image, size, self.channels) for size in (self.content, self.pose))
+        content = DrnetEncoder(self.image_shape, self.content, self.channels)
+        pose = DrnetEncoder(self.image_shape, self.pose, self.channels)
         decoder = DrnetDecoder(content, self.pose, self.skips)
         discriminator = SceneDiscriminator(self.pose, self.discriminator)
         for network in (content, pose, decoder, discriminator):
             initialise_drnet(network, generator)
-        return DRNET(
-            content,
-            pose,
-            decoder,
-            discriminator,
-            GroupCodes(table, self.domain, "domain"),
-            similarity=self.similarity,
-            adversarial=self.adversarial,
-            rate=self.rate,
-            betas=self.betas,
-        )
+        method = import_method("setsup_papers.dcodr.drnet:DRNET")
+        return method(self, content, pose, decoder, discriminator, self.domains(table))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MLVAESettings:
+class MLVAESettings(DomainSettings):
     """Settings of :class:`setsup_papers.dcodr.MLVAE` and of its networks.
 
     Attributes
     ----------
-    domain : tuple of str
-        Factors whose combinations are the groups.
-    image : (int, int, int), optional
-        Channels, height and width of images; by default those of the data.
     networks : {"dense", "convolutional"}
         One hidden layer with tanh, as published for digits, or convolutions with stride 2, as others published for 64 ×
         64 images. Which one the tables have is [unclear].
@@ -294,8 +231,6 @@ class MLVAESettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
-    image: tuple[int, int, int] | None = None
     networks: Literal["dense", "convolutional"] = "dense"
     style: int = 10
     group: int = 10
@@ -307,29 +242,15 @@ class MLVAESettings:
     noise: float = 1.0
     rate: float = 1e-3
 
-    def fit_to(self, batch: "Batch") -> "MLVAESettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
-
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "MLVAE":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
-        from setsup.methods.groups import GroupCodes
-        from setsup_papers.dcodr.ml_vae import MLVAE
         from setsup_papers.dcodr.networks.ml_vae import convolutional_vae, dense_vae
 
-        image, parts = self.image or IMAGE, 2 if self.likelihood == "gaussian" else 1
-        options: dict[str, Any] = {"width": self.hidden, "parts": parts}
+        options: dict[str, Any] = {"width": self.hidden, "parts": 2 if self.likelihood == "gaussian" else 1}
         if self.networks == "dense":
-            encoder, decoder = dense_vae(image, self.style, self.group, generator=generator, **options)
+            encoder, decoder = dense_vae(self.image_shape, self.style, self.group, generator=generator, **options)
         else:
             options |= {"channels": self.channels, "kernels": self.kernels}
-            encoder, decoder = convolutional_vae(image, self.style, self.group, **options)
-        return MLVAE(
-            encoder,
-            decoder,
-            GroupCodes(table, self.domain, "domain"),
-            likelihood=self.likelihood,
-            samples=self.samples,
-            noise=self.noise,
-            rate=self.rate,
-        )
+            encoder, decoder = convolutional_vae(self.image_shape, self.style, self.group, **options)
+        method = import_method("setsup_papers.dcodr.ml_vae:MLVAE")
+        return method(self, encoder, decoder, self.domains(table))

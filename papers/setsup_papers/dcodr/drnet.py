@@ -21,6 +21,7 @@ from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes, need_members
 from setsup.methods.minimise import minimise
 from setsup.methods.networks.images import encode_images, unit_range
+from setsup_papers.dcodr.baseline_settings import DRNETSettings
 from setsup_papers.dcodr.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator
 
 __all__ = ["DRNET", "draw_partners"]
@@ -72,6 +73,8 @@ class DRNET(LightningModule):
 
     Parameters
     ----------
+    settings : DRNETSettings
+        What is minimised, and how; α is ``similarity`` and β ``adversarial``. Those of networks are not read.
     content, pose : DrnetEncoder
         Of images of the same size.
     decoder : DrnetDecoder
@@ -80,12 +83,6 @@ class DRNET(LightningModule):
         For pairs of poses.
     domains : GroupCodes
         Which images of a batch are of one domain.
-    similarity, adversarial : float
-        α and β.
-    rate : float
-        Learning rate.
-    betas : (float, float)
-        Of Adam.
 
     Raises
     ------
@@ -96,23 +93,19 @@ class DRNET(LightningModule):
 
     def __init__(
         self,
+        settings: DRNETSettings,
         content: DrnetEncoder,
         pose: DrnetEncoder,
         decoder: DrnetDecoder,
         discriminator: SceneDiscriminator,
         domains: GroupCodes,
-        *,
-        similarity: float = 1.0,
-        adversarial: float = 1e-4,
-        rate: float = 2e-3,
-        betas: tuple[float, float] = (0.5, 0.999),
     ) -> None:
         super().__init__()
-        check_rates(rate=rate)
+        check_rates(rate=settings.rate)
+        self.settings = settings
         self.automatic_optimization = False
         self.content, self.pose, self.decoder, self.discriminator = content, pose, decoder, discriminator
-        self.domains, self.similarity, self.adversarial = domains, similarity, adversarial
-        self.rate, self.betas = rate, betas
+        self.domains = domains
 
     def embed(self, batch: Batch) -> Tensor:
         """Poses of a batch's images, (sets, size, d) float32 in (-1, 1)."""
@@ -157,7 +150,7 @@ class DRNET(LightningModule):
         networks = self.content, self.pose, self.decoder
         others = [parameter for network in networks for parameter in network.parameters()]
         trained = self.discriminator.parameters(), others
-        return [fuse(torch.optim.Adam(some, self.rate, self.betas)) for some in trained]
+        return [fuse(torch.optim.Adam(some, self.settings.rate, self.settings.betas)) for some in trained]
 
     def _encode(self, batch: Batch) -> "_Encoded":
         """Codes of the images that take part, and pairs of them."""
@@ -190,7 +183,8 @@ class DRNET(LightningModule):
         }
         for name, term in terms.items():
             self.log(name, term)
-        return terms["reconstruction"] + self.similarity * terms["similarity"] + self.adversarial * terms["confusion"]
+        alpha, beta = self.settings.similarity, self.settings.adversarial
+        return terms["reconstruction"] + alpha * terms["similarity"] + beta * terms["confusion"]
 
     def _discriminator_loss(self, encoded: "_Encoded") -> Tensor:
         """Mean of the cross-entropies on pairs of one domain and of two, without a gradient for poses."""

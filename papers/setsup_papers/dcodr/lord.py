@@ -9,7 +9,6 @@ References
 
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,6 +23,7 @@ from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.images import encode_images, unit_range
 from setsup.methods.networks.pretrained import read_weights
 from setsup.methods.rows import RowCodes, RowState
+from setsup_papers.dcodr.baseline_settings import AmortisedLORDSettings, LORDSettings
 from setsup_papers.dcodr.networks.domain_encoders import ResNetEncoder
 from setsup_papers.dcodr.networks.generator import EMBEDDED, AdaINGenerator
 
@@ -45,11 +45,13 @@ class LORD(LightningModule):
     saw has no code: :class:`AmortisedLORD` trains an encoder.
 
     Codes of images are updated by Adam: those of the images of each step, with their moments, as of
-    :class:`torch.optim.SparseAdam`; or, with ``lazy=False``, all of them in every step by moments that decay, as in the
-    published code.
+    :class:`torch.optim.SparseAdam`; or, with ``lazy_codes=False``, all of them in every step by moments that decay, as
+    in the published code.
 
     Parameters
     ----------
+    settings : LORDSettings
+        What is minimised, and how; λ is ``penalty``. Of networks only the size of an image's code is read, ``content``.
     generator : AdaINGenerator
         Images from both codes.
     classes : torch.nn.Embedding
@@ -60,18 +62,6 @@ class LORD(LightningModule):
         d, (n, C, H, W) images and their targets → (n,).
     rows : int
         Rows of the training data.
-    content : int
-        Dimensions of an image's code.
-    noise : float
-        Standard deviation of ε.
-    penalty : float
-        λ.
-    rate, latent_rate : float
-        First learning rates of the generator, and of all codes.
-    last_rate : float
-        Learning rate of both at the end, along half a cosine.
-    lazy : bool
-        Whether codes of images that a step did not use stay as they are.
 
     Raises
     ------
@@ -82,30 +72,24 @@ class LORD(LightningModule):
 
     def __init__(
         self,
+        settings: LORDSettings,
         generator: AdaINGenerator,
         classes: nn.Embedding,
         domains: GroupCodes,
         distance: nn.Module,
         *,
         rows: int,
-        content: int = 128,
-        noise: float = 1.0,
-        penalty: float = 1e-4,
-        rate: float = 3e-4,
-        latent_rate: float = 3e-3,
-        last_rate: float = 1e-5,
-        lazy: bool = True,
     ) -> None:
         super().__init__()
-        _check_rates(last_rate, rate=rate, latent_rate=latent_rate)
+        _check_rates(settings.last_rate, rate=settings.rate, latent_rate=settings.latent_rate)
+        self.settings = settings
         self.generator, self.classes, self.domains, self.distance = generator, classes, domains, distance
-        self.codes = RowCodes(rows, content, rate=latent_rate, betas=_BETAS, initial=_uniform(content), lazy=lazy)
+        size, lazy = settings.content, settings.lazy_codes
+        self.codes = RowCodes(rows, size, rate=settings.latent_rate, betas=_BETAS, initial=_uniform(size), lazy=lazy)
         # which rows and domains the codes are of, and how they were updated, for the second stage
         self.register_buffer("table", _described(domains))
         self.register_buffer("lazy", torch.tensor(lazy))
         self.register_load_state_dict_pre_hook(_fill_described)  # type: ignore[no-untyped-call]
-        self.noise, self.penalty = noise, penalty
-        self.rate, self.latent_rate, self.last_rate = rate, latent_rate, last_rate
 
     def embed(self, batch: Batch) -> Tensor:
         """Codes of a batch's images, (sets, size, content) float32, of rows that were trained on only."""
@@ -129,13 +113,13 @@ class LORD(LightningModule):
         used, classes = _classes(self.domains, batch)
         codes = self.codes(batch["indices"].flatten()[used])
         if self.training:
-            codes = codes + self.noise * torch.randn_like(codes)
+            codes = codes + self.settings.noise * torch.randn_like(codes)
         images = unit_range(batch["image"].flatten(0, 1)[used])
         distance = self.distance(self.generator(codes, self.classes(classes)), images).mean()
         penalty = codes.square().sum(1).mean()
         self.log("distance", distance)
         self.log("penalty", penalty)
-        loss: Tensor = distance + self.penalty * penalty
+        loss: Tensor = distance + self.settings.penalty * penalty
         return loss
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -150,14 +134,15 @@ class LORD(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam, with rates that fall along half a cosine, also of the codes of images."""
+        rate, latent_rate, last = self.settings.rate, self.settings.latent_rate, self.settings.last_rate
         steps = self.trainer.estimated_stepping_batches
-        latent = _cosine(self.last_rate / self.latent_rate, steps)
-        self.codes.rate = lambda step: self.latent_rate * latent(step)
+        latent = _cosine(last / latent_rate, steps)
+        self.codes.rate = lambda step: latent_rate * latent(step)
         groups = [
-            {"params": list(self.generator.parameters()), "lr": self.rate},
-            {"params": list(self.classes.parameters()), "lr": self.latent_rate},
+            {"params": list(self.generator.parameters()), "lr": rate},
+            {"params": list(self.classes.parameters()), "lr": latent_rate},
         ]
-        return _scheduled(torch.optim.Adam(groups, betas=_BETAS), [_cosine(self.last_rate / self.rate, steps), latent])
+        return _scheduled(torch.optim.Adam(groups, betas=_BETAS), [_cosine(last / rate, steps), latent])
 
 
 class AmortisedLORD(LightningModule):
@@ -175,6 +160,10 @@ class AmortisedLORD(LightningModule):
 
     Parameters
     ----------
+    settings : AmortisedLORDSettings
+        What is minimised, and how; α and β are ``weights``. Of networks only ``content``, the size of an image's code,
+        and ``encoder_weights``, which :meth:`load_initial` reads, are used. A first stage whose codes were updated
+        otherwise than ``lazy_codes`` says is refused.
     content, style : nn.Module
         E_c and E_s, (n, C, H, W) float in [0, 1] → (n, d).
     generator : AdaINGenerator
@@ -187,16 +176,6 @@ class AmortisedLORD(LightningModule):
         d, (n, C, H, W) images and their targets → (n,).
     rows : int
         Rows of the training data.
-    dimensions : int
-        Of an image's code.
-    weights : (float, float)
-        α and β.
-    rate, last_rate : float
-        Learning rate of the first step, and at the end of half a cosine.
-    lazy : bool
-        As of the first stage, which is refused if its codes were updated otherwise.
-    encoder_weights : str or Path, optional
-        File, or published name, of a run of MoCo-v2 that both encoders start from; :meth:`load_initial` reads it.
 
     Raises
     ------
@@ -207,6 +186,7 @@ class AmortisedLORD(LightningModule):
 
     def __init__(
         self,
+        settings: AmortisedLORDSettings,
         content: nn.Module,
         style: nn.Module,
         generator: AdaINGenerator,
@@ -215,20 +195,13 @@ class AmortisedLORD(LightningModule):
         distance: nn.Module,
         *,
         rows: int,
-        dimensions: int = 128,
-        weights: tuple[float, float] = (10.0, 10.0),
-        rate: float = 1e-4,
-        last_rate: float = 1e-5,
-        lazy: bool = True,
-        encoder_weights: str | Path | None = None,
     ) -> None:
         super().__init__()
-        _check_rates(last_rate, rate=rate)
+        _check_rates(settings.last_rate, rate=settings.rate)
+        self.settings = settings
         self.content, self.style, self.generator, self.distance = content, style, generator, distance
         self.classes, self.domains = classes.requires_grad_(False), domains
-        self.targets = RowState(rows, dimensions, seen=True)
-        self.weights, self.rate, self.last_rate, self.lazy = weights, rate, last_rate, lazy
-        self.encoder_weights = encoder_weights
+        self.targets = RowState(rows, settings.content, seen=True)
         self.started: Tensor
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
@@ -255,10 +228,9 @@ class AmortisedLORD(LightningModule):
                 "the first stage of LORD has codes of the rows of other data, or of other domains: train both stages "
                 "on the same data and domains, with the same --data.split, --data.where and --domain"
             )
-        if bool(weights.get("lazy", torch.tensor(True))) is not self.lazy:
-            updated, other = (
-                ("all in every step", "true") if not self.lazy else ("only where a step used them", "false")
-            )
+        lazy = self.settings.lazy_codes
+        if bool(weights.get("lazy", torch.tensor(True))) is not lazy:
+            updated, other = ("only where a step used them", "false") if lazy else ("all in every step", "true")
             raise SetsupError(
                 f"this stage is for codes of images that were updated {updated}, and those of the first stage were "
                 f"not: train the first stage again, or give --method.lazy-codes {other}"
@@ -266,8 +238,8 @@ class AmortisedLORD(LightningModule):
         self.generator.load_state_dict(_below(weights, "generator."))
         self.classes.load_state_dict(_below(weights, "classes."))
         self.targets.load_state_dict(_below(weights, "codes.codes."))
-        if self.encoder_weights is not None:
-            self._load_encoders(self.encoder_weights)
+        if self.settings.encoder_weights is not None:
+            self._load_encoders(self.settings.encoder_weights)
         self.started.fill_(True)
 
     def embed(self, batch: Batch) -> Tensor:
@@ -302,7 +274,8 @@ class AmortisedLORD(LightningModule):
         }
         for name, term in terms.items():
             self.log(name, term)
-        loss: Tensor = terms["distance"] + self.weights[0] * terms["content"] + self.weights[1] * terms["domain"]
+        alpha, beta = self.settings.weights
+        loss: Tensor = terms["distance"] + alpha * terms["content"] + beta * terms["domain"]
         return loss
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -315,10 +288,10 @@ class AmortisedLORD(LightningModule):
         """Adam, with a rate that falls along half a cosine."""
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
         steps = self.trainer.estimated_stepping_batches
-        adam = torch.optim.Adam(trained, self.rate, _BETAS)
-        return _scheduled(adam, [_cosine(self.last_rate / self.rate, steps)])
+        rate, last = self.settings.rate, self.settings.last_rate
+        return _scheduled(torch.optim.Adam(trained, rate, _BETAS), [_cosine(last / rate, steps)])
 
-    def _load_encoders(self, source: str | Path) -> None:
+    def _load_encoders(self, source: str) -> None:
         weights = read_weights(source)
         for encoder in (self.content, self.style):
             if not isinstance(encoder, ResNetEncoder):

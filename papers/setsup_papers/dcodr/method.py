@@ -22,9 +22,10 @@ from setsup.methods.embeddings import check_temperature
 from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes, need_members
 from setsup.methods.networks.images import unit_range
-from setsup_papers.dcodr.losses import NegativeSource, ShortDomains, domain_contrast_loss
+from setsup_papers.dcodr.losses import domain_contrast_loss
 from setsup_papers.dcodr.networks.domain_encoders import ResNetEncoder
 from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
+from setsup_papers.dcodr.settings import DCoDRSettings
 
 __all__ = ["DCoDR"]
 
@@ -42,6 +43,8 @@ class DCoDR(LightningModule):
 
     Parameters
     ----------
+    settings : DCoDRSettings
+        What is minimised, and how; those of networks are not read.
     encoder : nn.Module
         (n, C, H, W) float in [0, 1] → (n, k) float.
     domains : GroupCodes
@@ -50,23 +53,8 @@ class DCoDR(LightningModule):
         Applied to codes, (n, k) → (n, k); what is evaluated comes after it.
     generator : AdaINGenerator, optional
         From codes (n, k) and those of domains (n, style) to images.
-    style : int
-        Dimensions of a domain's code.
     distance : nn.Module, optional
         Of a generator: (images, targets) → (n,), such as :class:`~setsup_papers.dcodr.PerceptualDistance`.
-    reconstruction : float
-        λ.
-    temperature, negatives, short, decoupled
-        As for :func:`~setsup_papers.dcodr.domain_contrast_loss`.
-    positives : bool
-        False for the ablation in which the similarity of an image and its copy is the constant 1; copies are then not
-        needed.
-    rate, generator_rate, style_rate : float
-        Learning rates of Adam, whose first β is 0.5: of encoder and head, of the generator, and of domains' codes.
-    decay : float
-        Factor of all rates, every `decay_every` steps.
-    decay_every : int, optional
-        Steps between decays; rates are constant by default.
 
     Raises
     ------
@@ -78,11 +66,12 @@ class DCoDR(LightningModule):
     --------
     >>> import setsup
     >>> from setsup.methods.recipes import recipe
-    >>> from setsup_papers.dcodr.networks.domain_encoders import small_encoder
+    >>> from setsup_papers.dcodr import DCoDRSettings, small_encoder
     >>> shapes = setsup.load("shapes3d-procedural")
     >>> batches = setsup.DomainSampler(shapes.factors, "shape", sets=4, size=4)
     >>> batch = next(iter(setsup.loader(shapes, batches, transform=recipe("dcodr"), workers=0)))
-    >>> method = DCoDR(small_encoder(), GroupCodes(shapes.factors, ["shape"], "domain"))
+    >>> settings = DCoDRSettings(domain=("shape",))
+    >>> method = DCoDR(settings, small_encoder(), settings.domains(shapes.factors))
     >>> method.embed(batch).shape
     torch.Size([4, 4, 128])
     >>> method.embed(batch).norm(dim=-1).allclose(torch.ones(4, 4))
@@ -92,51 +81,37 @@ class DCoDR(LightningModule):
 
     def __init__(
         self,
+        settings: DCoDRSettings,
         encoder: nn.Module,
         domains: GroupCodes,
         *,
         head: nn.Module | None = None,
         generator: AdaINGenerator | None = None,
-        style: int = 256,
         distance: nn.Module | None = None,
-        reconstruction: float = 0.3,
-        temperature: float = 0.2,
-        negatives: NegativeSource = "domain",
-        positives: bool = True,
-        short: ShortDomains = "all",
-        decoupled: bool = False,
-        rate: float = 1e-4,
-        generator_rate: float = 3e-4,
-        style_rate: float = 3e-3,
-        decay: float = 0.33,
-        decay_every: int | None = None,
     ) -> None:
         super().__init__()
-        check_temperature(temperature)
+        check_temperature(settings.temperature)
         if generator is not None:
             if distance is None:
                 raise SetsupError(
                     "a generator is trained by a distance of images: pass distance=, such as PerceptualDistance(), or "
                     "no generator"
                 )
-            check_number(reconstruction, "reconstruction, the weight of the distance,", SetsupError, positive=True)
-        if negatives == "domain" and domains.largest < 2:
+            weight = settings.reconstruction
+            check_number(weight, "reconstruction, the weight of the distance,", SetsupError, positive=True)
+        if settings.negatives == "domain" and domains.largest < 2:
             raise SetsupError(
                 f"an image is contrasted with others of its domain, and each domain ({', '.join(domains.factors)}) has "
                 "one image or none: name a coarser --domain, or contrast whole batches with --method.negatives batch"
             )
-        check_rates(rate=rate, generator_rate=generator_rate, style_rate=style_rate)
-        check_number(decay, "decay, a factor of rates,", SetsupError, 0)
-        if decay_every is not None and decay_every < 1:
-            raise SetsupError(f"rates decay every 1 step or more, or never (None), not every {decay_every}")
+        check_rates(rate=settings.rate, generator_rate=settings.generator_rate, style_rate=settings.style_rate)
+        check_number(settings.decay, "decay, a factor of rates,", SetsupError, 0)
+        if settings.decay_every is not None and settings.decay_every < 1:
+            raise SetsupError(f"rates decay every 1 step or more, or never (None), not every {settings.decay_every}")
+        self.settings = settings
         self.encoder, self.domains, self.head = encoder, domains, head
-        self.generator, self.distance, self.reconstruction = generator, distance, reconstruction
-        self.styles = None if generator is None else class_embedding(len(domains), style)
-        self.temperature, self.positives, self.decoupled = temperature, positives, decoupled
-        self.negatives: NegativeSource = negatives
-        self.short: ShortDomains = short
-        self.rate, self.generator_rate, self.style_rate = rate, generator_rate, style_rate
-        self.decay, self.decay_every = decay, decay_every
+        self.generator, self.distance = generator, distance
+        self.styles = None if generator is None else class_embedding(len(domains), settings.style)
 
     def embed(self, batch: Batch) -> Tensor:
         """Codes of a batch's images, (sets, size, k) float32 of length 1."""
@@ -178,7 +153,8 @@ class DCoDR(LightningModule):
             of the domain; or, with a generator, a domain that was not trained on, or none that is known.
 
         """
-        if self.negatives == "domain":
+        settings = self.settings
+        if settings.negatives == "domain":
             need_members(
                 batch, self.domains, "an image is contrasted with others of its domain, and sets of one image hold none"
             )
@@ -192,7 +168,7 @@ class DCoDR(LightningModule):
         images = kept(batch["image"])
         codes = self._codes(images)
         anchors, near = codes, None
-        if self.positives:
+        if settings.positives:
             copies = kept(self._copies(batch))
             if copies.ndim > images.ndim:
                 anchors, near = (self._codes(one) for one in copies.unbind(1))
@@ -202,10 +178,10 @@ class DCoDR(LightningModule):
             anchors,
             near,
             kept(self.domains.codes(batch)),
-            temperature=self.temperature,
-            negatives=self.negatives,
-            short=self.short,
-            decoupled=self.decoupled,
+            temperature=settings.temperature,
+            negatives=settings.negatives,
+            short=settings.short,
+            decoupled=settings.decoupled,
         )
         self.log("contrast", contrast)
         if self.generator is None:
@@ -216,7 +192,7 @@ class DCoDR(LightningModule):
         generated = self._generated(codes[known], domains)
         distance: Tensor = self.distance(generated, unit_range(images[known])).mean()  # type: ignore[misc]
         self.log("reconstruction", distance)
-        return contrast + self.reconstruction * distance
+        return contrast + settings.reconstruction * distance
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a step, logged as ``loss``."""
@@ -226,19 +202,20 @@ class DCoDR(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam with a rate for each part, all multiplied by `decay` every `decay_every` steps."""
+        settings = self.settings
         parts: list[tuple[list[nn.Module | None], float]] = [
-            ([self.encoder, self.head], self.rate),
-            ([self.generator], self.generator_rate),
-            ([self.styles], self.style_rate),
+            ([self.encoder, self.head], settings.rate),
+            ([self.generator], settings.generator_rate),
+            ([self.styles], settings.style_rate),
         ]
         groups = [
             {"params": [one for module in modules if module is not None for one in module.parameters()], "lr": rate}
             for modules, rate in parts
         ]
         adam = fuse(torch.optim.Adam([group for group in groups if group["params"]], betas=_BETAS))
-        if self.decay_every is None:
+        if settings.decay_every is None:
             return adam
-        schedule = torch.optim.lr_scheduler.StepLR(adam, self.decay_every, self.decay)
+        schedule = torch.optim.lr_scheduler.StepLR(adam, settings.decay_every, settings.decay)
         return {"optimizer": adam, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def load_initial(self, weights: Mapping[str, Tensor]) -> None:

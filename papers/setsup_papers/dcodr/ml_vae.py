@@ -22,6 +22,7 @@ from setsup.methods.fused import fuse
 from setsup.methods.gaussians import Gaussian, gaussian_divergence, gaussian_product
 from setsup.methods.groups import GroupCodes
 from setsup.methods.networks.images import encode_images, unit_range
+from setsup_papers.dcodr.baseline_settings import MLVAESettings
 from setsup_papers.dcodr.networks.ml_vae import GroupedDecoder, GroupedEncoder
 
 __all__ = ["MLVAE", "GroupSamples", "Likelihood"]
@@ -44,20 +45,14 @@ class MLVAE(LightningModule):
 
     Parameters
     ----------
+    settings : MLVAESettings
+        What is minimised, and how; those of networks are not read.
     encoder : GroupedEncoder
         Gives posteriors of both codes.
     decoder : GroupedDecoder
         With 2 maps for ``gaussian``, or 1 for ``bernoulli``.
     domains : GroupCodes
         Which images of a batch are of one group.
-    likelihood : {"gaussian", "bernoulli"}
-        Of pixels in [0, 1]: normal with a mean and a log-variance in (-1, 1) for each, or Bernoulli.
-    samples : {"image", "group"}
-        Whether each image decodes a sample of its group's posterior of its own, or all of them the same.
-    noise : float
-        Standard deviation of the normal noise of these samples, in units of the posterior's.
-    rate : float
-        Learning rate of Adam.
 
     Raises
     ------
@@ -68,28 +63,25 @@ class MLVAE(LightningModule):
 
     def __init__(
         self,
+        settings: MLVAESettings,
         encoder: GroupedEncoder,
         decoder: GroupedDecoder,
         domains: GroupCodes,
-        *,
-        likelihood: Likelihood = "gaussian",
-        samples: GroupSamples = "image",
-        noise: float = 1.0,
-        rate: float = 1e-3,
     ) -> None:
         super().__init__()
+        likelihood, samples = settings.likelihood, settings.samples
         if likelihood not in get_args(Likelihood):
             raise SetsupError(f"the likelihood is one of {', '.join(get_args(Likelihood))}, not {likelihood!r}")
         if samples not in get_args(GroupSamples):
             raise SetsupError(f"samples of groups are one for each image or group, not {samples!r}")
-        check_rates(rate=rate)
+        check_rates(rate=settings.rate)
         if decoder.parts != (2 if likelihood == "gaussian" else 1):
             raise SetsupError(
                 f"a decoder of {decoder.parts} maps does not fit the likelihood {likelihood!r}: gaussian takes 2, "
                 "bernoulli 1"
             )
+        self.settings = settings
         self.encoder, self.decoder, self.domains = encoder, decoder, domains
-        self.likelihood, self.samples, self.noise, self.rate = likelihood, samples, noise, rate
 
     def embed(self, batch: Batch) -> Tensor:
         """Means of the styles of a batch's images, (sets, size, style) float32."""
@@ -132,17 +124,17 @@ class MLVAE(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam with a constant rate."""
-        return fuse(torch.optim.Adam(self.parameters(), self.rate))
+        return fuse(torch.optim.Adam(self.parameters(), self.settings.rate))
 
     def _sample_groups(self, group: Gaussian, groups: Tensor) -> Tensor:
         """A sample of the group's code for each image, (n, d)."""
-        if self.samples == "group":
-            return group.sample(self.noise)[groups]
-        return Gaussian(group.mean[groups], group.log_variance[groups]).sample(self.noise)
+        if self.settings.samples == "group":
+            return group.sample(self.settings.noise)[groups]
+        return Gaussian(group.mean[groups], group.log_variance[groups]).sample(self.settings.noise)
 
     def _log_likelihood(self, maps: Tensor, images: Tensor) -> Tensor:
         """Of all pixels together, ()."""
-        if self.likelihood == "bernoulli":
+        if self.settings.likelihood == "bernoulli":
             return -functional.binary_cross_entropy_with_logits(maps[0], images, reduction="sum")
         mean, log_variance = maps[0], maps[1].tanh()
         errors = (images - mean).square() * (-log_variance).exp()

@@ -5,10 +5,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["IMAGE", "image_distance", "image_encoder"]
-
-IMAGE = (3, 64, 64)
-"""Channels, height and width of settings that are built without data."""
+__all__ = ["image_distance", "image_encoder"]
 
 
 def image_encoder(

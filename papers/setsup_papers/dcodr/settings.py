@@ -1,21 +1,21 @@
-"""Settings of DCoDR and of its sampler."""
+"""Settings of DCoDR and of its sampler, and those that methods on domains share."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from setsup.experiments.configs import fit_image
+from setsup.experiments.configs import ImageSettings, import_method
 from setsup.samplers import DomainSampler
-from setsup_papers.dcodr.network_choice import IMAGE, image_distance, image_encoder
+from setsup_papers.dcodr.network_choice import image_distance, image_encoder
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
-    from setsup.loading.batch import Batch
-    from setsup_papers.dcodr.method import DCoDR
+    from setsup.methods.groups import GroupCodes
 
-__all__ = ["DCoDRSettings", "DomainBatches"]
+__all__ = ["DCoDRSettings", "DomainBatches", "DomainSettings"]
 
 _SMOKE = 4
 """Domains, and images of each, of a batch that is only tried."""
@@ -65,15 +65,38 @@ class DomainBatches:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DCoDRSettings:
-    """Settings of :class:`setsup_papers.dcodr.DCoDR` and of its networks.
+class DomainSettings(ImageSettings):
+    """Settings of a method that knows the domains of images.
 
     Attributes
     ----------
     domain : tuple of str
         Factors whose combinations are the domains.
-    image : (int, int, int), optional
-        Channels, height and width of images; by default those of the data. With a generator, sides are multiples of 16.
+
+    """
+
+    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of images; 3 × 64 × 64 where the data have not been seen."""
+        return self.image or (3, 64, 64)
+
+    def domains(self, table: "FactorTable") -> "GroupCodes":
+        """Domains of the training data."""
+        from setsup.methods.groups import GroupCodes
+
+        return GroupCodes(table, self.domain, "domain")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DCoDRSettings(DomainSettings):
+    """Settings of :class:`setsup_papers.dcodr.DCoDR` and of its networks.
+
+    With a generator, the sides of images are multiples of 16.
+
+    Attributes
+    ----------
     encoder : {"resnet50", "small"}
         The paper's, or four convolutions with stride 2. MoCo's weights are an initial run: ``--initial-run
         moco_v2_800ep_pretrain.pth.tar``, or the name ``resnet50-mocov2-800``.
@@ -119,8 +142,6 @@ class DCoDRSettings:
 
     """
 
-    domain: tuple[str, ...] = field(metadata={"option": "domain", "factors": True})
-    image: tuple[int, int, int] | None = None
     encoder: Literal["resnet50", "small"] = "resnet50"
     channels: tuple[int, ...] = (32, 64, 128, 256)
     dimensions: int = 128
@@ -141,39 +162,23 @@ class DCoDRSettings:
     decay: float = 0.33
     decay_every: int | None = None
 
-    def fit_to(self, batch: "Batch") -> "DCoDRSettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
-
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "DCoDR":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones, and transformers' of the ResNet."""
-        from setsup.methods.groups import GroupCodes
-        from setsup_papers.dcodr.method import DCoDR
         from setsup_papers.dcodr.networks.domain_encoders import contrast_head
         from setsup_papers.dcodr.networks.generator import AdaINGenerator
 
-        image, size = self.image or IMAGE, self.dimensions
-        parts: dict[str, Any] = {}
+        generator_network = distance = None
         if self.reconstruction:
-            parts["generator"] = AdaINGenerator(image, size, self.style, self.generator_width)
-            parts["style"] = self.style
-            parts["reconstruction"] = self.reconstruction
-            parts["distance"] = image_distance(self.perceptual, self.vgg_weights)
-        return DCoDR(
-            image_encoder(self.encoder, image, size, self.channels),
-            GroupCodes(table, self.domain, "domain"),
-            head=contrast_head(size) if self.head else None,
-            temperature=self.temperature,
-            negatives=self.negatives,
-            positives=self.positives,
-            short=self.short,
-            decoupled=self.decoupled,
-            rate=self.rate,
-            generator_rate=self.generator_rate,
-            style_rate=self.style_rate,
-            decay=self.decay,
-            decay_every=self.decay_every,
-            **parts,
+            generator_network = AdaINGenerator(self.image_shape, self.dimensions, self.style, self.generator_width)
+            distance = image_distance(self.perceptual, self.vgg_weights)
+        method = import_method("setsup_papers.dcodr.method:DCoDR")
+        return method(
+            self,
+            image_encoder(self.encoder, self.image_shape, self.dimensions, self.channels),
+            self.domains(table),
+            head=contrast_head(self.dimensions) if self.head else None,
+            generator=generator_network,
+            distance=distance,
         )
 
     def shrunk(self) -> "DCoDRSettings":

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -35,15 +34,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = ("affine_members", "losses", "networks")
-    _METHODS = ("orbit_joint",)
-
-    def _check(name: str, home: str) -> None:
-        if home in _METHODS:
-            need(f"{name} needs", "torch", "lightning")
-        elif home in _NETWORKS:
-            need(f"{name} needs", "torch")
-
     __getattr__ = lazy_names(
         __name__,
         {
@@ -56,7 +46,7 @@ if not TYPE_CHECKING:
             "settings": ("MembersOnDevice", "OrbitBatches", "OrbitJointSettings"),
             "verification": ("Verification",),
         },
-        _check,
+        needs={"torch": ("affine_members", "losses", "networks", "orbit_joint"), "lightning": ("orbit_joint",)},
     )
 
     def __dir__() -> list[str]:

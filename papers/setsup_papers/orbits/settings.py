@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from setsup.experiments.configs import fit_image
+from setsup.experiments.configs import ImageSettings
 from setsup.samplers import OrbitSampler
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
-    from setsup.loading.batch import Batch, Transform
+    from setsup.loading.batch import Transform
     from setsup_papers.orbits.orbit_joint import OrbitJoint
 
 __all__ = ["MembersOnDevice", "OrbitBatches", "OrbitJointSettings"]
@@ -89,7 +89,7 @@ class MembersOnDevice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrbitJointSettings:
+class OrbitJointSettings(ImageSettings):
     """Settings of :class:`setsup_papers.orbits.OrbitJoint` and of its networks.
 
     Attributes
@@ -98,8 +98,6 @@ class OrbitJointSettings:
         What is minimised: OJ, OT, OE, EX or AE.
     orbit : tuple of str
         Factors whose combinations are the orbits; for the supervised baseline the class.
-    image : (int, int, int), optional
-        Channels, height and width of images; by default those of the data.
     channels : tuple of int
         Of the encoder's stages.
     dimensions : int
@@ -132,7 +130,6 @@ class OrbitJointSettings:
 
     objective: Literal["joint", "triplet", "rectification", "exemplar", "autoencoder"] = "joint"
     orbit: tuple[str, ...] = field(metadata={"option": "orbit", "factors": True})
-    image: tuple[int, int, int] | None = None
     channels: tuple[int, ...] = (16, 32, 64, 128)
     dimensions: int = 1024
     pools: tuple[int, ...] = (2, 2, 2, 2)
@@ -146,10 +143,6 @@ class OrbitJointSettings:
     unpooling: Literal["fixed", "nearest", "switches"] = "fixed"
     decoder_norm: bool = True
     rate: float = 1e-3
-
-    def fit_to(self, batch: "Batch") -> "OrbitJointSettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "OrbitJoint":
         """Build the method of a run; weights are torch's own initial ones."""

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -38,15 +37,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = ("fresh_colors", "losses", "networks", "recipes")
-    _METHODS = ("pixel_contrast",)
-
-    def _check(name: str, home: str) -> None:
-        if home in _METHODS:
-            need(f"{name} needs", "torch", "lightning")
-        elif home in _NETWORKS:
-            need(f"{name} needs", "torch")
-
     __getattr__ = lazy_names(
         __name__,
         {
@@ -61,7 +51,10 @@ if not TYPE_CHECKING:
             "rooms": ("RoomPairs", "Views"),
             "settings": ("ColoredPairs", "PixelContrastSettings"),
         },
-        _check,
+        needs={
+            "torch": ("fresh_colors", "losses", "networks", "pixel_contrast", "recipes"),
+            "lightning": ("pixel_contrast",),
+        },
     )
 
     def __dir__() -> list[str]:

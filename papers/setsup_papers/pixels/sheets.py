@@ -26,14 +26,14 @@ def color_sheet(images: Images, turned: Images, maps: Maps, turned_maps: Maps) -
     the turned digit is matched to its own place in the first.
     """
     from setsup.reports import image_grid
-    from setsup.reports.pixel_features import component_images, place_colours
+    from setsup.reports.pixel_features import component_images, place_colors
 
     features = component_images([*maps, *turned_maps])
     height, width = maps[0].shape[:2]
     place = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1)
-    true = place_colours(np.rot90(place), height, width)
+    true = place_colors(np.rot90(place), height, width)
     found = [
-        place_colours(nearest_pixels(second.reshape(-1, second.shape[2]), first).places, height, width).reshape(
+        place_colors(nearest_pixels(second.reshape(-1, second.shape[2]), first).places, height, width).reshape(
             *second.shape[:2], 3
         )
         for first, second in zip(maps, turned_maps, strict=True)
@@ -57,7 +57,7 @@ def room_sheet(views: Sequence[Images], maps: Sequence[Maps], partners: Maps) ->
 
     """
     from setsup.reports import image_grid
-    from setsup.reports.pixel_features import component_images, place_colours
+    from setsup.reports.pixel_features import component_images, place_colors
 
     rows = []
     for both, (first, second), there in zip(views, maps, partners, strict=True):
@@ -66,7 +66,7 @@ def room_sheet(views: Sequence[Images], maps: Sequence[Maps], partners: Maps) ->
         nearest = nearest_pixels(some.reshape(-1, some.shape[2]), second).places.reshape(*some.shape[:2], 2)
         found = np.where(np.isnan(seen), np.nan, nearest)
         places = [
-            place_colours(one, height, width).repeat(_STEP, axis=0).repeat(_STEP, axis=1)[:height, :width]
+            place_colors(one, height, width).repeat(_STEP, axis=0).repeat(_STEP, axis=1)[:height, :width]
             for one in (seen, found)
         ]
         rows.append([*both, *component_images([first, second]), *places])

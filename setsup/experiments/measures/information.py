@@ -271,9 +271,10 @@ def _nats(
 def noise_of(trained: TrainedRun, sigma: float | None = None) -> float:
     """σ of the noise for the evaluation: as given, or the length that the loss of a method resolves.
 
-    It is known for a method with the ``similarity`` ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ: √τ and τ, as of
-    :func:`~setsup.evaluation.noise_scale`. Others need σ. A cosine depends on directions only, so that no σ fits
-    embeddings of any length; on the unit sphere, where ‖x − y‖² = 2 − 2 cos, that of temperature τ resolves √(2τ).
+    It is known for a method, or its settings, with the ``similarity`` ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ:
+    √τ and τ, as of :func:`~setsup.evaluation.noise_scale`. Others need σ. A cosine depends on directions only, so that
+    no σ fits embeddings of any length; on the unit sphere, where ‖x − y‖² = 2 − 2 cos, that of temperature τ resolves
+    √(2τ).
 
     Raises
     ------
@@ -286,10 +287,15 @@ def noise_of(trained: TrainedRun, sigma: float | None = None) -> float:
         if not (math.isfinite(sigma) and sigma > 0):
             raise SetsupError(f"sigma, the scale of the noise, must be a positive number, not {sigma!r}")
         return float(sigma)
-    similarity, temperature = getattr(method, "similarity", None), getattr(method, "temperature", None)
+    similarity, temperature = (_declared(method, name) for name in ("similarity", "temperature"))
     if similarity not in ("l2sq", "l2") or temperature is None:
         raise SetsupError(
             f"{type(method).__name__} has no similarity l2sq or l2 with a temperature, from which the scale of the "
             "noise is derived: give the evaluation a sigma, in units of the embeddings"
         )
     return evaluation.noise_scale(similarity, temperature)
+
+
+def _declared(method: Any, name: str) -> Any:
+    """Attribute of a method, or else of its settings; None where neither has it."""
+    return getattr(method, name, getattr(getattr(method, "settings", None), name, None))

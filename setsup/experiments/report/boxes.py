@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from PIL import Image
 
 from setsup.reports.charts import LABEL, canvas, drawn, letters, style_axes
+from setsup.reports.colors import DISTINCT
 from setsup.reports.page import INK
-from setsup.reports.palette import DISTINCT
 
 __all__ = ["boxes"]
 

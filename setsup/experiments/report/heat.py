@@ -7,8 +7,8 @@ from PIL import Image
 
 from setsup.experiments.report.filled import FilledReport
 from setsup.reports.charts import LABEL, TICK, canvas, drawn, letters, style_axes
+from setsup.reports.colors import sequential_colors
 from setsup.reports.page import INK
-from setsup.reports.palette import sequential_colours
 
 __all__ = ["find_cells", "heat"]
 
@@ -61,7 +61,7 @@ def heat(
     share = np.clip((cells - low) / (high - low), 0, 1)
     colours = np.ones((*cells.shape, 3))
     known = np.isfinite(cells)
-    colours[known] = sequential_colours(256)[np.round(share[known] * 255).astype(int)]
+    colours[known] = sequential_colors(256)[np.round(share[known] * 255).astype(int)]
     axes.imshow(colours, origin="lower", aspect="auto", interpolation="nearest")
     dark = colours @ [0.3, 0.6, 0.1] < 0.5
     for row, column in zip(*np.nonzero(known), strict=True):

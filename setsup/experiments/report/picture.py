@@ -13,9 +13,10 @@ from setsup.experiments.report.cells import CITED
 from setsup.experiments.report.filled import Curve, FilledReport, Line
 from setsup.experiments.report.heat import find_cells, heat
 from setsup.experiments.report.report import reference_words
+from setsup.reports.bar_charts import bars
+from setsup.reports.curve_charts import curves
 from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
 from setsup.reports.page import INK, SOFT
-from setsup.reports.plots import bars, curves
 
 __all__ = ["draw_report", "report_charts"]
 

@@ -10,10 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["launching", "watch_launcher"]
+import torch
+
+__all__ = ["launching", "own_process_group", "watch_launcher"]
 
 _LAUNCHER = "SETSUP_LAUNCHER"  # the number of the first process, in the environment of the others
 _PAUSE = 0.2  # seconds between two looks
+# what Lightning notes in the environment when it starts processes, and takes as the work of a launcher when it is there
+_NOTED = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")
 
 
 @contextmanager
@@ -28,6 +32,31 @@ def launching() -> Iterator[None]:
             del os.environ[_LAUNCHER]
         else:
             os.environ[_LAUNCHER] = before
+
+
+@contextmanager
+def own_process_group() -> Iterator[None]:
+    """Destroy the process group that Lightning makes in the body and would leave, so that later trainings have none.
+
+    A group of several processes stays until they end: the others run the same script, and their next training may
+    already wait in it for this process.
+    """
+    before = {name: os.environ.get(name) for name in _NOTED}
+    given = _has_process_group()
+    try:
+        yield
+    finally:
+        if not given and _has_process_group() and torch.distributed.get_world_size() == 1:
+            torch.distributed.destroy_process_group()
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+
+def _has_process_group() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def watch_launcher() -> None:

@@ -19,7 +19,7 @@ from setsup.experiments.settings import difference, flatten
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.counting import StepCounter
-from setsup.experiments.training.trial import fit_to_first_draw, try_first_draw
+from setsup.experiments.training.preflight import fit_to_first_draw, try_first_draw
 from setsup.experiments.training.watching.held_out import HeldOut
 from setsup.experiments.training.watching.loggers import need_logger
 from setsup.experiments.training.watching.validation import open_validation

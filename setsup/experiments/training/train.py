@@ -26,7 +26,7 @@ from setsup.experiments.training.callbacks import (
 )
 from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.config import RunConfig
-from setsup.experiments.training.launching import launching, watch_launcher
+from setsup.experiments.training.launching import launching, own_process_group, watch_launcher
 from setsup.experiments.training.preparing import prepare
 from setsup.experiments.training.trainer import build_trainer, quiet
 from setsup.experiments.training.watching.first_batch import FirstBatchCallback
@@ -132,6 +132,7 @@ def train(
         title, at = f"{preset.name} seed {seed}", run.progress().steps
         log = config.log if trainer.is_global_zero else ()  # two processes cannot create one MLflow database
         trainer.loggers = [build_logger(name, title, folder, identity, at) for name in log]
+        stack.enter_context(own_process_group())
         stack.enter_context(launching())
         try:
             trainer.fit(method, datamodule=found.batches, ckpt_path=resumed, weights_only=True)

@@ -76,7 +76,7 @@ def test_pictures_equal_direct_casting_in_any_batch(shapes: ProceduralShapes3D) 
 
 
 def test_golden_pictures(shapes: ProceduralShapes3D) -> None:
-    """The same bytes on every machine; a change of the images needs a line in the changelog."""
+    """The same bytes on every machine; a change of the images needs a line in the release notes."""
     rows = _golden_rows()
     codes = np.unravel_index(rows, SIZES)
     assert [len(np.unique(code)) for code in codes] == list(SIZES)

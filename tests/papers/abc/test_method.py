@@ -14,7 +14,7 @@ from torch import Tensor, nn  # noqa: E402
 import setsup  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.loading.lightning import LightningBatches  # noqa: E402
-from setsup_papers.abc import mnist_encoder  # noqa: E402
+from setsup_papers.abc import ABCObjective, mnist_encoder  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.by_hand import abc_loss, directed, draws, looped  # noqa: E402
 from tests.experiments.small import FEW, Pooled  # noqa: E402
@@ -40,6 +40,12 @@ def embedded(images: Tensor) -> Tensor:
     return images[..., 0, 0] @ weights.T + bias
 
 
+def abc(encoder: nn.Module, **options: Any) -> ABC:
+    """A method with these settings; its similarity may be a function."""
+    function = options.pop("similarity") if callable(options.get("similarity")) else None
+    return ABC(ABCObjective(**options), encoder, similarity=function)
+
+
 def batch_of(images: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
     return {"image": images, "mask": torch.ones(images.shape[:2], dtype=torch.bool) if mask is None else mask}
 
@@ -47,7 +53,7 @@ def batch_of(images: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
 @pytest.mark.parametrize("sets", [2, 6])
 def test_pairs_are_neighbours_in_the_batch(sets: int) -> None:
     images = numbers(sets, 5)
-    found = ABC(encoder()).loss(batch_of(images))
+    found = abc(encoder()).loss(batch_of(images))
     e = embedded(images)
     expected = torch.stack([abc_loss(e[at], e[at + 1]) for at in range(0, sets, 2)]).mean()
     torch.testing.assert_close(found, expected)
@@ -56,35 +62,35 @@ def test_pairs_are_neighbours_in_the_batch(sets: int) -> None:
 def test_slots_that_are_masked_take_no_part() -> None:
     images, lengths = numbers(4, 5), (5, 3, 1, 4)
     mask = torch.arange(5) < torch.tensor(lengths)[:, None]
-    found = ABC(encoder()).loss(batch_of(images, mask))
+    found = abc(encoder()).loss(batch_of(images, mask))
     e = [embedded(some)[:length] for some, length in zip(images, lengths, strict=True)]
     torch.testing.assert_close(found, (abc_loss(e[0], e[1]) + abc_loss(e[2], e[3])) / 2)
     images[~mask] = 1e3
-    torch.testing.assert_close(ABC(encoder()).loss(batch_of(images, mask)), found)
+    torch.testing.assert_close(abc(encoder()).loss(batch_of(images, mask)), found)
 
 
 @pytest.mark.parametrize("objective", ["correspondence", "double", "augmentation"])
 def test_sets_of_one_image_are_refused(objective: Any) -> None:
     images = numbers(2, 1) if objective == "correspondence" else numbers(2, 1, 2)
     with pytest.raises(DataError, match=r"sets of one image leave no choice: .*--sampler\.size 2"):
-        ABC(encoder(), objective=objective).loss(batch_of(images))
+        abc(encoder(), objective=objective).loss(batch_of(images))
 
 
 def test_temperature_and_similarity_reach_the_loss() -> None:
     images = numbers(2, 4)
     e = embedded(images)
     # −‖x − y‖²/τ is that of vectors divided by √τ
-    found = ABC(encoder(), temperature=4.0).loss(batch_of(images))
+    found = abc(encoder(), temperature=4.0).loss(batch_of(images))
     torch.testing.assert_close(found, abc_loss(e[0] / 2, e[1] / 2))
-    plain = ABC(encoder(), similarity=lambda x, y: -((x[:, None] - y) ** 2).sum(-1)).loss(batch_of(images))
+    plain = abc(encoder(), similarity=lambda x, y: -((x[:, None] - y) ** 2).sum(-1)).loss(batch_of(images))
     torch.testing.assert_close(plain, abc_loss(e[0], e[1]))
-    assert ABC(encoder(), similarity="cosine").loss(batch_of(images)) != plain
+    assert abc(encoder(), similarity="cosine").loss(batch_of(images)) != plain
 
 
 @pytest.mark.parametrize("neighbours", ["second", "first"])
 def test_two_copies_of_pairs(neighbours: Any) -> None:
     images = numbers(4, 3, 2)
-    found = ABC(encoder(), objective="double", neighbours=neighbours).loss(batch_of(images))
+    found = abc(encoder(), objective="double", neighbours=neighbours).loss(batch_of(images))
     e, of, losses = embedded(images), 1 if neighbours == "second" else 0, []
     for u, v in ((e[0], e[1]), (e[2], e[3])):
         there = directed(u[:, 1], v[:, of], candidates=u[:, 0])
@@ -97,7 +103,7 @@ def test_copies_without_a_second_set(ragged: bool) -> None:
     images = numbers(3, 4, 2)
     lengths = (4, 2, 3) if ragged else (4, 4, 4)
     mask = torch.arange(4) < torch.tensor(lengths)[:, None]
-    found = ABC(encoder(), objective="augmentation").loss(batch_of(images, mask))
+    found = abc(encoder(), objective="augmentation").loss(batch_of(images, mask))
     losses = []
     for some, length in zip(embedded(images), lengths, strict=True):
         asked, among = some[:length, 0], some[:length, 1]
@@ -121,7 +127,7 @@ def test_copies_without_a_second_set(ragged: bool) -> None:
     ],
 )
 def test_images_that_the_objective_does_not_take(objective: Any, shape: tuple[int, ...]) -> None:
-    method = ABC(encoder(), objective=objective)
+    method = abc(encoder(), objective=objective)
     mask = torch.ones(shape[:2], dtype=torch.bool)
     with pytest.raises(
         DataError, match=rf"images came as \({', '.join(map(str, shape))}, 3, 1, 1\), but the objective"
@@ -147,19 +153,19 @@ def test_images_that_the_objective_does_not_take(objective: Any, shape: tuple[in
 )
 def test_arguments_that_there_are_not(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SetsupError, match=f"^{sentence}") as caught:
-        ABC(encoder(), **options)
+        abc(encoder(), **options)
     assert "\n" not in str(caught.value)
 
 
 def test_a_function_is_a_similarity_and_a_rate_may_be_halved_at_every_step() -> None:
-    method = ABC(encoder(), similarity=torch.cdist, halve_every=1, rate=1e-30, neighbours="first", temperature=1e-30)
+    method = abc(encoder(), similarity=torch.cdist, halve_every=1, rate=1e-30, neighbours="first", temperature=1e-30)
     assert method.configure_optimizers()["lr_scheduler"]["scheduler"].step_size == 1
 
 
 @pytest.mark.parametrize("leading", [(2, 5), (1, 7), (3, 4, 2)])
 def test_embeddings_have_the_shape_of_the_slots(leading: tuple[int, ...]) -> None:
     images = torch.randint(256, (*leading, 1, 28, 28), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-    method = ABC(mnist_encoder(torch.Generator().manual_seed(0))).eval()
+    method = abc(mnist_encoder(torch.Generator().manual_seed(0))).eval()
     found = method.embed({"image": images})
     assert (found.shape, found.dtype) == ((*leading, 8), torch.float32)
     alone = method.encoder(images.flatten(0, len(leading) - 1))
@@ -167,7 +173,7 @@ def test_embeddings_have_the_shape_of_the_slots(leading: tuple[int, ...]) -> Non
 
 
 def test_gradients_reach_every_weight() -> None:
-    method = ABC(mnist_encoder(torch.Generator().manual_seed(0)), temperature=0.01)
+    method = abc(mnist_encoder(torch.Generator().manual_seed(0)), temperature=0.01)
     images = torch.rand(2, 4, 1, 28, 28, generator=torch.Generator().manual_seed(1))
     method.loss(batch_of(images)).backward()
     for name, weight in method.named_parameters():
@@ -177,7 +183,7 @@ def test_gradients_reach_every_weight() -> None:
 
 
 def test_the_rate_is_halved_and_adam_has_the_epsilon_of_keras() -> None:
-    made = ABC(encoder(), rate=0.8, halve_every=3).configure_optimizers()
+    made = abc(encoder(), rate=0.8, halve_every=3).configure_optimizers()
     adam, scheduler = made["optimizer"], made["lr_scheduler"]["scheduler"]
     assert made["lr_scheduler"]["interval"] == "step"
     rates = []
@@ -186,7 +192,7 @@ def test_the_rate_is_halved_and_adam_has_the_epsilon_of_keras() -> None:
         adam.step()
         scheduler.step()
     assert rates == pytest.approx([0.8] * 3 + [0.4] * 3 + [0.2] * 3 + [0.1])
-    plain = ABC(encoder(), rate=0.5).configure_optimizers()
+    plain = abc(encoder(), rate=0.5).configure_optimizers()
     assert isinstance(plain, torch.optim.Adam)
     assert (plain.defaults["lr"], plain.defaults["eps"]) == (0.5, 1e-7)
 
@@ -202,7 +208,7 @@ def test_a_plain_trainer_of_lightning_trains_it(tmp_path: Path) -> None:
                 weight.uniform_(-1, 1, generator=torch.Generator().manual_seed(number))
         return layers
 
-    method, alone = ABC(made(), rate=1e-2), made()
+    method, alone = abc(made(), rate=1e-2), made()
     trainer = lightning.Trainer(
         max_steps=5,
         accelerator="cpu",

@@ -15,6 +15,7 @@ from torch.nn import functional
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.methods.groups import GroupCodes
+from setsup_papers.dcodr.baseline_settings import DRNETSettings
 from setsup_papers.dcodr.drnet import DRNET, draw_partners
 from setsup_papers.dcodr.networks.drnet import DrnetDecoder, DrnetEncoder, SceneDiscriminator, initialise_drnet
 
@@ -34,7 +35,8 @@ def made(skips: bool = False, **options: object) -> DRNET:
         for layer in network.modules():  # larger than as published, so that codes differ
             if isinstance(layer, (torch.nn.Conv2d, torch.nn.ConvTranspose2d, torch.nn.Linear)):
                 layer.weight.data *= 5
-    return DRNET(*networks, GroupCodes(TABLE, ["toy"], "domain"), **options).eval()  # type: ignore[arg-type]
+    settings = DRNETSettings(domain=("toy",), **options)  # type: ignore[arg-type]
+    return DRNET(settings, *networks, settings.domains(TABLE)).eval()
 
 
 def drawn() -> dict:
@@ -90,7 +92,8 @@ def by_loops(method: DRNET, batch: dict) -> tuple[Tensor, Tensor]:
         other = method.discriminator(pose.detach(), stranger.detach()).sigmoid()
         terms["other"].append(functional.binary_cross_entropy(other, torch.zeros(1)))
     means = {name: sum(some) / len(some) for name, some in terms.items()}
-    main = means["reconstruction"] + method.similarity * means["similarity"] + method.adversarial * means["confusion"]
+    weights = {"reconstruction": 1, "similarity": method.settings.similarity, "confusion": method.settings.adversarial}
+    main = sum(weight * means[name] for name, weight in weights.items())
     return (means["same"] + means["other"]) / 2, main
 
 

@@ -16,6 +16,7 @@ from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.methods.groups import GroupCodes
 from setsup.methods.rows import UnseenRows
+from setsup_papers.dcodr.baseline_settings import AmortisedLORDSettings, LORDSettings
 from setsup_papers.dcodr.lord import LORD, AmortisedLORD
 from setsup_papers.dcodr.networks.domain_encoders import ResNetEncoder
 from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
@@ -40,8 +41,16 @@ def parts() -> tuple:
     return AdaINGenerator((1, SIDE, SIDE), CONTENT, STYLE, 8), class_embedding(3, STYLE), domains, Errors()
 
 
+def first_settings(**options: object) -> LORDSettings:
+    return LORDSettings(domain=("toy",), **{"content": CONTENT, **options})  # type: ignore[arg-type]
+
+
+def second_settings(**options: object) -> AmortisedLORDSettings:
+    return AmortisedLORDSettings(domain=("toy",), content=CONTENT, **options)  # type: ignore[arg-type]
+
+
 def first(**options: object) -> LORD:
-    return LORD(*parts(), rows=ROWS, content=CONTENT, **options)  # type: ignore[arg-type]
+    return LORD(first_settings(**options), *parts(), rows=ROWS)
 
 
 def encoder(size: int) -> nn.Module:
@@ -51,7 +60,7 @@ def encoder(size: int) -> nn.Module:
 def second(**options: object) -> AmortisedLORD:
     generator, *others = parts()
     encoders = encoder(CONTENT), encoder(STYLE)
-    return AmortisedLORD(*encoders, generator, *others, rows=ROWS, dimensions=CONTENT, **options)  # type: ignore[arg-type]
+    return AmortisedLORD(second_settings(**options), *encoders, generator, *others, rows=ROWS)
 
 
 def drawn(*rows: int) -> dict:
@@ -124,7 +133,7 @@ def test_codes_follow_adam_along_half_a_cosine(monkeypatch: pytest.MonkeyPatch) 
 
 def test_codes_of_images_that_a_step_did_not_use_move_as_by_adam_where_that_is_asked_for() -> None:
     """The published code has one Adam for the embedding of all images: momentum moves those that were used before."""
-    method = first(noise=0.0, lazy=False)
+    method = first(noise=0.0, lazy_codes=False)
     codes = nn.Parameter(method.codes.state_dict()["codes.values"].clone())
     adam = torch.optim.Adam([codes], 3e-3, (0.5, 0.999))
     for rows in ((0, 1), (2, 3), (2, 3)):
@@ -146,14 +155,14 @@ def test_codes_of_images_that_a_step_did_not_use_move_as_by_adam_where_that_is_a
 
 def test_a_second_stage_is_of_codes_that_were_updated_as_it_says() -> None:
     for lazy in (True, False):
-        second(lazy=lazy).load_initial(first(lazy=lazy).state_dict())
+        second(lazy_codes=lazy).load_initial(first(lazy_codes=lazy).state_dict())
         with pytest.raises(SetsupError, match=f"give --method.lazy-codes {lazy}".lower()):
-            second(lazy=not lazy).load_initial(first(lazy=lazy).state_dict())
+            second(lazy_codes=not lazy).load_initial(first(lazy_codes=lazy).state_dict())
     earlier = {name: one for name, one in first().state_dict().items() if name != "lazy"}
     second().load_initial(earlier)
     first().load_state_dict(earlier)
     with pytest.raises(SetsupError, match="train the first stage again"):
-        second(lazy=False).load_initial(earlier)
+        second(lazy_codes=False).load_initial(earlier)
 
 
 def test_the_code_of_an_image_that_was_never_drawn_is_an_error() -> None:
@@ -227,9 +236,8 @@ def test_both_encoders_start_from_a_file_of_moco(tmp_path: Path) -> None:
     head = {f"fc.0.{name}": one for name, one in source.first.state_dict().items()}
     torch.save({**source.backbone.state_dict(), **head}, tmp_path / "moco.pt")
     generator, *others = parts()
-    after = AmortisedLORD(
-        *(content, style, generator, *others), rows=ROWS, dimensions=CONTENT, encoder_weights=tmp_path / "moco.pt"
-    )
+    settings = second_settings(encoder_weights=str(tmp_path / "moco.pt"))
+    after = AmortisedLORD(settings, content, style, generator, *others, rows=ROWS)
     assert not torch.equal(content.first.weight, source.first.weight), "the file is read with the first stage"
     after.load_initial(first().state_dict())
     for one in (content, style):
@@ -237,7 +245,7 @@ def test_both_encoders_start_from_a_file_of_moco(tmp_path: Path) -> None:
         for name, weights in source.backbone.state_dict().items():
             assert torch.equal(one.backbone.state_dict()[name], weights)
     with pytest.raises(SetsupError, match="only ResNet encoders start from MoCo-v2"):
-        second(encoder_weights=tmp_path / "moco.pt").load_initial(first().state_dict())
+        second(encoder_weights=str(tmp_path / "moco.pt")).load_initial(first().state_dict())
 
 
 def test_a_second_stage_without_a_first_is_an_error() -> None:
@@ -246,7 +254,7 @@ def test_a_second_stage_without_a_first_is_an_error() -> None:
 
 
 def test_a_first_stage_of_other_sizes_does_not_fit() -> None:
-    other = LORD(*parts(), rows=ROWS, content=CONTENT + 1)
+    other = LORD(first_settings(content=CONTENT + 1), *parts(), rows=ROWS)
     with pytest.raises(RuntimeError):
         second().load_initial(other.state_dict())
 
@@ -258,12 +266,12 @@ def of_other_data(toys: list[int], factors: tuple[str, ...] = ("toy",)) -> Amort
     generator, classes, _, distance = parts()
     domains = GroupCodes(table, factors, "domain")
     encoders = encoder(CONTENT), encoder(STYLE)
-    return AmortisedLORD(*encoders, generator, classes, domains, distance, rows=ROWS, dimensions=CONTENT)
+    return AmortisedLORD(second_settings(), *encoders, generator, classes, domains, distance, rows=ROWS)
 
 
 def test_a_first_stage_of_other_rows_or_domains_is_refused() -> None:
     of_toys = of_other_data(TOYS[1:] + TOYS[:1])
-    before = LORD(*parts()[:2], of_toys.domains, Errors(), rows=ROWS, content=CONTENT)
+    before = LORD(first_settings(), *parts()[:2], of_toys.domains, Errors(), rows=ROWS)
     of_toys.load_initial(before.state_dict())
     of_hue = of_other_data(TOYS[1:] + TOYS[:1], ("hue",))
     for after in (second(), of_other_data(TOYS), of_hue):

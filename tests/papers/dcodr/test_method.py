@@ -19,6 +19,7 @@ from setsup.methods.recipes import recipe
 from setsup_papers.dcodr import (
     AdaINGenerator,
     DCoDR,
+    DCoDRSettings,
     PyramidDistance,
     contrast_head,
     domain_contrast_loss,
@@ -35,10 +36,11 @@ def made(reconstruct: bool = False, encoder: nn.Module | None = None, **options:
     torch.manual_seed(0)
     if encoder is None:
         encoder = small_encoder((3, SIDE, SIDE), CODE, (4, 4, 4, 4))
+    parts = {name: options.pop(name) for name in ("head", "distance") if name in options}
     if reconstruct:
-        options |= {"generator": AdaINGenerator((3, SIDE, SIDE), CODE, 5, 8), "style": 5}
-        options.setdefault("distance", PyramidDistance())
-    return DCoDR(encoder, GroupCodes(TABLE, ["toy"], "domain"), **options)
+        parts = {"generator": AdaINGenerator((3, SIDE, SIDE), CODE, 5, 8), "distance": PyramidDistance(), **parts}
+    settings = DCoDRSettings(domain=("toy",), style=5, **options)
+    return DCoDR(settings, encoder, settings.domains(TABLE), **parts)
 
 
 def drawn(copies: int | None = None) -> dict[str, Any]:
@@ -153,7 +155,8 @@ def test_a_loader_gives_what_it_takes() -> None:
     sampler = setsup.DomainSampler(shapes.factors, "shape", sets=4, size=2)
     batch = next(iter(setsup.loader(shapes, sampler, transform=recipe("dcodr"), workers=0)))
     torch.manual_seed(0)
-    method = DCoDR(small_encoder(size=CODE, channels=(4, 4, 4, 4)), GroupCodes(shapes.factors, ["shape"], "domain"))
+    settings = DCoDRSettings(domain=("shape",))
+    method = DCoDR(settings, small_encoder(size=CODE, channels=(4, 4, 4, 4)), settings.domains(shapes.factors))
     assert method.loss(batch).item() > 0
     assert np.array_equal(method.domains.codes(batch)[:, 0], shapes.factors.codes("shape")[batch["indices"][:, 0]])
 
@@ -236,8 +239,8 @@ def test_what_has_no_negative_is_refused() -> None:
     alone = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b", "c"))], {"toy": [0, 1, 2, -1]})
     domains, encoder = GroupCodes(alone, ["toy"], "domain"), small_encoder((3, SIDE, SIDE), CODE, (4, 4))
     with pytest.raises(SetsupError, match=r"each domain \(toy\) has one image or none"):
-        DCoDR(encoder, domains)
-    whole = DCoDR(encoder, domains, negatives="batch")
+        DCoDR(DCoDRSettings(domain=("toy",)), encoder, domains)
+    whole = DCoDR(DCoDRSettings(domain=("toy",), negatives="batch"), encoder, domains)
     batch = {name: value[:, :1] for name, value in drawn().items() if name != "factors"}
     batch["factors"] = {"toy": torch.tensor([[0], [2], [1]])}
     assert whole.loss(batch) > 0

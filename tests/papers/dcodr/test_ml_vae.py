@@ -15,6 +15,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.methods.gaussians import gaussian_divergence, gaussian_product
 from setsup.methods.groups import GroupCodes
+from setsup_papers.dcodr.baseline_settings import MLVAESettings
 from setsup_papers.dcodr.ml_vae import MLVAE
 from setsup_papers.dcodr.networks.ml_vae import convolutional_vae, dense_vae
 
@@ -32,7 +33,8 @@ def made(likelihood: str = "gaussian", **options: object) -> MLVAE:
     networks = dense_vae(
         (2, SIDE, SIDE), STYLE, GROUP, width=7, parts=2 if likelihood == "gaussian" else 1, generator=dice()
     )
-    return MLVAE(*networks, GroupCodes(TABLE, ["toy"], "domain"), likelihood=likelihood, **options)  # type: ignore[arg-type]
+    settings = MLVAESettings(domain=("toy",), likelihood=likelihood, **options)  # type: ignore[arg-type]
+    return MLVAE(settings, *networks, settings.domains(TABLE))
 
 
 def drawn() -> dict:
@@ -183,7 +185,7 @@ def test_what_does_not_fit_is_an_error() -> None:
         convolutional_vae((1, 64, 64), 2, 2, kernels=(4, 4, 3, 2))
     networks = dense_vae((1, 4, 4), 2, 2, generator=dice())
     with pytest.raises(SetsupError, match="bernoulli 1"):
-        MLVAE(*networks, GroupCodes(TABLE, ["toy"], "domain"), likelihood="bernoulli")
+        MLVAE(MLVAESettings(domain=("toy",), likelihood="bernoulli"), *networks, GroupCodes(TABLE, ["toy"], "domain"))
 
 
 def test_the_bound_is_below_the_evidence() -> None:

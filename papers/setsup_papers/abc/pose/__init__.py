@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from setsup.errors import need
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -72,15 +71,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _NETWORKS = ("angles", "cc_vae_networks", "information_networks", "mutual_information", "pairs", "spherical")
-    _METHODS = ("cc_vae", "exclusive_information", "features", "shared_information", "spherical_regression")
-
-    def _check(name: str, home: str) -> None:
-        if home in _METHODS:
-            need(f"{name} needs", "torch", "lightning")
-        elif home in _NETWORKS:
-            need(f"{name} needs", "torch")
-
     __getattr__ = lazy_names(
         __name__,
         {
@@ -102,7 +92,22 @@ if not TYPE_CHECKING:
             "spherical_regression": ("SphericalRegression",),
             "style_curves": ("StyleOverTraining",),
         },
-        _check,
+        needs={
+            "torch": (
+                "angles",
+                "cc_vae",
+                "cc_vae_networks",
+                "exclusive_information",
+                "features",
+                "information_networks",
+                "mutual_information",
+                "pairs",
+                "shared_information",
+                "spherical",
+                "spherical_regression",
+            ),
+            "lightning": ("cc_vae", "exclusive_information", "features", "shared_information", "spherical_regression"),
+        },
     )
 
     def __dir__() -> list[str]:

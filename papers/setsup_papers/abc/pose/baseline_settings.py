@@ -1,36 +1,31 @@
 """Settings of baselines of ABC's paper: CC-VAE, and the two stages of Sanchez et al.; ML-VAE's are those of DCoDR."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from setsup.experiments.configs import fit_image
+from setsup.experiments.configs import ImageSettings, import_method
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.factors import FactorTable
-    from setsup.loading.batch import Batch
-    from setsup_papers.abc.pose.cc_vae import CCVAE
-    from setsup_papers.abc.pose.exclusive_information import ExclusiveInformation
     from setsup_papers.abc.pose.information_networks import MapEncoder
-    from setsup_papers.abc.pose.shared_information import SharedInformation
 
-__all__ = ["CCVAESettings", "ExclusiveInformationSettings", "SharedInformationSettings"]
+__all__ = ["CCVAESettings", "ExclusiveInformationSettings", "PairInformationSettings", "SharedInformationSettings"]
 
 _IMAGE = (3, 64, 64)
 """Of settings that are built without data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CCVAESettings:
+class CCVAESettings(ImageSettings):
     """Settings of :class:`setsup_papers.abc.pose.CCVAE` and of its networks; defaults are those published for digits.
 
     A step takes two sets or more of an even size, whose images are pairs; the published one has 64 pairs.
 
     Attributes
     ----------
-    image : (int, int, int), optional
-        Channels, height and width of images; by default those of the data.
     unspecified, specified : int
         Dimensions of the codes of what varies within sets, and of what a set shares. [unclear]
     channels : tuple of int
@@ -49,7 +44,6 @@ class CCVAESettings:
 
     """
 
-    image: tuple[int, int, int] | None = None
     unspecified: int = 16
     specified: int = 16
     channels: tuple[int, ...] = (16, 32, 64)
@@ -61,13 +55,8 @@ class CCVAESettings:
     decay_every: int | None = None
     decay: float = 0.1
 
-    def fit_to(self, batch: "Batch") -> "CCVAESettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
-
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "CCVAE":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are the published initial ones."""
-        from setsup_papers.abc.pose.cc_vae import CCVAE
         from setsup_papers.abc.pose.cc_vae_networks import cycle_vae
 
         encoder, decoder = cycle_vae(
@@ -78,28 +67,18 @@ class CCVAESettings:
             running_statistics=self.running_statistics,
             generator=generator,
         )
-        return CCVAE(
-            encoder,
-            decoder,
-            reconstruction=self.reconstruction,
-            divergence=self.divergence,
-            cycle=self.cycle,
-            rate=self.rate,
-            decay_every=self.decay_every,
-            decay=self.decay,
-        )
+        method = import_method("setsup_papers.abc.pose.cc_vae:CCVAE")
+        return method(self, encoder, decoder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedInformationSettings:
-    """Settings of :class:`setsup_papers.abc.pose.SharedInformation`, the first stage of Sanchez et al.
+class PairInformationSettings(ImageSettings):
+    """Settings that both stages of Sanchez et al. have.
 
     A step takes two sets or more of an even size, whose images are pairs; the public code has 64 pairs.
 
     Attributes
     ----------
-    image : (int, int, int), optional
-        Channels, height and width of images; by default those of the data.
     shared : int
         Dimensions of the shared code.
     filters : int
@@ -111,15 +90,12 @@ class SharedInformationSettings:
     two_encoders : bool
         Whether the second image of a pair has networks of its own, as where pairs are of two domains. [unclear]
     local_weight, global_weight : float
-        Of the losses of mutual information.
-    distance_weight : float
-        Of the absolute difference of shared codes.
+        Of the losses of mutual information, place by place and of whole maps.
     rate : float
         Learning rate of Adam.
 
     """
 
-    image: tuple[int, int, int] | None = None
     shared: int = 64
     filters: int = 64
     convolutions: int = 3
@@ -127,43 +103,51 @@ class SharedInformationSettings:
     two_encoders: bool = False
     local_weight: float = 1.0
     global_weight: float = 0.5
-    distance_weight: float = 0.1
     rate: float = 1e-4
 
-    def fit_to(self, batch: "Batch") -> "SharedInformationSettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
-
-    def shrunk(self) -> "SharedInformationSettings":
+    def shrunk(self) -> Self:
         """Narrow networks."""
         return replace(self, filters=min(self.filters, 4), width=min(self.width, 16))
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "SharedInformation":
-        """Build the method of a run; weights are torch's own initial ones."""
-        from setsup_papers.abc.pose.information_networks import StatisticsNetworks
-        from setsup_papers.abc.pose.shared_information import SharedInformation
+    def build_encoders(self, size: int) -> "list[MapEncoder]":
+        """Build an encoder of codes of this size, or one for each image of a pair."""
+        from setsup_papers.abc.pose.information_networks import MapEncoder
 
-        encoders = _encoders(self, self.shared)
-        return SharedInformation(
-            encoders,
-            [StatisticsNetworks(one.maps, self.shared, self.width) for one in encoders],
-            local_weight=self.local_weight,
-            global_weight=self.global_weight,
-            distance_weight=self.distance_weight,
-            rate=self.rate,
-        )
+        image = self.image or _IMAGE
+        return [MapEncoder(image, size, self.filters, self.convolutions) for _ in range(1 + self.two_encoders)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExclusiveInformationSettings:
+class SharedInformationSettings(PairInformationSettings):
+    """Settings of :class:`setsup_papers.abc.pose.SharedInformation`, the first stage of Sanchez et al.
+
+    Attributes
+    ----------
+    distance_weight : float
+        Of the absolute difference of shared codes.
+
+    """
+
+    distance_weight: float = 0.1
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
+        """Build the method of a run; weights are torch's own initial ones."""
+        from setsup_papers.abc.pose.information_networks import StatisticsNetworks
+
+        encoders = self.build_encoders(self.shared)
+        statistics = [StatisticsNetworks(encoder.maps, self.shared, self.width) for encoder in encoders]
+        method = import_method("setsup_papers.abc.pose.shared_information:SharedInformation")
+        return method(self, encoders, statistics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExclusiveInformationSettings(PairInformationSettings):
     """Settings of :class:`setsup_papers.abc.pose.ExclusiveInformation`, the second stage of Sanchez et al.
 
     Its initial run is one of the first stage, with the same settings where both have them.
 
     Attributes
     ----------
-    image, shared, filters, convolutions, width, two_encoders, local_weight, global_weight, rate
-        As of :class:`SharedInformationSettings`.
     exclusive : int
         Dimensions of the exclusive code: 8 in its own paper, and 64 where ABC's compares with it.
     independence_weight : float
@@ -171,48 +155,16 @@ class ExclusiveInformationSettings:
 
     """
 
-    image: tuple[int, int, int] | None = None
-    shared: int = 64
     exclusive: int = 64
-    filters: int = 64
-    convolutions: int = 3
-    width: int = 512
-    two_encoders: bool = False
-    local_weight: float = 1.0
-    global_weight: float = 0.5
     independence_weight: float = 0.1
-    rate: float = 1e-4
 
-    def fit_to(self, batch: "Batch") -> "ExclusiveInformationSettings":
-        """The same for images of the size of a batch's, SetsupError where another is set."""
-        return fit_image(self, batch)
-
-    def shrunk(self) -> "ExclusiveInformationSettings":
-        """Narrow networks."""
-        return replace(self, filters=min(self.filters, 4), width=min(self.width, 16))
-
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "ExclusiveInformation":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones until it takes those of a first stage."""
-        from setsup_papers.abc.pose.exclusive_information import ExclusiveInformation
         from setsup_papers.abc.pose.information_networks import StatisticsNetworks, discriminator
 
-        shared, encoders = _encoders(self, self.shared), _encoders(self, self.exclusive)
+        shared, encoders = self.build_encoders(self.shared), self.build_encoders(self.exclusive)
         channels, *sides = encoders[0].maps
         maps, size = (2 * channels, sides[0], sides[1]), self.shared + self.exclusive
-        return ExclusiveInformation(
-            shared,
-            encoders,
-            [StatisticsNetworks(maps, size, self.width) for _ in encoders],
-            [discriminator(size) for _ in encoders],
-            local_weight=self.local_weight,
-            global_weight=self.global_weight,
-            independence_weight=self.independence_weight,
-            rate=self.rate,
-        )
-
-
-def _encoders(settings: SharedInformationSettings | ExclusiveInformationSettings, size: int) -> "list[MapEncoder]":
-    from setsup_papers.abc.pose.information_networks import MapEncoder
-
-    image = settings.image or _IMAGE
-    return [MapEncoder(image, size, settings.filters, settings.convolutions) for _ in range(1 + settings.two_encoders)]
+        statistics = [StatisticsNetworks(maps, size, self.width) for _ in encoders]
+        method = import_method("setsup_papers.abc.pose.exclusive_information:ExclusiveInformation")
+        return method(self, shared, encoders, statistics, [discriminator(size) for _ in encoders])

@@ -21,6 +21,7 @@ from setsup.methods.fused import fuse
 from setsup.methods.gaussians import gaussian_divergence
 from setsup.methods.minimise import minimise
 from setsup.methods.networks.images import encode_images
+from setsup_papers.abc.pose.baseline_settings import CCVAESettings
 from setsup_papers.abc.pose.cc_vae_networks import CycleDecoder, CycleEncoder
 from setsup_papers.abc.pose.pairs import pair_images
 
@@ -46,48 +47,32 @@ class CCVAE(LightningModule):
 
     Parameters
     ----------
+    settings : CCVAESettings
+        What is minimised, and how; α, β and γ are ``reconstruction``, ``divergence`` and ``cycle``. Those of networks
+        are not read.
     encoder : CycleEncoder
         Gives both codes.
     decoder : CycleDecoder
         For images of the same size.
-    reconstruction, divergence, cycle : float
-        α, β and γ.
-    rate : float
-        Learning rate.
-    decay_every : int, optional
-        Steps after which it is multiplied by `decay`, repeatedly; constant by default.
-    decay : float
-        Above 0, up to 1.
 
     Raises
     ------
     SetsupError
-        When an argument is none of these.
+        When a setting is none of these.
 
     """
 
-    def __init__(
-        self,
-        encoder: CycleEncoder,
-        decoder: CycleDecoder,
-        *,
-        reconstruction: float = 2.0,
-        divergence: float = 3.0,
-        cycle: float = 10.0,
-        rate: float = 1e-4,
-        decay_every: int | None = None,
-        decay: float = 0.1,
-    ) -> None:
+    def __init__(self, settings: CCVAESettings, encoder: CycleEncoder, decoder: CycleDecoder) -> None:
         super().__init__()
-        check_rates(rate=rate)
+        decay_every, decay = settings.decay_every, settings.decay
+        check_rates(rate=settings.rate)
         if decay_every is not None and (type(decay_every) is not int or decay_every < 1):
             raise SetsupError(f"the rate decays every so many steps, 1 or more, or never (None), not {decay_every!r}")
         if not 0 < decay <= 1:
             raise SetsupError(f"the rate decays by a factor above 0, up to 1, not {decay}")
         self.automatic_optimization = False
         self.encoder, self.decoder = encoder, decoder
-        self.reconstruction, self.divergence, self.cycle = reconstruction, divergence, cycle
-        self.rate, self.decay_every, self.decay = rate, decay_every, decay
+        self.settings = settings
 
     def embed(self, batch: Batch) -> Tensor:
         """Means of the unspecified codes of a batch's images, (sets, size, d) float32."""
@@ -131,10 +116,11 @@ class CCVAE(LightningModule):
     def configure_optimizers(self) -> Any:
         """Adam for encoder and decoder, and for the encoder."""
         together = [*self.encoder.parameters(), *self.decoder.parameters()]
-        adams = [fuse(torch.optim.Adam(some, self.rate)) for some in (together, self.encoder.parameters())]
-        if self.decay_every is None:
+        settings = self.settings
+        adams = [fuse(torch.optim.Adam(some, settings.rate)) for some in (together, self.encoder.parameters())]
+        if settings.decay_every is None:
             return adams
-        return adams, [torch.optim.lr_scheduler.StepLR(adam, self.decay_every, self.decay) for adam in adams]
+        return adams, [torch.optim.lr_scheduler.StepLR(adam, settings.decay_every, settings.decay) for adam in adams]
 
     def _forward_loss(self, first: Tensor, second: Tensor) -> Tensor:
         """Each image from its own unspecified code and the other's specified one."""
@@ -144,7 +130,7 @@ class CCVAE(LightningModule):
         error = error + functional.mse_loss(self.decoder(other.sample(), shared), second)
         self.log("divergence", divergence)
         self.log("reconstruction", error)
-        return self.divergence * divergence + self.reconstruction * error
+        return self.settings.divergence * divergence + self.settings.reconstruction * error
 
     def _reverse_loss(self, first: Tensor, second: Tensor) -> Tensor:
         """Two images of one unspecified code, with specified ones of different sets, should have it in common."""
@@ -156,4 +142,4 @@ class CCVAE(LightningModule):
         one, other = (self.encoder(images)[0].mean for images in decoded)
         error = functional.l1_loss(one, other)
         self.log("cycle", error)
-        return self.cycle * error
+        return self.settings.cycle * error

@@ -22,6 +22,7 @@ from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.minimise import minimise
 from setsup.methods.networks.images import encode_images
+from setsup_papers.abc.pose.baseline_settings import ExclusiveInformationSettings
 from setsup_papers.abc.pose.information_networks import MapEncoder, StatisticsNetworks
 from setsup_papers.abc.pose.mutual_information import check_networks, information_losses, network_of
 from setsup_papers.abc.pose.pairs import pair_images
@@ -43,6 +44,8 @@ class ExclusiveInformation(LightningModule):
 
     Parameters
     ----------
+    settings : ExclusiveInformationSettings
+        Weights of the losses, and the learning rate; those of networks are not read.
     shared : one or two MapEncoder
         Of a run of :class:`~setsup_papers.abc.pose.SharedInformation`, which `load_initial` loads; they are not
         trained.
@@ -52,10 +55,6 @@ class ExclusiveInformation(LightningModule):
         For maps and codes of both.
     discriminators : as many nn.Module
         (n, shared + exclusive) float → (n, 1) logits.
-    global_weight, local_weight, independence_weight : float
-        Of the three losses.
-    rate : float
-        Learning rate.
 
     Raises
     ------
@@ -68,25 +67,20 @@ class ExclusiveInformation(LightningModule):
 
     def __init__(
         self,
+        settings: ExclusiveInformationSettings,
         shared: Sequence[MapEncoder],
         encoders: Sequence[MapEncoder],
         statistics: Sequence[StatisticsNetworks],
         discriminators: Sequence[nn.Module],
-        *,
-        global_weight: float = 0.5,
-        local_weight: float = 1.0,
-        independence_weight: float = 0.1,
-        rate: float = 1e-4,
     ) -> None:
         super().__init__()
-        check_rates(rate=rate)
+        check_rates(rate=settings.rate)
         check_networks(shared, encoders, statistics, discriminators)
         self.automatic_optimization = False
         self.shared = nn.ModuleList(shared).requires_grad_(False)
         self.encoders, self.statistics = nn.ModuleList(encoders), nn.ModuleList(statistics)
         self.discriminators = nn.ModuleList(discriminators)
-        self.global_weight, self.local_weight = global_weight, local_weight
-        self.independence_weight, self.rate = independence_weight, rate
+        self.settings = settings
         self.register_buffer("started", torch.tensor(False))
 
     def embed(self, batch: Batch) -> Tensor:
@@ -130,7 +124,8 @@ class ExclusiveInformation(LightningModule):
     def configure_optimizers(self) -> Any:
         """Adam for encoders and statistics networks, and for discriminators; rates are constant."""
         training = [*self.encoders.parameters(), *self.statistics.parameters()]
-        return [fuse(torch.optim.Adam(some, self.rate)) for some in (training, self.discriminators.parameters())]
+        discriminating = self.discriminators.parameters()
+        return [fuse(torch.optim.Adam(some, self.settings.rate)) for some in (training, discriminating)]
 
     def load_initial(self, weights: Mapping[str, Tensor]) -> None:
         """Take the encoders of a run of the first stage, or all weights of a run of this method."""
@@ -169,7 +164,9 @@ class ExclusiveInformation(LightningModule):
         independence = torch.stack([functional.softplus(-one).mean() for one in logits]).sum()
         for name, term in (("global", whole), ("local", places), ("independence", independence)):
             self.log(name, term)
-        return self.global_weight * whole + self.local_weight * places + self.independence_weight * independence
+        settings = self.settings
+        information = settings.global_weight * whole + settings.local_weight * places
+        return information + settings.independence_weight * independence
 
     def _discriminator_loss(self, shared: list[Tensor], exclusive: list[Tensor]) -> Tensor:
         terms = []
@@ -178,4 +175,4 @@ class ExclusiveInformation(LightningModule):
             apart = network_of(self.discriminators, place)(torch.cat([code.roll(-1, 0), own], 1)).float()
             # softplus(x) and softplus(-x) are the cross-entropies with 0 and 1
             terms.append(functional.softplus(together).mean() + functional.softplus(-apart).mean())
-        return self.independence_weight * torch.stack(terms).sum()
+        return self.settings.independence_weight * torch.stack(terms).sum()

@@ -1,30 +1,31 @@
 """Settings of the pose methods of ABC's tables 1 and 2: ABC, pretrained features, and spherical regression."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+from setsup.experiments.configs import import_method
+from setsup_papers.abc.settings import ABCObjective
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.factors import FactorTable
     from setsup.methods.networks import OverImages
-    from setsup_papers.abc.method import ABC
     from setsup_papers.abc.pose.features import PretrainedFeatures
-    from setsup_papers.abc.pose.spherical_regression import SphericalRegression
 
-__all__ = ["PoseABCSettings", "PoseFeaturesSettings", "SphericalRegressionSettings"]
+__all__ = ["PoseABCSettings", "PoseEncoderSettings", "PoseFeaturesSettings", "SphericalRegressionSettings"]
 
 _SIZE = 64
 """Dimensions of the encoders' embeddings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoseABCSettings:
-    """Settings of :class:`setsup_papers.abc.method.ABC` for poses, and of its encoder; defaults are those of look-up.
+class PoseEncoderSettings(ABCObjective):
+    """Settings of ABC's loss on poses, and of the encoder of images of objects.
 
-    Table 1's row "TCC loss" is the objective ``correspondence`` on single images without augmentation, and "double
-    augmentation only" is ``augmentation``. Keras' weights of ResNet50-V2 are an initial run: ``--initial-run
-    resnet50v2-imagenet``, or its file; without one, all weights are RANDOM.
+    Keras' weights of ResNet50-V2 are an initial run: ``--initial-run resnet50v2-imagenet``, or its file; without one,
+    all weights are RANDOM.
 
     Attributes
     ----------
@@ -35,35 +36,43 @@ class PoseABCSettings:
         weights were trained. [unclear]
     frozen_norm : bool
         Whether its batch norms use their running statistics in training too. [unclear]
-    objective : {"double", "correspondence", "augmentation"}
-        Loss of pairs of sets whose images come in two copies, of pairs of sets of single images, or of two copies of
-        each image alone.
     neighbours : {"second", "first"}
         With ``double``, the copy that soft neighbours are made of. [unclear]
-    similarity : {"cosine", "l2sq", "l2", "l1", "linf"}
-        Of embeddings.
-    temperature : float
-        τ > 0, in the unit of the similarity.
-    rate : float
-        Learning rate of Adam.
-    halve_every : int, optional
-        Steps after which it is halved.
 
     """
 
     encoder: Literal["resnet50v2", "small"] = "resnet50v2"
     pixels: Literal["unit", "symmetric"] = "unit"
     frozen_norm: bool = False
-    objective: Literal["double", "correspondence", "augmentation"] = "double"
     neighbours: Literal["second", "first"] = "second"
-    similarity: Literal["cosine", "l2sq", "l2", "l1", "linf"] = "cosine"
-    temperature: float = 0.1
+    objective: Literal["correspondence", "double", "augmentation"] = "double"
+    similarity: Literal["l2sq", "l2", "l1", "linf", "cosine"] = "cosine"
     rate: float = 1e-4
+
+    def build_encoder(self, generator: "torch.Generator") -> "OverImages":
+        """Build the encoder of a run."""
+        from setsup_papers.abc.networks import pose_encoder, shapes3d_encoder
+
+        if self.encoder == "small":
+            return shapes3d_encoder(generator)
+        return pose_encoder(generator, pixels=self.pixels, frozen_norm=self.frozen_norm)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoseABCSettings(PoseEncoderSettings):
+    """Settings of :class:`setsup_papers.abc.ABC` for poses; defaults are those of look-up.
+
+    Table 1's row "TCC loss" is the objective ``correspondence`` on single images without augmentation, and "double
+    augmentation only" is ``augmentation``.
+    """
+
+    temperature: float = 0.1
     halve_every: int | None = 10_000
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "ABC":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
-        return _abc(self, generator)
+        method = import_method("setsup_papers.abc.method:ABC")
+        return method(self, self.build_encoder(generator))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,81 +107,37 @@ class PoseFeaturesSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SphericalRegressionSettings:
+class SphericalRegressionSettings(PoseEncoderSettings):
     """Settings of :class:`setsup_papers.abc.pose.SphericalRegression` and of its encoder, as in table 2.
 
     Attributes
     ----------
-    encoder, pixels, frozen_norm
-        As of :class:`PoseABCSettings`.
     angles : tuple of str
         Factors that are regressed: ``azimuth``, ``elevation``, and ``theta`` where the data have it; without, it is
         predicted to be 0. The presets of table 2 have all three, as the paper; of renderings theta is 0.
     contrast : float
         Weight of ABC's loss, 1 in the rows with ABC; 0 leaves it out. [unclear]
-    objective, neighbours, similarity, temperature
-        Of ABC's loss, as of :class:`PoseABCSettings`.
     magnitude : {"cosine", "log"}
         Loss of magnitudes: of ABC's text, or of the published code of spherical regression. [unclear]
     magnitude_weight : float
         Its weight beside the cross-entropy of quadrants; 4 in that code. [unclear]
-    rate : float
-        Learning rate of Adam.
-    halve_every : int, optional
-        Steps after which it is halved.
 
     """
 
-    encoder: Literal["resnet50v2", "small"] = "resnet50v2"
-    pixels: Literal["unit", "symmetric"] = "unit"
-    frozen_norm: bool = False
     angles: tuple[str, ...] = ("azimuth", "elevation")
     contrast: float = 0.0
-    objective: Literal["double", "correspondence", "augmentation"] = "double"
-    neighbours: Literal["second", "first"] = "second"
-    similarity: Literal["cosine", "l2sq", "l2", "l1", "linf"] = "cosine"
     temperature: float = 0.05
     magnitude: Literal["cosine", "log"] = "cosine"
     magnitude_weight: float = 1.0
-    rate: float = 1e-4
     halve_every: int | None = 20_000
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "SphericalRegression":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
         from setsup.methods.networks import glorot_
         from setsup_papers.abc.pose.angles import AngleTargets
         from setsup_papers.abc.pose.spherical import SphericalHead
-        from setsup_papers.abc.pose.spherical_regression import SphericalRegression
 
-        targets = AngleTargets(table, self.angles)
-        abc = _abc(self, generator)
-        return SphericalRegression(
-            abc,
-            glorot_(SphericalHead(_SIZE, len(self.angles)), generator),
-            targets,
-            contrast=self.contrast,
-            magnitude=self.magnitude,
-            magnitude_weight=self.magnitude_weight,
-        )
-
-
-def _abc(settings: PoseABCSettings | SphericalRegressionSettings, generator: "torch.Generator") -> "ABC":
-    from setsup_papers.abc.method import ABC
-
-    return ABC(
-        _encoder(settings, generator),
-        similarity=settings.similarity,
-        temperature=settings.temperature,
-        objective=settings.objective,
-        neighbours=settings.neighbours,
-        rate=settings.rate,
-        halve_every=settings.halve_every,
-    )
-
-
-def _encoder(settings: Any, generator: "torch.Generator") -> "OverImages":
-    from setsup_papers.abc.networks import pose_encoder, shapes3d_encoder
-
-    if settings.encoder == "small":
-        return shapes3d_encoder(generator)
-    return pose_encoder(generator, pixels=settings.pixels, frozen_norm=settings.frozen_norm)
+        targets, encoder = AngleTargets(table, self.angles), self.build_encoder(generator)
+        head = glorot_(SphericalHead(_SIZE, len(self.angles)), generator)
+        method = import_method("setsup_papers.abc.pose.spherical_regression:SphericalRegression")
+        return method(self, encoder, head, targets)

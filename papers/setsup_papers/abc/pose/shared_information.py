@@ -20,6 +20,7 @@ from setsup.checks import check_rates
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.networks.images import encode_images
+from setsup_papers.abc.pose.baseline_settings import SharedInformationSettings
 from setsup_papers.abc.pose.information_networks import MapEncoder, StatisticsNetworks
 from setsup_papers.abc.pose.mutual_information import check_networks, information_losses, network_of
 from setsup_papers.abc.pose.pairs import pair_images
@@ -37,14 +38,12 @@ class SharedInformation(LightningModule):
 
     Parameters
     ----------
+    settings : SharedInformationSettings
+        Weights of the losses, and the learning rate; those of networks are not read.
     encoders : one or two MapEncoder
         For both images of a pair, or one for each, where pairs are of two domains; embeddings are those of the first.
     statistics : as many StatisticsNetworks
         For maps and codes of the encoders.
-    global_weight, local_weight, distance_weight : float
-        Of the three losses.
-    rate : float
-        Learning rate of Adam.
 
     Raises
     ------
@@ -55,20 +54,15 @@ class SharedInformation(LightningModule):
 
     def __init__(
         self,
+        settings: SharedInformationSettings,
         encoders: Sequence[MapEncoder],
         statistics: Sequence[StatisticsNetworks],
-        *,
-        global_weight: float = 0.5,
-        local_weight: float = 1.0,
-        distance_weight: float = 0.1,
-        rate: float = 1e-4,
     ) -> None:
         super().__init__()
-        check_rates(rate=rate)
+        check_rates(rate=settings.rate)
         check_networks(encoders, statistics)
         self.encoders, self.statistics = nn.ModuleList(encoders), nn.ModuleList(statistics)
-        self.global_weight, self.local_weight, self.distance_weight = global_weight, local_weight, distance_weight
-        self.rate = rate
+        self.settings = settings
 
     def embed(self, batch: Batch) -> Tensor:
         """Shared codes of a batch's images, (sets, size, d) float32."""
@@ -99,7 +93,9 @@ class SharedInformation(LightningModule):
         distance = functional.l1_loss(codes[0].float(), codes[1].float())
         for name, term in (("global", whole), ("local", places), ("distance", distance)):
             self.log(name, term)
-        return self.global_weight * whole + self.local_weight * places + self.distance_weight * distance
+        settings = self.settings
+        information = settings.global_weight * whole + settings.local_weight * places
+        return information + settings.distance_weight * distance
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a step, logged as ``loss``."""
@@ -109,4 +105,4 @@ class SharedInformation(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam with a constant rate."""
-        return fuse(torch.optim.Adam(self.parameters(), self.rate))
+        return fuse(torch.optim.Adam(self.parameters(), self.settings.rate))

@@ -13,13 +13,14 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
-from torch import Tensor
+from torch import Tensor, nn
 
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup_papers.abc.method import ABC
 from setsup_papers.abc.pose.angles import AngleTargets, pose_rotation
-from setsup_papers.abc.pose.spherical import Magnitude, SphericalHead, decode_angles, spherical_losses
+from setsup_papers.abc.pose.settings import SphericalRegressionSettings
+from setsup_papers.abc.pose.spherical import SphericalHead, decode_angles, spherical_losses
 from setsup_papers.abc.resnet_v2 import load_trunk
 
 __all__ = ["SphericalRegression"]
@@ -38,35 +39,28 @@ class SphericalRegression(LightningModule):
 
     Parameters
     ----------
-    abc : ABC
-        The encoder, the loss of embeddings, the learning rate and its schedule.
+    settings : SphericalRegressionSettings
+        Weights of the losses, and ABC's settings, of which the learning rate and its schedule are those of all parts.
+    encoder : nn.Module
+        As of :class:`~setsup_papers.abc.ABC`.
     head : SphericalHead
         For as many angles as the targets have.
     targets : AngleTargets
         Of factors named ``azimuth``, ``elevation`` and, in the third place if there is one, ``theta``.
-    contrast : float
-        Weight of ABC's loss; 0 leaves it out, and batches need no pairs of sets then.
-    magnitude : {"cosine", "log"}
-        Loss of magnitudes.
-    magnitude_weight : float
-        Its weight beside that of quadrants.
 
     Raises
     ------
     SetsupError
-        When an argument is none of these.
+        When an argument or a setting is none of these.
 
     """
 
     def __init__(
         self,
-        abc: ABC,
+        settings: SphericalRegressionSettings,
+        encoder: nn.Module,
         head: SphericalHead,
         targets: AngleTargets,
-        *,
-        contrast: float = 0.0,
-        magnitude: Magnitude = "cosine",
-        magnitude_weight: float = 1.0,
     ) -> None:
         super().__init__()
         if targets.names not in (_AXES, _LEAST):
@@ -74,11 +68,12 @@ class SphericalRegression(LightningModule):
                 f"a pose has the angles {', '.join(_LEAST)}, and possibly theta, in this order, not "
                 f"{', '.join(targets.names)}: name the factors so"
             )
-        for name, weight in (("contrast", contrast), ("magnitude_weight", magnitude_weight)):
+        weights = {"contrast": settings.contrast, "magnitude_weight": settings.magnitude_weight}
+        for name, weight in weights.items():
             if not (math.isfinite(weight) and weight >= 0):
                 raise SetsupError(f"{name}, a weight, must be a finite number from 0 on, not {weight}")
-        self.abc, self.head, self.targets = abc, head, targets
-        self.contrast, self.magnitude, self.magnitude_weight = contrast, magnitude, magnitude_weight
+        self.settings = settings
+        self.abc, self.head, self.targets = ABC(settings, encoder), head, targets
 
     def embed(self, batch: Batch) -> dict[str, Tensor]:
         """Embeddings and rotations of a batch's images.
@@ -131,13 +126,13 @@ class SphericalRegression(LightningModule):
         if images.ndim == 6:
             angles = angles[:, :, None].expand(*images.shape[:3], -1)
         known = (~angles.isnan()).flatten(0, -2).sum(0).clamp(min=1)
-        sums = spherical_losses(self.head(embedded), angles, self.magnitude)
+        sums = spherical_losses(self.head(embedded), angles, self.settings.magnitude)
         magnitudes, quadrants = ((one.flatten(0, -2).sum(0) / known).sum() for one in sums)
         terms = {"magnitude": magnitudes, "quadrant": quadrants}
-        loss = self.magnitude_weight * magnitudes + quadrants
-        if self.contrast:
+        loss = self.settings.magnitude_weight * magnitudes + quadrants
+        if self.settings.contrast:
             terms["contrast"] = self.abc.compare(embedded, batch)
-            loss = loss + self.contrast * terms["contrast"]
+            loss = loss + self.settings.contrast * terms["contrast"]
         for name, term in terms.items():
             self.log(name, term)
         return loss

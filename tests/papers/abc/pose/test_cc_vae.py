@@ -11,7 +11,7 @@ pytest.importorskip("lightning")
 from torch.distributions import Normal, kl_divergence  # noqa: E402
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup_papers.abc.pose import CCVAE, pair_images  # noqa: E402
+from setsup_papers.abc.pose import CCVAE, CCVAESettings, pair_images  # noqa: E402
 from setsup_papers.abc.pose.cc_vae_networks import cycle_vae  # noqa: E402
 from tests.papers.abc.pose.steps import Steps  # noqa: E402
 
@@ -23,7 +23,7 @@ def _seeded(seed=0):
 
 
 def _made(**options):
-    return CCVAE(*cycle_vae((1, 12, 12), 3, 2, (4, 6), generator=_seeded()), **options)
+    return CCVAE(CCVAESettings(**options), *cycle_vae((1, 12, 12), 3, 2, (4, 6), generator=_seeded()))
 
 
 def _batch(sets=3, size=4):

@@ -11,7 +11,14 @@ pytest.importorskip("lightning")
 from torch.nn import functional  # noqa: E402
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup_papers.abc.pose import ExclusiveInformation, SharedInformation, jensen_shannon_loss, pair_images  # noqa: E402
+from setsup_papers.abc.pose import (  # noqa: E402
+    ExclusiveInformation,
+    ExclusiveInformationSettings,
+    SharedInformation,
+    SharedInformationSettings,
+    jensen_shannon_loss,
+    pair_images,
+)
 from setsup_papers.abc.pose.information_networks import MapEncoder, StatisticsNetworks, discriminator  # noqa: E402
 from tests.papers.abc.pose.steps import Steps  # noqa: E402
 
@@ -86,7 +93,8 @@ def _encoders(size, count):
 def _stage_1(count=1, **options):
     torch.manual_seed(0)
     encoders = _encoders(SHARED, count)
-    return SharedInformation(encoders, [StatisticsNetworks(one.maps, SHARED, 5) for one in encoders], **options).eval()
+    statistics = [StatisticsNetworks(one.maps, SHARED, 5) for one in encoders]
+    return SharedInformation(SharedInformationSettings(**options), encoders, statistics).eval()
 
 
 def _stage_2(count=1, **options):
@@ -95,11 +103,11 @@ def _stage_2(count=1, **options):
     channels, height, width = encoders[0].maps
     size = SHARED + EXCLUSIVE
     found = ExclusiveInformation(
+        ExclusiveInformationSettings(**options),
         shared,
         encoders,
         [StatisticsNetworks((2 * channels, height, width), size, 5) for _ in encoders],
         [discriminator(size, (6, 4)) for _ in encoders],
-        **options,
     ).eval()
     found.load_initial(_stage_1(count).state_dict())
     return found
@@ -207,7 +215,8 @@ def test_the_first_stage_learns_what_the_images_of_a_set_share():
     torch.manual_seed(0)
     levels = torch.linspace(0.1, 0.9, 16)
     encoder = MapEncoder((1, 12, 12), SHARED, filters=4, convolutions=2)
-    method = SharedInformation([encoder], [StatisticsNetworks(encoder.maps, SHARED, 32)], rate=3e-3)
+    settings = SharedInformationSettings(rate=3e-3)
+    method = SharedInformation(settings, [encoder], [StatisticsNetworks(encoder.maps, SHARED, 32)])
     adam = method.configure_optimizers()
     for _ in range(150):
         images = levels[:, None, None, None, None] + 0.2 * (torch.rand(16, 2, 1, 12, 12) - 0.5)
@@ -246,9 +255,9 @@ def test_what_does_not_fit_is_refused():
             with pytest.raises(DataError, match="two sets or more and an even size"):
                 method.loss(_batch(sets, size))
     with pytest.raises(SetsupError, match=r"of every kind, not \[2, 1\]"):
-        SharedInformation(_encoders(3, 2), [StatisticsNetworks((4, 4, 4), 3)])
+        SharedInformation(SharedInformationSettings(), _encoders(3, 2), [StatisticsNetworks((4, 4, 4), 3)])
     with pytest.raises(SetsupError, match=r"not \[3, 3\]"):
-        SharedInformation(_encoders(3, 3), [StatisticsNetworks((4, 4, 4), 3)] * 3)
+        SharedInformation(SharedInformationSettings(), _encoders(3, 3), [StatisticsNetworks((4, 4, 4), 3)] * 3)
     with pytest.raises(SetsupError, match="too small for 4 convolutions"):
         MapEncoder((1, 20, 28), 8, convolutions=4)
     for made in (_stage_1, _stage_2):

@@ -11,12 +11,12 @@ from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from setsup.methods.networks import convolutional, glorot_  # noqa: E402
 from setsup_papers.abc import correspondence_loss, double_augmentation_loss  # noqa: E402
-from setsup_papers.abc.method import ABC  # noqa: E402
 from setsup_papers.abc.pose import (  # noqa: E402  # noqa: E402
     AngleTargets,
     PretrainedFeatures,
     SphericalHead,
     SphericalRegression,
+    SphericalRegressionSettings,
     decode_angles,
     geodesic_error,
     rotation_from_euler,
@@ -35,9 +35,9 @@ def _seeded(seed=0):
 
 def _made(names=AXES[:2], objective="double", **options):
     encoder = convolutional((3, 8, 8), [(4, 2)], [6], _seeded())
-    abc = ABC(encoder, similarity="cosine", temperature=0.05, objective=objective)
     head = glorot_(SphericalHead(6, len(names), 5), _seeded(1))
-    return SphericalRegression(abc, head, AngleTargets(TABLE, names), **options)
+    settings = SphericalRegressionSettings(angles=names, objective=objective, **options)
+    return SphericalRegression(settings, encoder, head, AngleTargets(TABLE, names))
 
 
 def _batch(copies=True):
@@ -148,8 +148,8 @@ def test_what_is_no_pose_is_refused():
 
 def test_rate_and_schedule_are_those_of_abc():
     encoder = convolutional((3, 8, 8), [(4, 2)], [6], _seeded())
-    abc = ABC(encoder, rate=2e-4, halve_every=3)
-    method = SphericalRegression(abc, SphericalHead(6, 2), AngleTargets(TABLE, AXES[:2]))
+    settings = SphericalRegressionSettings(rate=2e-4, halve_every=3)
+    method = SphericalRegression(settings, encoder, SphericalHead(6, 2), AngleTargets(TABLE, AXES[:2]))
     found = method.configure_optimizers()
     (group,) = found["optimizer"].param_groups
     assert group["lr"] == 2e-4

@@ -25,6 +25,7 @@ from setsup_papers.abc.digits import digit_measures
 from setsup_papers.abc.method import ABC
 from setsup_papers.abc.pose.mnist import PRESETS, REPORTS
 from setsup_papers.abc.pose.style_curves import SECONDS, StyleOverTraining, training_points
+from setsup_papers.abc.settings import ABCObjective
 from tests.true_files import mnist
 
 MEASURE = StyleOverTraining(every=2, noise=0.5)
@@ -38,7 +39,8 @@ class Linear:
         layer = torch.nn.Linear(784, 3, bias=False)
         with torch.no_grad():
             layer.weight.uniform_(-1, 1, generator=generator)
-        return ABC(OverImages(1, 28, 28, torch.nn.Sequential(torch.nn.Flatten(), layer)), rate=1e-2)
+        encoder = OverImages(1, 28, 28, torch.nn.Sequential(torch.nn.Flatten(), layer))
+        return ABC(ABCObjective(rate=1e-2), encoder)
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,14 @@
-"""The first draw, passed through a method before a training starts: what does not fit is reported at once."""
+"""Checks of a training before it starts: its data and the factors that it names, then its first draw in the method.
+
+Data and factors are checked without torch, so that a wrong name is reported at once.
+"""
 
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
-
-import torch
-from lightning.pytorch import LightningModule
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError
@@ -17,12 +19,35 @@ from setsup.experiments.configs import (
     build_transform,
     fit_to_batch,
 )
-from setsup.experiments.embedding_batch import check_embedded, choose_embedding, embed_batch
 from setsup.experiments.preset import Preset
+from setsup.factors import FactorTable
 from setsup.loading import Loader
-from setsup.methods.rows import RowState
 
-__all__ = ["fit_to_first_draw", "try_first_draw"]
+if TYPE_CHECKING:
+    import torch
+    from lightning.pytorch import LightningModule
+
+__all__ = ["check_draws", "fit_to_first_draw", "try_first_draw"]
+
+
+def check_draws(preset: Preset, seed: int, *, root: Path | str | None = None, substitute: bool = False) -> None:
+    """Raise SetsupError where the data of a preset do not open, or a part of it names factors that they do not have.
+
+    Its sampler is built, and with it whatever it says of the data is checked; of a method, fields that say in their
+    metadata that they name factors, ``field(metadata={"factors": True})``.
+    """
+    if preset.data is None or preset.sampler is None:
+        return
+    dataset = preset.open_data(root, substitute=substitute)
+    preset.sampler.build(dataset, seed)
+    _check_factors(preset.method, dataset.factors)
+
+
+def _check_factors(settings: Any, table: FactorTable) -> None:
+    for member in fields(settings) if is_dataclass(settings) else ():
+        if member.metadata.get("factors"):
+            for name in getattr(settings, member.name):
+                table[name]  # FactorError names similar ones
 
 
 def fit_to_first_draw(
@@ -49,7 +74,7 @@ def _batches(preset: Preset, config: SamplerConfig, dataset: Dataset, seed: int)
 
 
 def try_first_draw(
-    preset: Preset, sampler: SamplerConfig, build: Callable[[], LightningModule], dataset: Dataset, seed: int
+    preset: Preset, sampler: SamplerConfig, build: Callable[[], "LightningModule"], dataset: Dataset, seed: int
 ) -> None:
     """Pass the first draw of a preset to a method of its own, on the CPU: SetsupError for what does not fit.
 
@@ -63,8 +88,13 @@ def try_first_draw(
 
 
 def _try(
-    preset: Preset, config: SamplerConfig, build: Callable[[], LightningModule], dataset: Dataset, seed: int
+    preset: Preset, config: SamplerConfig, build: Callable[[], "LightningModule"], dataset: Dataset, seed: int
 ) -> None:
+    import torch
+
+    from setsup.experiments.embedding_batch import check_embedded, choose_embedding
+    from setsup.methods.rows import RowState
+
     batch = next(iter(_batches(preset, config, dataset, seed)), None)
     if batch is None:
         return
@@ -76,9 +106,9 @@ def _try(
         warnings.simplefilter("ignore")  # of Lightning, about logging without a Trainer
         for name in ("loss", "embed"):
             try:
-                given = getattr(method, name)(batch)
+                result = getattr(method, name)(batch)
                 if name == "embed":
-                    check_embedded(method, batch, given)
+                    check_embedded(method, batch, result)
             except SetsupError:
                 raise
             except Exception:  # no loss of a batch; or left to the training, which may be on another device
@@ -90,16 +120,18 @@ def _try(
         if preset.evaluations or classifies:
             modalities = None if preset.data is None else preset.data.modalities
             options: Any = {"modalities": modalities, "transform": transform, "workers": 0}
-            found = _try_embedding(method, Loader(dataset, config.build(dataset, seed), **options))
-            if found and classifies:
-                choose_embedding(method, preset.validation.embedding, found)
+            embeddings = _try_embedding(method, Loader(dataset, config.build(dataset, seed), **options))
+            if embeddings and classifies:
+                choose_embedding(method, preset.validation.embedding, embeddings)
 
 
-def _try_embedding(method: Any, batches: Loader) -> dict[str | None, torch.Tensor]:
+def _try_embedding(method: Any, batches: Loader) -> "dict[str | None, torch.Tensor]":
     """Embed a draw as evaluations do, so that a missing key or another shape is reported before hours of training.
 
     Empty where that is left to the evaluation, which may be on another device.
     """
+    from setsup.experiments.embedding_batch import embed_batch
+
     batch = next(iter(batches))
     try:
         return embed_batch(method, batch)

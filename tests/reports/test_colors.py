@@ -7,7 +7,8 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("skimage")
 from skimage import color
 
-from setsup.reports.palette import DISTINCT, OTHERS, UNKNOWN, cyclic_colours, rgb, sequential_colours
+from setsup.factors.factor import Factor, Kind
+from setsup.reports.colors import DISTINCT, OTHERS, UNKNOWN, Names, color_points, cyclic_colors, rgb, sequential_colors
 
 
 def lab(colours) -> np.ndarray:
@@ -34,21 +35,29 @@ def test_names_have_colours_that_differ_from_each_other_and_from_paper() -> None
 
 
 def test_a_cycle_closes_and_its_steps_are_alike() -> None:
-    np.testing.assert_allclose(cyclic_colours([0.0, 0.3]), cyclic_colours([1.0, -0.7]), atol=1e-12)
-    wheel = lab(cyclic_colours(np.arange(12) / 12))
+    np.testing.assert_allclose(cyclic_colors([0.0, 0.3]), cyclic_colors([1.0, -0.7]), atol=1e-12)
+    wheel = lab(cyclic_colors(np.arange(12) / 12))
     steps = color.deltaE_ciede2000(wheel, np.roll(wheel, 1, axis=0))
     assert steps.min() > 10
     assert steps.max() < 2 * steps.min()
     assert wheel[:, 0].max() < 85
-    found = cyclic_colours(np.linspace(0, 1, 1000))
+    found = cyclic_colors(np.linspace(0, 1, 1000))
     assert found.min() >= 0
     assert found.max() <= 1
 
 
 @pytest.mark.parametrize("count", [1, 2, 15, 256])
 def test_an_order_runs_from_dark_to_light_and_stays_off_paper(count: int) -> None:
-    found = lab(sequential_colours(count))
+    found = lab(sequential_colors(count))
     assert (np.diff(found[:, 0]) >= 0).all()
     assert found[:, 0].max() < 90
     if count == 15:
-        assert differences(sequential_colours(count)).min() > 3
+        assert differences(sequential_colors(count)).min() > 3
+
+
+def test_of_many_levels_none_may_be_known() -> None:
+    factor = Factor("who", Kind.NOMINAL, tuple(f"person {number}" for number in range(30)))
+    colored = color_points(np.full(4, -1), factor)
+    assert not colored.known.any()
+    assert isinstance(colored.key, Names)
+    assert (colored.key.levels, colored.key.rest) == ([], [("unknown", UNKNOWN)])

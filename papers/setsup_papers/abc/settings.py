@@ -1,0 +1,66 @@
+"""Settings of ABC: of its loss and its optimiser, whatever the encoder, and of the paper's encoders."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from setsup.experiments.configs import import_method
+
+if TYPE_CHECKING:
+    import torch
+    from lightning.pytorch import LightningModule
+
+    from setsup.factors import FactorTable
+
+__all__ = ["ABCObjective", "ABCSettings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ABCObjective:
+    """What :class:`setsup_papers.abc.ABC` minimises, and how, whatever its encoder.
+
+    Attributes
+    ----------
+    similarity : {"l2sq", "l2", "l1", "linf", "cosine"}
+        Of embeddings.
+    temperature : float
+        τ > 0, in the unit of the similarity.
+    objective : {"correspondence", "double", "augmentation"}
+        The loss between single images of pairs of sets; between two augmented copies of each; or the baseline that has
+        copies and no second set, which asks with copy 1 among copy 2.
+    neighbours : {"second", "first"}
+        With ``double``: the copy that soft neighbours are made of.
+    rate : float
+        Learning rate of Adam.
+    halve_every : int, optional
+        Steps after which it is halved, repeatedly; constant by default.
+
+    """
+
+    similarity: Literal["l2sq", "l2", "l1", "linf", "cosine"] = "l2sq"
+    temperature: float = 1.0
+    objective: Literal["correspondence", "double", "augmentation"] = "correspondence"
+    neighbours: Literal["second", "first"] = "second"
+    rate: float = 3e-5
+    halve_every: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ABCSettings(ABCObjective):
+    """Settings of :class:`setsup_papers.abc.ABC`, and the paper's encoder for a dataset.
+
+    Attributes
+    ----------
+    encoder : {"shapes3d", "mnist", "pose"}
+        See :mod:`setsup_papers.abc.networks`.
+
+    """
+
+    encoder: Literal["shapes3d", "mnist", "pose"]
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
+        """Build the method of a run."""
+        from setsup_papers.abc import networks
+
+        build = getattr(networks, f"{self.encoder}_encoder")
+        method = import_method("setsup_papers.abc.method:ABC")
+        return method(self, build(generator))
