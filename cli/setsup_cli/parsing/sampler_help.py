@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args
 
 from cyclopts import Group, Parameter
 
-from setsup_cli.parsing.arguments import Common, Source
+from setsup_cli.parsing.arguments import OUTPUT, Common, Source
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.sampler_options import FAMILIES, group_fields, option_fields, taken_options
 from setsup_cli.parsing.settings import Setting
@@ -29,7 +29,8 @@ def select_help(subcommand: Subcommand, words: Sequence[str], output: type) -> S
         known = {one[0]: one for one in (*option_fields(), *own["output"])}
         shown = [known[name] for name in _FIRST]
         return subcommand._replace(options=_options(shown, _dataset()), more=_list_groups(groups, own))
-    shown = list(group_fields(key)) if key in FAMILIES else [_grouped(one, key.capitalize()) for one in own[key]]
+    group = OUTPUT if key == "output" else Group("Source", sort_key=1)
+    shown = list(group_fields(key)) if key in FAMILIES else [_grouped(one, group) for one in own[key]]
     about = f"Options of {key}: {FAMILIES[key].about}." if key in FAMILIES else f"Options of the {key}."
     more = [("", f"`{subcommand.command} --help` lists all groups.")]
     return subcommand._replace(options=_options(shown, _dataset(hidden=key != "source")), help=about, more=more)
@@ -66,10 +67,10 @@ def _dataset(*, hidden: bool = False) -> Setting:
     member = next(one for one in fields(Source) if one.name == "dataset")
     kind, about = get_args(member.type)
     note = Parameter.combine(about, Parameter(show=not hidden))
-    return "dataset", Annotated[kind, note], field(default=None, kw_only=False)
+    return "dataset", Annotated[kind, note], field(default=None, kw_only=False)  # type: ignore[arg-type]
 
 
-def _grouped(setting: Setting, title: str) -> Setting:
+def _grouped(setting: Setting, group: Group) -> Setting:
     name, declared, default = setting
     kind, about = get_args(declared)
-    return name, Annotated[kind, Parameter.combine(about, Parameter(group=Group(title, sort_key=1)))], default
+    return name, Annotated[kind, Parameter.combine(about, Parameter(group=group))], default

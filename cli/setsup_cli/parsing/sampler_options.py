@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 from cyclopts import Group, Parameter
 
@@ -209,12 +209,12 @@ def option_notations() -> dict[str, Notation]:
 
 def option_fields() -> list[Setting]:
     """Fields of a class of options: all options of all samplers."""
-    found = []
+    found: list[Setting] = []
     for name, notation in option_notations().items():
         key = next(key for key in FAMILIES if name in taken_options(key))
         usual = OPTIONS[name].usual
         kind = notation.kind | None if usual is None else notation.kind
-        found.append((name, Annotated[kind, _declare(key, name, notation)], field(default=usual)))
+        found.append((name, Annotated[kind, _declare(key, name, notation)], cast(Any, field(default=usual))))
     return found
 
 
@@ -222,7 +222,7 @@ def group_fields(key: str) -> Iterator[Setting]:
     """Fields with the help of the options of one sampler."""
     group = Group(key.capitalize(), sort_key=1)
     for name, argument in taken_options(key).items():
-        yield name, Annotated[Any, _declare(key, name, _notation(name, argument), group=group)], field(default=None)
+        yield name, Annotated[Any, _declare(key, name, _notation(name, argument), group=group)], field(default=None)  # type: ignore[arg-type]
 
 
 def _declare(key: str, name: str, notation: Notation, **more: Any) -> Parameter:
