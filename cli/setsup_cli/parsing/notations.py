@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from setsup.errors import FactorError, SamplerError, near
+from setsup.errors import FactorError, SamplerError, did_you_mean
 from setsup.files.expand_user import expanded
 from setsup_cli.parsing.source import assignments, numbers
 
@@ -173,7 +173,7 @@ def _find_level(factor: "Factor", word: str, option: str) -> "Level":
             f'factor {factor.name!r} is continuous: use {option} "{factor.name} == {word}", the first row of an '
             f"orbit that satisfies it, or {option} argmin:{factor.name}"
         )
-    known = near(word, [str(level) for level in factor.levels])
+    known = did_you_mean(word, [str(level) for level in factor.levels])
     raise FactorError(f"factor {factor.name!r} has no level {word!r}{known}")
 
 
