@@ -38,7 +38,7 @@ _OUTPUT = ("replay", "out", "force", "format", "tile", "title", "json", "quiet",
 
 _TILES = (8, 1024)
 
-_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub")
+_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub", "manifest")
 """Kinds of sources whose options are recorded for replays."""
 
 
