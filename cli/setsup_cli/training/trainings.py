@@ -73,7 +73,7 @@ def _as_asked(one: Training, begun: Sequence[object] = ()) -> Iterator[None]:
     from setsup.samplers.spelling import PYTHON_NAMES, spelled_as_options
 
     sampler = one.preset.sampler
-    names = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
+    names: list[str] = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
     try:
         with spelled_as_options({PYTHON_NAMES.get(name, name): f"--sampler.{name}" for name in names}):
             yield
