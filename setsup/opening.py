@@ -248,6 +248,7 @@ def _unknown(source: Path | str) -> DataError:
     """Say what a source is that is no dataset, and which names are close to it."""
     path = expanded(source)
     if os.path.isdir(path):
+        _refuse_pointers(path)
         return DataError(
             f"{source} is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json), no "
             "Hugging Face dataset (dataset_info.json) and no images; for the files of a benchmark give its name, and "
@@ -276,6 +277,13 @@ def _is_list(path: Path) -> bool:
         words = file.readline(4096).decode("utf-8", "replace").replace(",", " ").split()
         return any(word.lower().endswith(KNOWN_ENDINGS) for word in words) or (len(words) == 2 and words[1].isdecimal())
     return False
+
+
+def _refuse_pointers(folder: Path) -> None:
+    """Raise where a file in a folder, or below it, is a Git LFS pointer; the first files are looked at."""
+    files = (Path(place, name) for place, _, names in os.walk(folder) for name in sorted(names))
+    for file in islice(files, _LOOKED_AT):
+        refuse_pointer(file)
 
 
 def _files_in(folder: Path) -> str:
