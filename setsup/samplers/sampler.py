@@ -12,12 +12,12 @@ import numpy as np
 
 from setsup.arrays import Bools, Steps
 from setsup.checks import check_integer, refuse_foreign
-from setsup.errors import EndlessError, RowError, SamplerError, near
+from setsup.errors import EndlessError, RowError, SamplerError, did_you_mean
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.samplers.arguments import check_draw_memory, check_nesting, check_table, is_per_set, row_mask
+from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
-from setsup.samplers.reach import Reach
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
 from setsup.samplers.spelling import spell_name
@@ -480,7 +480,7 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
     check_nesting(data)
     if not isinstance(name, str) or name not in Sampler._kinds:
         raise SamplerError(
-            f"unknown sampler {name!r}{near(name, Sampler._kinds)}: import the module of a sampler of your own first "
+            f"unknown sampler {name!r}{did_you_mean(name, Sampler._kinds)}: import the module of a sampler of your own first "
             "(on the command line, --sampler FILE.py:CLASS)"
         )
     if not check_table(table).has_fingerprint(fingerprint):
