@@ -16,7 +16,6 @@ from setsup.checks import check_arguments
 from setsup.datasets import Dataset, from_huggingface, load, names, open_arrays, open_hub, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
-from setsup.datasets.marks import MARKS
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
 from setsup.datasets.registry import (
@@ -27,7 +26,8 @@ from setsup.datasets.registry import (
     open_manifest,
     opener_options,
 )
-from setsup.errors import DataError, about_file, listed, near
+from setsup.datasets.signatures import MARKS
+from setsup.errors import DataError, about_file, did_you_mean, listed
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
 from setsup.files.expand_user import expanded
 from setsup.files.lfs import refuse_pointer
@@ -266,6 +266,7 @@ def _unknown(source: Path | str) -> DataError:
     """Say what a source is that is no dataset, and which names are close to it."""
     path = expanded(source)
     if os.path.isdir(path):
+        _refuse_pointers(path)
         return DataError(
             f"{source} is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json), no "
             "Hugging Face dataset (dataset_info.json) and no images; for the files of a benchmark give its name, and "
@@ -281,8 +282,8 @@ def _unknown(source: Path | str) -> DataError:
             if _is_list(path):
                 others = "; it may be a list of images: name it .csv, with a header such as image,label and commas"
             return DataError(f"{source} is a file, but no table{others}")
-        return DataError(f"{source} does not exist{near(source, close) if close else others}")
-    meant = near(source, [*close, *names()])
+        return DataError(f"{source} does not exist{did_you_mean(source, close) if close else others}")
+    meant = did_you_mean(source, [*close, *names()])
     if not meant.startswith("; did you mean"):
         meant = ", nor a file or folder of that name here"
     return DataError(f"there is no dataset {source!r}{meant} (`setsup datasets` lists them)")
@@ -294,6 +295,13 @@ def _is_list(path: Path) -> bool:
         words = file.readline(4096).decode("utf-8", "replace").replace(",", " ").split()
         return any(word.lower().endswith(KNOWN_ENDINGS) for word in words) or (len(words) == 2 and words[1].isdecimal())
     return False
+
+
+def _refuse_pointers(folder: Path) -> None:
+    """Raise where a file in a folder, or below it, is a Git LFS pointer; the first files are looked at."""
+    files = (Path(place, name) for place, _, names in os.walk(folder) for name in sorted(names))
+    for file in islice(files, _LOOKED_AT):
+        refuse_pointer(file)
 
 
 def _files_in(folder: Path) -> str:

@@ -31,7 +31,7 @@ from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.described import DescribedImages, open_described
 from setsup.datasets.published import check_published
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.files import Manifest, read_manifest
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import (
@@ -198,7 +198,7 @@ def find_opener(name: str) -> Opener:
         return _described_opener(manifest)
     if "/" in name or os.path.exists(expanded(name)):
         raise DataError(f"{name} is not the name of a benchmark; open paths and addresses with setsup.open({name!r})")
-    raise DataError(f"there is no dataset {name!r}{near(name, names())} (`setsup datasets` lists them)")
+    raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names())} (`setsup datasets` lists them)")
 
 
 def opener_options(opener: Opener) -> dict[str, Parameter]:
@@ -218,7 +218,7 @@ def check_options(source: str, opener: Opener, options: Iterable[str]) -> None:
     known = list(opener_options(opener))
     for option in options:
         if option not in known:
-            hint = near(option, known) if known else "; it takes none"
+            hint = did_you_mean(option, known) if known else "; it takes none"
             raise DataError(f"{source} has no option {option!r}{hint}")
 
 

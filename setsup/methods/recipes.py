@@ -4,6 +4,11 @@ A module under the entry-point group ``setsup.experiments`` offers them as ``REC
 ``EVALUATION_TRANSFORMS`` what is done to images that are evaluated.
 
 The stream of a recipe is its name, so that recipes with one seed draw independently.
+
+All recipes take ``seed`` and ``stream``, those of :class:`~setsup.loading.transforms.augment.Augment`; ``size`` is that
+of the result in pixels, a number or (height, width). If the published code of a paper fixes what its text leaves open,
+or contradicts it, the recipe follows the code and says so. U(a, b) is uniform between a and b, drawn for each image.
+*8 bits* means images that are uint8 after every operation, as in Pillow.
 """
 
 import inspect
@@ -11,9 +16,9 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup.loading.batch import Transform
-from setsup.packages import load_entry, other_entries, own_entries
+from setsup.packages import offered_modules
 
 __all__ = ["evaluation_transform", "recipe", "recipes"]
 
@@ -58,12 +63,12 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
         )
     module = _offering(name)
     if module is None:
-        raise SetsupError(f"there is no recipe {name!r}{near(name, recipes())}")
+        raise SetsupError(f"there is no recipe {name!r}{did_you_mean(name, recipes())}")
     make = module.RECIPES[name]
     known = [option for option in inspect.signature(make).parameters if option not in ("seed", "stream")]
     for option in options:
         if option not in known:
-            raise SetsupError(f"the recipe {name!r} has no option {option!r}{near(option, known)}")
+            raise SetsupError(f"the recipe {name!r} has no option {option!r}{did_you_mean(option, known)}")
     made: Transform = make(seed=seed, stream=name, **options)
     return made
 
@@ -122,5 +127,4 @@ def _offering(name: str) -> ModuleType | None:
 
 
 def _modules() -> Iterator[ModuleType]:
-    for entry in (*own_entries(_GROUP), *other_entries(_GROUP)):
-        yield load_entry(entry, "the experiments")
+    return (module for module, _ in offered_modules(_GROUP, "the experiments"))

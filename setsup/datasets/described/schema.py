@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from setsup.datasets.described.conditions import check_conditions
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, did_you_mean
 from setsup.factors.factor import Level
 from setsup.files import Manifest, ManifestFactor
 from setsup.files.manifests import validators
@@ -182,7 +182,9 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
     for place, source in enumerate(layout.sources):
         factor = source.factor
         if factor.within is not None and factor.within not in known:
-            raise _factor_error(fields, place, "within", f"another factor{near(factor.within, known)}", factor.within)
+            raise _factor_error(
+                fields, place, "within", f"another factor{did_you_mean(factor.within, known)}", factor.within
+            )
         if factor.kind == "continuous" and (source.rules or source.codes or source.column not in layout.types):
             raise _factor_error(fields, place, "from", "a column that types makes a number", source.column)
     columns = _columns_of(fields, layout.images, layout.tables)
@@ -247,7 +249,7 @@ def _source(fields: Fields, factor: ManifestFactor, columns: list[str]) -> Sourc
     if source.rules and (source.match or source.codes):
         raise fields.wrong("rules", "alone, without match and codes", list(source.rules))
     if not source.rules and source.column not in columns:
-        raise fields.wrong("from", f"one of the columns{near(source.column, columns)}", source.column)
+        raise fields.wrong("from", f"one of the columns{did_you_mean(source.column, columns)}", source.column)
     return source
 
 
@@ -302,7 +304,7 @@ def _template(columns: list[str]) -> Callable[[Any], str]:
         fields = _FIELD.findall(text)
         plain = _FIELD.sub("x", text)
         if unknown := [name for name in fields if name not in columns]:
-            raise ValueError(f"a path with columns in braces{near(unknown[0], columns)}")
+            raise ValueError(f"a path with columns in braces{did_you_mean(unknown[0], columns)}")
         if not fields or "{" in plain or "}" in plain:
             raise ValueError("a path with columns in braces, such as images/{path}")
         validators.relative(plain)
@@ -329,7 +331,7 @@ def _constants(value: Any) -> dict[str, str]:
 def _one_of(columns: list[str]) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if value not in columns:
-            raise ValueError(f"one of the columns{near(value, columns)}")
+            raise ValueError(f"one of the columns{did_you_mean(value, columns)}")
         return str(value)
 
     return read
@@ -352,7 +354,7 @@ def _types(columns: list[str]) -> Callable[[Any], dict[str, Type]]:
         if not isinstance(value, dict) or any(each not in ("integer", "number") for each in value.values()):
             raise ValueError("columns, each with integer or number")
         if unknown := [name for name in value if name not in columns]:
-            raise ValueError(f"columns{near(unknown[0], columns)}")
+            raise ValueError(f"columns{did_you_mean(unknown[0], columns)}")
         return value
 
     return read
@@ -379,7 +381,7 @@ def _codes(levels: tuple[Level, ...] | None) -> Callable[[Any], dict[str, Level 
             raise ValueError("texts, in quotes where they are no words, each with a level")
         for level in value.values():
             if level is not None and not _is_level(level, levels):
-                raise ValueError(f"levels of the factor{near(level, levels)}")
+                raise ValueError(f"levels of the factor{did_you_mean(level, levels)}")
         return {str(key): level for key, level in value.items()}
 
     return read
@@ -395,7 +397,7 @@ def _rules(levels: tuple[Level, ...] | None) -> Callable[[Any], tuple[tuple[str,
             raise ValueError("a list of [condition, level]")
         for _, level in value:
             if not _is_level(level, levels):
-                raise ValueError(f"levels of the factor{near(level, levels)}")
+                raise ValueError(f"levels of the factor{did_you_mean(level, levels)}")
         return tuple((_condition(condition), level) for condition, level in value)
 
     return read

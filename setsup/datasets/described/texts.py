@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.described.schema import Table, named_groups
-from setsup.errors import DamagedFile, near
+from setsup.errors import DamagedFile, did_you_mean
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
 from setsup.files.texts import comma_separated, text_of
@@ -75,7 +75,7 @@ def read_comma_separated(content: bytes, label: str, columns: Sequence[str], hea
         names = next(csv_rows([head]), [])
         lacks = [column for column in columns if column not in names] if header else []
         if lacks:
-            raise DamagedFile(f"{label} has no column {lacks[0]!r}{near(lacks[0], names)}")
+            raise DamagedFile(f"{label} has no column {lacks[0]!r}{did_you_mean(lacks[0], names)}")
         found: Any = csv.read_csv(
             io.BytesIO(content),
             read_options=csv.ReadOptions(column_names=None if header else list(columns)),

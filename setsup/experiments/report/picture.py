@@ -15,8 +15,8 @@ from setsup.experiments.report.heat import find_cells, heat
 from setsup.experiments.report.report import reference_words
 from setsup.reports.bar_charts import bars
 from setsup.reports.curve_charts import curves
-from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
 from setsup.reports.page import INK, SOFT
+from setsup.reports.text_layout import Lines, Style, draw_text, line_height, wrap_text
 
 __all__ = ["draw_report", "report_charts"]
 
@@ -67,7 +67,7 @@ def draw_report(filled: FilledReport) -> Image.Image:
     if filled.report.cited:
         blocks.append(_lines("\n".join(_cited(filled)), _TEXTS))
     if filled.commands:
-        blocks.append(_lines(f"not run as in the paper: {', '.join(filled.commands)}", _TEXTS))
+        blocks.append(_lines(f"{filled.not_run}: {', '.join(filled.commands)}", _TEXTS))
     if unmeasured := [
         ", ".join([line.row.label, *line.differs]) for line in filled.lines if line.run and not line.seeds
     ]:

@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = [
     "address",
+    "any_text",
     "anything",
     "counts_by_option",
     "counts_of_parts",
@@ -22,6 +23,7 @@ __all__ = [
     "rows",
     "shares",
     "text",
+    "texts",
     "whole",
     "words",
     "yes",
@@ -45,6 +47,20 @@ def mapping(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise ValueError("a mapping of names to values")
     return value
+
+
+def any_text(value: Any) -> str:
+    """A string, which may be empty."""
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value
+
+
+def texts(value: Any) -> dict[str, str]:
+    """Strings by their names."""
+    if not isinstance(value, dict) or not all(isinstance(one, str) for pair in value.items() for one in pair):
+        raise ValueError("texts by their names")
+    return dict(value)
 
 
 def whole(value: Any) -> int:
