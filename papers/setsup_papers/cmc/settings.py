@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup.experiments.configs import import_method
 from setsup.experiments.optimisation import SGD, Adam, Constant, Optimiser, Schedule
 
@@ -138,7 +138,9 @@ class CMCSettings(ViewSettings):
             if not getattr(self, name) > 0:
                 raise SetsupError(f"{name} is a size of networks, above 0, not {getattr(self, name)}")
         if other := [view for view in self.shared if view not in self.views]:
-            raise SetsupError(f"{other[0]!r} of shared is none of the views {self.views}{near(other[0], self.views)}")
+            raise SetsupError(
+                f"{other[0]!r} of shared is none of the views {self.views}{did_you_mean(other[0], self.views)}"
+            )
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
@@ -261,7 +263,7 @@ def _build_encoder(
         "small": networks.small_view,
     }
     if name not in built:
-        raise SetsupError(f"there is no encoder {name!r}{near(name, (*built, 'caffenet', *networks.RESNETS))}")
+        raise SetsupError(f"there is no encoder {name!r}{did_you_mean(name, (*built, 'caffenet', *networks.RESNETS))}")
     return built[name](image, features, width)
 
 
