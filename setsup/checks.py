@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar, Union, get_args, get_origin
 
-from setsup.errors import SetsupError, UsageError, near, short
+from setsup.errors import SetsupError, UsageError, did_you_mean, short
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,7 +87,7 @@ def check_rates(**rates: float) -> None:
 def check_choice(value: Any, choices: Sequence[str], what: str, error: Error) -> str:
     """Check one of some strings."""
     if not isinstance(value, str) or value not in choices:
-        raise error(f"{what} must be one of {', '.join(choices)}, not {_shown(value)}{near(value, choices)}")
+        raise error(f"{what} must be one of {', '.join(choices)}, not {_shown(value)}{did_you_mean(value, choices)}")
     return value
 
 
@@ -261,7 +261,7 @@ def refuse_foreign(function: Any, given: Mapping[str, Any], fix: str = "") -> No
             called = function.__qualname__.removesuffix(".__init__")
             if name in _ELSEWHERE:
                 raise UsageError(f"{called} takes no {name}=; {fix or _ELSEWHERE[name]}")
-            raise UsageError(f"{called} takes no {name}={near(name, known)}")
+            raise UsageError(f"{called} takes no {name}={did_you_mean(name, known)}")
 
 
 def explains_foreign(fix: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:

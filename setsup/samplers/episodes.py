@@ -19,7 +19,7 @@ import numpy as np
 
 from setsup.arrays import Array, Rows, Steps, Words
 from setsup.checks import check_integer
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
 from setsup.html import counted
@@ -35,6 +35,7 @@ from setsup.samplers.arguments import (
     copy_arguments,
     row_weights,
 )
+from setsup.samplers.coverage import Reach, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.across import DomainPairs
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -42,7 +43,6 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.reach import Reach, Reason, SetReach
 from setsup.samplers.report import Report, by_weight, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
@@ -79,7 +79,7 @@ class EpisodeSampler(Sampler):
     within : str or list of str, optional
         Factors whose combinations are domains: a whole episode is of one, uniform over those with N classes or more
         that have K + Q rows.
-    small : str
+    on_small_group : str
         Classes (of a domain) with fewer rows than an episode takes: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its class, or the factor that has it; without repeats by successive
@@ -124,7 +124,7 @@ class EpisodeSampler(Sampler):
         *,
         across: str | Sequence[str] | None = None,
         within: str | Sequence[str] | None = None,
-        small: Literal["error", "drop"] = "error",
+        on_small_group: Literal["error", "drop"] = "error",
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
@@ -136,9 +136,10 @@ class EpisodeSampler(Sampler):
         self.shots = check_integer(shots, "shots", SamplerError, 1, MOST_ROWS)
         self.queries = check_integer(queries, "queries", SamplerError, 1, MOST_ROWS)
         check_draw_memory((self.shots + self.queries) * self.ways, "an episode", "ways, shots or queries")
-        if not isinstance(small, str) or small not in _SMALL:
+        if not isinstance(on_small_group, str) or on_small_group not in _SMALL:
             raise SamplerError(
-                f"small must be error or drop, for a class needs all rows of an episode, not {brief(small)}"
+                f"on_small_group must be error or drop, for a class needs all rows of an episode, not "
+                f"{abbreviate(on_small_group)}"
             )
         if across is not None and within is not None:
             raise SamplerError("support and query are of two domains, across=…, or of one, within=…, not both")
@@ -153,13 +154,13 @@ class EpisodeSampler(Sampler):
             )
         self._hidden = {*self._domain} - {*in_class} if across is not None else set()  # support and query differ there
         rows = (self.shots, self.queries)
-        need = sum(rows) if across is None else (max if small == "error" else min)(rows)
+        need = sum(rows) if across is None else (max if on_small_group == "error" else min)(rows)
         self._classes = GroupSampler(
             table,
             [*labels, *self._domain],
             need,
             choose="groups",
-            small=small,
+            on_small_group=on_small_group,
             tolerance={},
             weights=row_weights(table, weights),
             where=where,

@@ -33,11 +33,11 @@ from setsup.samplers.arguments import (
     row_weights,
     where_words,
 )
+from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import inclusion
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step, length_of
 from setsup.samplers.spelling import spell, spell_name

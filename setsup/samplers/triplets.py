@@ -17,12 +17,12 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows, Steps, Words
 from setsup.checks import check_integer
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.constraint import read_constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import below, fold, mix, spread, stream_key
+from setsup.random import fold, mix, randint_below, spread, stream_key
 from setsup.samplers.arguments import (
     MOST_SETS,
     Weights,
@@ -34,6 +34,7 @@ from setsup.samplers.arguments import (
     drawable_rows,
     row_weights,
 )
+from setsup.samplers.coverage import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchors import Anchors
 from setsup.samplers.groups.chances import at_least_one, set_reach
@@ -42,7 +43,6 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Entry, Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
@@ -80,7 +80,7 @@ class TripletSampler(Sampler):
         ``rows`` (default: every row of an orbit with two or more members is an equally likely anchor), ``groups`` or
         ``levels``. With constraints, over the rows that have a positive and a negative; groups are those of the factors
         that `positive` compares by ``==``.
-    small : str
+    on_small_group : str
         Orbits of one row have no positive: ``error`` refuses, ``drop`` takes no anchor from them. Not with constraints:
         a row without a positive or a negative is never an anchor, and the report counts those.
     weights : str or (rows,) float, optional
@@ -135,7 +135,7 @@ class TripletSampler(Sampler):
         positive: str | None = None,
         negative: str | None = None,
         choose: Literal["levels", "groups", "rows"] = "rows",
-        small: Literal["error", "drop", "short", "replace"] = "error",
+        on_small_group: Literal["error", "drop", "short", "replace"] = "error",
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
@@ -150,16 +150,16 @@ class TripletSampler(Sampler):
                 raise SamplerError(
                     "name the factors of an orbit, orbit=[…], or the constraints positive= and negative="
                 )
-            self._triplets = _OfOrbits(table, orbit, choose, small, weights, where)
+            self._triplets = _OfOrbits(table, orbit, choose, on_small_group, weights, where)
         else:
             if orbit is not None or positive is None or negative is None:
                 raise SamplerError(
                     f"name the orbit, or both positive and negative, as in {spell(positive='id == anchor.id')}"
                 )
-            if not isinstance(small, str) or small != "error":
+            if not isinstance(on_small_group, str) or on_small_group != "error":
                 raise SamplerError(
-                    "small goes with orbit, not with positive and negative; rows without a positive or a negative are "
-                    "never anchors"
+                    "on_small_group goes with orbit, not with positive and negative; rows without a positive or a "
+                    "negative are never anchors"
                 )
             self._triplets = _OfConstraints(table, positive, negative, choose, weights, where)
         self._key = stream_key(seed, stream)
@@ -200,14 +200,15 @@ class _OfOrbits:
         table: FactorTable,
         orbit: str | Sequence[str],
         choose: str,
-        small: str,
+        on_small_group: str,
         weights: Weights | None,
         where: Where | None,
     ) -> None:
         names = check_names(orbit, "orbit")
-        if not isinstance(small, str) or small not in _SMALL:
+        if not isinstance(on_small_group, str) or on_small_group not in _SMALL:
             raise SamplerError(
-                f"small must be error or drop, for an orbit of one row has no positive, not {brief(small)}"
+                f"on_small_group must be error or drop, for an orbit of one row has no positive, not "
+                f"{abbreviate(on_small_group)}"
             )
         self._table = table
         self._orbits = GroupSampler(
@@ -215,7 +216,7 @@ class _OfOrbits:
             names,
             2,
             choose=choose,
-            small=small,
+            on_small_group=on_small_group,
             tolerance={},
             weights=row_weights(table, weights),
             where=where,
@@ -243,11 +244,11 @@ class _OfOrbits:
         groups = self._orbits.groups
         orbit = self._orbits.number(self._orbits.chooser.pick(bits[..., 0]))
         size = groups.sizes[orbit]
-        anchor = below(bits[..., 1], size)
-        positive_ = below(bits[..., 2], size - 1)
+        anchor = randint_below(bits[..., 1], size)
+        positive_ = randint_below(bits[..., 2], size - 1)
         positive_ += positive_ >= anchor
         # rows of all orbits stand in one line; the anchor's orbit is cut out of it
-        other = below(bits[..., 3], groups.rows - size)
+        other = randint_below(bits[..., 3], groups.rows - size)
         other += np.where(other >= self._ends[orbit] - size, size, 0)
         stranger = np.searchsorted(self._ends, other, side="right")
         negative = groups.take(stranger, other - (self._ends[stranger] - groups.sizes[stranger]))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import FactorError, SamplerError, near
+from setsup.errors import FactorError, SamplerError, did_you_mean
 from setsup.files.expand_user import expanded
 from setsup_cli.parsing.own_samplers import build_own
 from setsup_cli.parsing.source import assignments, check_factors, numbers
@@ -127,9 +127,9 @@ def check_factor_lists(given: Given) -> None:
 
 def build_sampler(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler":
     """Build the sampler that options describe; errors name options."""
-    from setsup.samplers.spelling import spelled_as_options
+    from setsup.samplers.spelling import PYTHON_NAMES, spelled_as_options
 
-    with spelled_as_options({name: f"--{name}" for takes in _TAKES.values() for name in takes}):
+    with spelled_as_options({PYTHON_NAMES.get(name, name): f"--{name}" for takes in _TAKES.values() for name in takes}):
         return _build(kind, given, table, card)
 
 
@@ -142,8 +142,11 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
         SequencePairSampler,
         SetSampler,
     )
+    from setsup.samplers.spelling import PYTHON_NAMES, python_arguments
 
     arguments: dict[str, Any] = {name: given[name] for name in _TAKES[kind] if name in given}
+    if kind != "sampler":
+        arguments = python_arguments(arguments, PYTHON_NAMES.values())
     if "weights" in arguments and kind != "sampler":
         check_factors([arguments["weights"]], table, card)
     if kind == "pairs":
@@ -152,7 +155,9 @@ def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler
         return build_own(given, arguments, table)
     if kind == "neighbours":
         return _neighbours(given, arguments, table)
-    arguments |= {name: _by_step_or_set(arguments[name], name) for name in ("size", "random") if name in arguments}
+    for option, name in (("size", "size"), ("random", "num_fixed")):
+        if name in arguments:
+            arguments[name] = _by_step_or_set(arguments[name], option)
     if kind == "triplets":
         return _triplets(given, arguments, table, card)
     option = next(name for name in _LISTS if name in given)
@@ -213,8 +218,8 @@ def _pairs(given: Given, arguments: dict[str, Any], table: "FactorTable", card: 
             check_factors(arguments[name], table, card)
     if "pairs" in given:
         arguments["k"] = _span(given["pairs"])
-    if "differ" in arguments:
-        arguments["differ"] = arguments["differ"] == "yes"
+    if "must_differ" in arguments:
+        arguments["must_differ"] = arguments["must_differ"] == "yes"
     if "radius" in arguments:
         words = arguments["radius"]
         if len(words) == 1 and words[0].isdecimal():
@@ -400,7 +405,7 @@ def _level(factor: "Factor", word: str) -> "Level":
             f'factor {factor.name!r} is continuous: use --canonical "{factor.name} == {word}", the first row of an '
             f"orbit that satisfies it, or --canonical argmin:{factor.name}"
         )
-    known = near(word, [str(level) for level in factor.levels])
+    known = did_you_mean(word, [str(level) for level in factor.levels])
     raise FactorError(f"factor {factor.name!r} has no level {word!r}{known}")
 
 

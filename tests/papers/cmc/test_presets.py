@@ -14,7 +14,7 @@ pytest.importorskip("lightning")
 from setsup.experiments import Preset, RunConfig, evaluate, find_preset, presets, smoke, train
 from setsup.experiments.settings import put
 from setsup.loading.views.colors import SPACES as KNOWN
-from setsup_papers.cmc.presets import SPACES
+from setsup_papers.cmc.experiments.figure5 import SPACES
 from tests.true_files import div2k, imagenet, imagenet_100, nyu, stl10, ucf101
 
 WRITERS: dict[str, Any] = {
@@ -130,7 +130,7 @@ def test_steps_are_the_epochs_of_the_paper() -> None:
     assert find_preset("cmc/stl10-nce").method.temperature == 0.1
 
 
-def test_colour_spaces_have_the_names_of_their_channels() -> None:
+def test_color_spaces_have_the_names_of_their_channels() -> None:
     assert {space: KNOWN[space].views for space in KNOWN} == dict(SPACES)
 
 

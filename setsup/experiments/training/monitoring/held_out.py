@@ -1,0 +1,246 @@
+"""Held-out data of a validation: draws for the loss, and rows for neighbours and probes."""
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from lightning.pytorch import LightningModule
+
+from setsup import evaluation
+from setsup.datasets import Dataset
+from setsup.errors import DataError, FactorError, SetsupError, did_you_mean, imported
+from setsup.evaluation.probes import fit_standardized
+from setsup.experiments.configs import SamplerConfig, build_transform
+from setsup.experiments.data import explain_missing, shared_modalities
+from setsup.experiments.preset import Preset
+from setsup.experiments.trained_run import TrainedRun
+from setsup.experiments.training_rows import find_origin, find_training_rows
+from setsup.experiments.validation import Validation
+from setsup.factors import FactorTable
+from setsup.loading import Loader
+from setsup.loading.batch import Transform
+from setsup.random import fold, permute, stream_key
+from setsup.samplers import Sampler
+
+__all__ = ["SEED", "HeldOut", "open_held_out"]
+
+SEED = stream_key(0, "validation")
+"""Of all runs, so that their validations compare."""
+
+Rows = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float32]
+
+_PENALTY = 1e-4  # of logistic_probe
+_STILL = 1e-4  # gradient that ends a fit: coarser than there, for one that is made again and again
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What is measured on, and the training rows that it is compared with.
+
+    `training_rows` has the row of the training data for each row, -1 for images that are not trained on; `fit` are rows
+    of the training data and `test` of the held-out data, none of which are the same images.
+    """
+
+    preset: Preset
+    seed: int
+    trained: Dataset
+    dataset: Dataset
+    sampler: Sampler | None
+    transform: Transform | None
+    training_rows: Rows
+    fit: Rows
+    test: Rows
+
+    @property
+    def asked(self) -> Validation:
+        """Settings of the validation."""
+        return self.preset.validation
+
+    def _run(self, method: LightningModule, device: str, precision: str) -> TrainedRun:
+        """The method as evaluations get it; its data are open."""
+        preset, table = self.preset, self.trained.factors
+        run = TrainedRun(
+            preset.name,
+            method,
+            self.seed,
+            Path(),
+            data=preset.data,
+            device=device,
+            precision=precision,
+            eval_transform=preset.eval_transform,
+            augmentation=preset.augmentation,
+            table=table,
+        )
+        run.dataset = self.trained
+        return run
+
+    def batches(self, device: torch.device) -> Iterator[dict[str, Any]]:
+        """The draws, always the same; indices are rows of the training data, -1 for images that are not among them."""
+        if self.sampler is None:
+            return iter(())
+        rows = torch.from_numpy(self.training_rows)
+
+        def prepare(batch: dict[str, Any]) -> dict[str, Any]:
+            indices = batch["indices"]
+            batch = {**batch, "indices": rows[indices.cpu()].to(indices.device)}
+            return batch if self.transform is None else self.transform(batch)
+
+        to = "torch" if device.type == "cpu" else str(device)
+        names = shared_modalities(self.preset.data, self.dataset)
+        options: dict[str, Any] = {"modalities": names, "transform": prepare, "workers": "thread", "to": to}
+        return islice(Loader(self.dataset, self.sampler, **options), self.asked.draws)
+
+    def accuracies(self, method: LightningModule, device: str, precision: str) -> dict[str, float]:
+        """Accuracies of neighbours and probes, such as ``knn/shape``; NaN where they have none."""
+        asked, trained = self.asked, self.trained.factors
+        if not (asked.knn or asked.probe):
+            return {}
+        run = self._run(method, device, precision)
+        fit = run.embed_vectors(self.trained, self.fit, asked.embedding)
+        test = run.embed_vectors(self.dataset, self.test, asked.embedding)
+        found = {}
+        for what, names in (("knn", asked.knn), ("probe", asked.probe)):
+            for name in names:
+                labels = trained.codes(name, self.fit)
+                wanted = _codes(trained, self.dataset.factors, name, self.test)
+                found[f"{what}/{name}"] = math.nan
+                # no label is known, or embeddings are not finite: a reason to stop no training
+                with suppress(DataError):
+                    found[f"{what}/{name}"] = (
+                        evaluation.accuracy(test, fit, wanted, labels, asked.k, metric=asked.metric).value
+                        if what == "knn"
+                        else _probe(fit, labels, test, wanted)
+                    )
+        return found
+
+
+def open_held_out(
+    preset: Preset,
+    sampler: SamplerConfig,
+    dataset: Dataset,
+    seed: int,
+    *,
+    root: Path | str | None = None,
+    substitute: bool = False,
+) -> HeldOut:
+    """Open what a preset is validated on, next to the dataset that it trains on."""
+    asked, held_out = preset.validation, _open(preset, dataset, root, substitute)
+    for name in (*asked.knn, *asked.probe):
+        _need_levels(name, dataset.factors, "the training data")
+        _need_levels(name, held_out.factors, "the validation data")
+    training_rows = find_training_rows(
+        held_out, np.arange(len(held_out)), dataset.name, dataset.factors, lambda: dataset
+    )
+    fit, test = _split_rows(training_rows, _images(dataset, held_out), asked.rows)
+    if (asked.knn or asked.probe) and not (len(fit) and len(test)):
+        raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
+    return HeldOut(
+        preset,
+        seed,
+        dataset,
+        held_out,
+        _build_sampler(sampler, held_out) if asked.draws else None,
+        build_transform(preset.augmentation, held_out, SEED),
+        training_rows,
+        fit,
+        test,
+    )
+
+
+def _open(preset: Preset, dataset: Dataset, root: Path | str | None, substitute: bool) -> Dataset:
+    """Open what is measured on; further datasets as evaluations open them."""
+    asked, data = preset.validation, preset.data
+    if data is None or (asked.dataset is None and asked.split is None and asked.where is None):
+        return dataset
+    if asked.dataset is None:
+        return asked.data(data).open(root, substitute=substitute)
+    if asked.dataset not in preset.datasets:
+        hint = did_you_mean(asked.dataset, preset.datasets)
+        raise SetsupError(f"{preset.name} has no further dataset {asked.dataset!r} to validate on{hint}")
+    other = preset.datasets[asked.dataset]
+    root = root if other.name == data.name else None
+    substitute = substitute and other.substitute is not None
+    with explain_missing(f"{asked.dataset!r} of {preset.name}", other.name, {} if substitute else preset.missing):
+        return asked.data(other).open(root, substitute=substitute)
+
+
+def _build_sampler(sampler: SamplerConfig, held_out: Dataset) -> Sampler:
+    try:
+        return sampler.build(held_out, SEED)
+    except SetsupError as error:
+        raise SetsupError(
+            f"validation cannot draw from its rows as the training does ({error}): choose others, or measure knn or "
+            "probe alone with --validation.draws 0"
+        ) from error
+
+
+def _need_levels(name: str, table: FactorTable, of: str) -> None:
+    if name not in table:
+        raise FactorError(
+            f"validation names the factor {name!r}, which {of} do not have{did_you_mean(name, table.names)}"
+        )
+    if table[name].continuous:
+        raise SetsupError(
+            f"validation names the factor {name!r}, which is continuous, and neighbours and probes tell levels apart: "
+            "bin it, or measure it with an evaluation of the preset"
+        )
+
+
+def _split_rows(training_rows: Rows, images: tuple[Rows, Rows], most: int) -> tuple[Rows, Rows]:
+    """Training rows to fit on, and held-out rows to test on, without the same image among both.
+
+    `images` are numbers of the images of the training and of the held-out data, which may repeat.
+    """
+    other, same = np.flatnonzero(training_rows < 0), np.flatnonzero(training_rows >= 0)
+    # images that are not trained on come first; of those that are, half at most, so that others are left to fit on
+    test = other[_some(len(other), most, 0)]
+    test = np.concatenate([test, same[_some(len(same), min(most - len(test), -(-len(same) // 2)), 1)]])
+    of_fit, of_test = images
+    repeats = len(of_fit) // max(1, len(np.unique(of_fit))) + 1
+    fit = _some(len(of_fit), most + repeats * len(test), 2)
+    return fit[~np.isin(of_fit[fit], of_test[test])][:most], test
+
+
+def _images(dataset: Dataset, held_out: Dataset) -> tuple[Rows, Rows]:
+    """Numbers of the images of both: equal ones are rows of one dataset that both are selected from."""
+    (known, of_fit), (source, of_test) = find_origin(dataset), find_origin(held_out)
+    same = source.name == known.name and source.factors.has_fingerprint(known.factors.fingerprint)
+    return of_fit, of_test if same else of_test + len(known)
+
+
+def _some(count: int, most: int, key: int) -> Rows:
+    """At most so many of 0 … count − 1, always the same."""
+    found: Rows = permute(fold(SEED, key), max(count, 1), np.arange(min(count, most)))
+    return found
+
+
+def _codes(trained: FactorTable, table: FactorTable, name: str, rows: Rows) -> Rows:
+    """Codes of a factor as the training data number its levels, -1 where these lack one."""
+    codes = np.asarray(table.codes(name, rows))
+    levels, known = table[name].levels or (), trained[name].levels or ()
+    if levels == known:
+        return codes
+    places = np.array([*(known.index(level) if level in known else -1 for level in levels), -1])
+    return np.asarray(places[codes])
+
+
+def _probe(fit: Reals, labels: Rows, test: Reals, wanted: Rows) -> float:
+    """Accuracy of a logistic regression on rows that it was not fitted to; rows without a label take no part."""
+    known, tested = labels >= 0, wanted >= 0
+    if not (tested.any() and known.any() and np.isfinite(fit).all() and np.isfinite(test).all()):
+        return math.nan
+    if len(np.unique(labels[known])) == 1:
+        return float((wanted[tested] == labels[known][0]).mean())
+    linear = imported("sklearn.linear_model", "train")
+    model = linear.LogisticRegression(C=1 / (_PENALTY * known.sum()), tol=_STILL, max_iter=1_000)
+    fitted = fit_standardized(model, fit[known].astype(np.float64), labels[known])
+    found = fitted.predict(test[tested].astype(np.float64))
+    return float((found == wanted[tested]).mean())

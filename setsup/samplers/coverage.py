@@ -1,0 +1,292 @@
+"""What a sampler can draw: its groups, with the chance of each or the reason why it is never drawn, and any row's."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Array, Bools, Reals, Rows
+from setsup.checks import check_integer
+from setsup.errors import RowError
+from setsup.factors.column_storage import check_rows
+from setsup.factors.groups import Groups
+from setsup.factors.table import FactorTable
+from setsup.html import counted
+
+__all__ = ["Reach", "ReachedGroups", "Reason", "RowReach", "SetReach"]
+
+_LISTED = 20  # groups that are never drawn, in plain data
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something is never drawn, and the option that would reach it."""
+
+    text: str
+    option: str
+
+
+UNKNOWN = Reason("a value that is fixed is unknown there", "fill in the values, or fix other factors")
+LEFT_OUT = Reason("where= or weights= leave it out", "change where= or weights=")
+NO_REASON = Reason("this sampler does not say why", "")
+NOT_COUNTED = "how likely a row is depends on the rows that go with it, and is not counted"
+
+
+@dataclass(frozen=True, eq=False)
+class ReachedGroups:
+    """Groups that some sets of a step are drawn from.
+
+    Attributes
+    ----------
+    what : str
+        Names of the factors that members share, or what else the groups are.
+    sets : tuple of int
+        Numbers of the sets; empty for all.
+    groups : Groups
+        Rows of each group.
+    chance : (groups,) float64
+        Chance that a step has a set of the group; 0 for groups that are never drawn, NaN where it is not known.
+    reasons : tuple of Reason
+        Reasons why groups are never drawn.
+    reason : (groups,) int8
+        For each group a number of a reason; -1 for those that are drawn.
+    estimated : bool
+        Whether ``chance`` is an estimate, from trials.
+    unreached : int
+        Rows of drawn groups that are never drawn themselves.
+    fixed : tuple of str
+        Factors that members share, where one of them is shared within a tolerance; empty for those of the groups.
+
+    """
+
+    what: str
+    sets: tuple[int, ...]
+    groups: Groups
+    chance: Reals
+    reasons: tuple[Reason, ...] = ()
+    reason: Array | None = None
+    estimated: bool = False
+    unreached: int = 0
+    fixed: tuple[str, ...] = ()
+
+    @property
+    def drawable(self) -> Bools:
+        """Groups that are drawn, (groups,) bool."""
+        return np.ones(len(self.groups), bool) if self.reason is None else self.reason < 0
+
+    def never(self) -> list[tuple[Reason, Rows]]:
+        """Groups that are never drawn, by reason: their numbers, ascending."""
+        if self.reason is None:
+            return []
+        found = [(reason, np.flatnonzero(self.reason == number)) for number, reason in enumerate(self.reasons)]
+        return [(reason, groups) for reason, groups in found if len(groups)]
+
+
+@dataclass(frozen=True, slots=True)
+class SetReach:
+    """Chance of rows in some sets of a step.
+
+    `chance` takes row numbers (n,) and gives (n,) float64: that all of these sets together have the row, which no two
+    do; or, unless ``together``, that each has, independently of the others. NaN where it is not known.
+
+    `thin` takes row numbers and, for each of these sets, the probability with which it keeps a position, and gives the
+    chance then. Without it, a set has a row once at most, and sets that are drawn together are alike.
+    """
+
+    sets: tuple[int, ...]
+    chance: Callable[[Rows], Reals]
+    together: bool = False
+    thin: Callable[[Rows, Sequence[float]], Reals] | None = None
+    thin_estimated: bool = False
+    """Whether `thin` is an approximation where `chance` is not."""
+
+    def thinned(self, kept: Mapping[int, float]) -> "list[SetReach]":
+        """The same sets where each position is kept with a probability, independently; by number of the set, else 1."""
+        shares = [kept.get(number, 1.0) for number in self.sets]
+        if all(share == 1 for share in shares):
+            return [self]
+        if self.together:
+            return [self._keeping(self.sets, shares)]
+        by_share = {share: tuple(n for n in self.sets if kept.get(n, 1.0) == share) for share in dict.fromkeys(shares)}
+        return [self._keeping(sets, [share] * len(sets)) for share, sets in by_share.items()]
+
+    def _keeping(self, sets: tuple[int, ...], kept: Sequence[float]) -> "SetReach":
+        chance, given = self.chance, self.thin
+
+        def thin(rows: Rows, shares: Sequence[float]) -> Reals:
+            # sets that are independent keep alike, and may be fewer by now
+            both = [one * other for one, other in zip(kept, shares, strict=False)]
+            return chance(rows) * (sum(both) / len(both)) if given is None else given(rows, both)
+
+        return replace(self, sets=sets, chance=lambda rows: thin(rows, [1.0] * len(sets)), thin=thin)
+
+
+@dataclass(frozen=True, slots=True)
+class RowReach:
+    """One row: the chance that a step draws it, the steps until it is drawn on average, and why it never is."""
+
+    row: int
+    chance: float
+    wait: float
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reach:
+    """What a sampler can draw at one step, over all seeds; it prints as text, and :meth:`to_dict` gives plain data.
+
+    Attributes
+    ----------
+    title : str
+        The sampler.
+    table : FactorTable
+        Its table.
+    groups : sequence of ReachedGroups
+        For each list of factors, the groups that sets are drawn from.
+    notes : list of str
+        What the figures do not say.
+    estimated : bool
+        Whether the chance of some rows is an approximation.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> table = setsup.FactorTable.from_values({"who": ["ann"] * 4 + ["bob"] * 3 + ["eve"]})
+    >>> reach = setsup.SetSampler(table, ["who"], sets=1, size=2, on_small_group="drop").reach()
+    >>> reach.chance([0, 4, 7]).round(3).tolist()
+    [0.25, 0.333, 0.0]
+    >>> reach.row(7).reasons[0].option
+    "lower size, or pass on_small_group='short' or on_small_group='replace'"
+
+    """
+
+    title: str
+    table: FactorTable
+    groups: Sequence[ReachedGroups]
+    blocks: Sequence[Sequence[Sequence[SetReach]]] | None = None
+    """Independent parts of a step; of each, equally likely alternatives; of each, sets that are independent."""
+    notes: list[str] = field(default_factory=list)
+    estimated: bool = False
+
+    def chance(self, rows: npt.ArrayLike) -> Reals:
+        """Chance that a step draws each of some rows; (n,) float64, NaN where it is not known.
+
+        Raises
+        ------
+        RowError
+            When a row number is out of range.
+
+        """
+        wanted = check_rows(rows, len(self.table)).reshape(-1)
+        if self.blocks is None:
+            return np.full(len(wanted), np.nan)
+        missed = np.zeros(len(wanted))  # logarithms of the chances that a row is not drawn, so that small ones count
+        with np.errstate(divide="ignore"):
+            for alternatives in self.blocks:
+                drawn = np.mean([_any_of(sets, wanted) for sets in alternatives], axis=0)
+                missed += np.log1p(-np.minimum(drawn, 1.0))
+        return np.asarray(-np.expm1(missed) + 0.0)  # not −0
+
+    def row(self, row: int) -> RowReach:
+        """Chance of one row, its expected wait in steps, and the reasons why it is never drawn, if it is not.
+
+        Raises
+        ------
+        RowError
+            When there is no such row.
+
+        """
+        row = check_integer(row, "the number of a row", RowError)
+        chance = float(self.chance([row])[0])
+        reasons = self._why(row) if chance == 0 else ()
+        return RowReach(row, chance, math.inf if chance == 0 else 1 / chance, reasons)
+
+    def _why(self, row: int) -> tuple[Reason, ...]:
+        found = []
+        for one in self.groups:
+            group, place = (int(numbers[0]) for numbers in one.groups.find(self.table, np.array([row])))
+            if place >= 0:
+                number = -1 if one.reason is None else int(one.reason[group])
+                found.append(one.reasons[number] if number >= 0 else one.reasons[-1] if one.reasons else NO_REASON)
+            else:
+                values = [self.table.codes(name, row) for name in one.fixed or one.groups.names]
+                unknown = any(bool(np.isnan(value) if value.dtype.kind == "f" else value < 0) for value in values)
+                found.append(UNKNOWN if unknown else LEFT_OUT)
+        return tuple(dict.fromkeys(found)) or (NO_REASON,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: how many groups are drawn, the first that never are, and why."""
+        found = []
+        for one in self.groups:
+            chance = one.chance[one.drawable]
+            known = len(chance) and not np.isnan(chance).all()
+            found.append(
+                {
+                    "what": one.what,
+                    "sets": list(one.sets),
+                    "groups": len(one.groups),
+                    "drawable": int(one.drawable.sum()),
+                    "least_chance": float(chance.min()) if known else None,
+                    "largest_chance": float(chance.max()) if known else None,
+                    "estimated": one.estimated,
+                    "unknown_rows": one.groups.unknown,
+                    "excluded_rows": one.groups.excluded,
+                    "unreached_rows": one.unreached,
+                    "unreached": f"{one.reasons[-1].text}; {one.reasons[-1].option}" if one.unreached else "",
+                    "never": [
+                        {
+                            "reason": reason.text,
+                            "option": reason.option,
+                            "groups": len(numbers),
+                            "rows": int(one.groups.sizes[numbers].sum()),
+                            "first": [one.groups.describe(self.table, int(number)) for number in numbers[:_LISTED]],
+                        }
+                        for reason, numbers in one.never()
+                    ],
+                }
+            )
+        return {"title": self.title, "groups": found, "notes": self.notes, "estimated": self.estimated}
+
+    def __str__(self) -> str:
+        """Title, groups with their chances, reasons and notes, one per line."""
+        lines = [self.title]
+        for one in self.to_dict()["groups"]:
+            sets = f" (set{'s' * (len(one['sets']) > 1)} {', '.join(map(str, one['sets']))})" if one["sets"] else ""
+            lines.append(f"groups of {one['what']}{sets}: {one['drawable']:,} of {one['groups']:,} are drawn")
+            if one["least_chance"] is not None:
+                low, high = one["least_chance"], one["largest_chance"]
+                about = "about " if one["estimated"] else ""
+                chance = f"{low:.3g}" if math.isclose(low, high) else f"{low:.3g} to {high:.3g}"
+                lines.append(f"  chance of each in a step: {about}{chance}")
+            for never in one["never"]:
+                first = "; ".join(never["first"][:5])
+                lost = f"{counted(never['groups'], 'group')}, {counted(never['rows'], 'row')}"
+                lines.append(f"  never drawn: {lost}: {never['reason']}")
+                lines.append(f"    first: {first}")
+                if never["option"]:
+                    lines.append(f"    {never['option']}")
+            for count, reason in (
+                (one["unknown_rows"], UNKNOWN),
+                (one["excluded_rows"], LEFT_OUT),
+            ):
+                if count:
+                    lines.append(f"  rows in no group: {count:,}: {reason.text}; {reason.option}")
+            if one["unreached_rows"]:
+                lines.append(
+                    f"  rows of drawn groups that are never drawn: {one['unreached_rows']:,}: {one['unreached']}"
+                )
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+
+def _any_of(sets: Sequence[SetReach], rows: Rows) -> Reals:
+    """Chance that any of some independent sets has each of some rows."""
+    missed = np.zeros(len(rows))
+    for one in sets:
+        chance = np.minimum(one.chance(rows), 1.0)
+        missed += np.log1p(-chance) * (1 if one.together else len(one.sets))
+    return np.asarray(-np.expm1(missed) + 0.0)  # not −0

@@ -1,0 +1,291 @@
+"""Index WebDataset tars that others wrote, so that they are a dataset with factors and random access.
+
+The headers of all tars are walked once, and their json and class members read; images and arrays stay where they
+are. What is found goes to ``index.parquet`` and ``shards.json``, beside the tars or elsewhere.
+"""
+
+import logging
+import posixpath
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from setsup.checks import check_arguments
+from setsup.errors import DataError, listed
+from setsup.files import content_digest, locked, readable_size
+from setsup.files.atomic import clear
+from setsup.files.expand_user import expanded
+from setsup.progress import progress
+from setsup.shards.external import factors
+from setsup.shards.external.refusals import has_better_index, need_no_inner_set, need_own, need_whole, need_writable
+from setsup.shards.external.restoring import is_own, restore
+from setsup.shards.external.spill_buffer import Spool
+from setsup.shards.external.tar_set import FoundSet, read_tar
+from setsup.shards.index import write_index
+from setsup.shards.layout import (
+    BACKUP,
+    CAMERA,
+    CARD,
+    CATALOGUE,
+    HEADER,
+    INDEX,
+    VIEW,
+    WORK,
+    Catalogue,
+    Shard,
+)
+from setsup.shards.locate import LARGEST, whole_catalogue
+from setsup.shards.stores.addresses import split_address, tar_names
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Store, join_address
+from setsup.shards.tar_scan import AT_ONCE, in_order
+from setsup.shards.writing.parts import scratch
+
+if TYPE_CHECKING:
+    from setsup.shards.dataset import ShardedDataset
+
+__all__ = ["Indexed", "index_shards", "write_foreign_index"]
+
+_log = logging.getLogger("setsup")
+_UNDESCRIBED = (
+    f"setsup wrote these tars, and neither {CATALOGUE} nor {BACKUP} is there: their source rows, checksums, kinds and "
+    "unused levels of factors, units, colour spaces, licence and citation are lost; put a copy of either back, and "
+    f"remove {CATALOGUE} and {INDEX} of now, to restore them with the same command"
+)
+
+_WHOLE = f"nothing to do: {CATALOGUE} and {INDEX} are whole, and so are their tars"
+_WHOLE_BY_SIZE = f"nothing to do: {CATALOGUE} and {INDEX} are whole, and their tars have the right sizes"
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What was indexed.
+
+    Attributes
+    ----------
+    url : str
+        Folder or address of the tars.
+    index : str or None
+        Where catalogue and index lie, None for beside the tars.
+    catalogue : Catalogue
+        What the tars hold.
+    left_out : mapping of str to str
+        Why a field of the json members is no factor, or members are no modality.
+    not_fetched : tuple of str
+        Extensions of members that are neither images, arrays nor factors.
+    restored : tuple of str
+        Files of a set that setsup wrote which were made from its tars as they had been; nothing else was done then.
+    notes : tuple of str
+        What was lost of such a set, that nothing was to be done, or what no factor tells.
+
+    """
+
+    url: str
+    index: str | None
+    catalogue: Catalogue
+    left_out: Mapping[str, str]
+    not_fetched: tuple[str, ...]
+    restored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def index_shards(
+    url: str | Path,
+    out: str | Path | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> "ShardedDataset":
+    """Index WebDataset tars once, and open them.
+
+    Members are put together to samples as the webdataset library does. Images and ``.npy`` arrays are modalities, the
+    fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys are factors; where there is none of them,
+    the tar is. Lists and fields that mix types are no factors, nor are texts with more than 4,096 values of which more
+    than half differ, such as captions; the log names what is left out. Texts, films and pickles are never opened.
+
+    Indexed again, all tars are walked again, and the new files take the place of the old ones; factors stay as
+    ``shards.json`` describes them as long as they have all values, so that kinds and the order of levels which somebody
+    corrected there are kept. A set that :func:`~setsup.shards.writing.writer.write_shards` wrote has a better index
+    than this would give: that is restored where catalogue or index are damaged or missing, and stays as it is where
+    they are whole; the log says which files, and what is lost.
+
+    Parameters
+    ----------
+    url : str or Path
+        Folder or address that holds the tars, within folders too; or one tar; or a pattern such as
+        ``https://…/data-{000000..000099}.tar``. Tars that are packed as a whole cannot be indexed.
+    out : str or Path, optional
+        Folder or address for ``shards.json`` and ``index.parquet`` where the tars' own cannot be written; give it to
+        ``open_shards(url, index=out)``. By default they lie beside the tars.
+    storage_options : mapping, optional
+        For fsspec, such as ``{"endpoint_url": …}``.
+    name : str, optional
+        Name of the dataset; by default that of the folder.
+
+    Returns
+    -------
+    ShardedDataset
+
+    Raises
+    ------
+    DataError
+        There are no tars, or no samples in them; a tar is damaged, packed, or has members that do not lie together;
+        a json member is damaged; the place cannot be written.
+
+    Examples
+    --------
+    >>> import io, json, tarfile, tempfile
+    >>> import numpy as np
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with tarfile.open(folder / "some.tar", "w") as tar:
+    ...     for row, color in enumerate(["red", "blue", "red"]):
+    ...         array = io.BytesIO()
+    ...         np.save(array, np.full((2, 2), row))
+    ...         for ending, content in (("npy", array.getvalue()), ("json", json.dumps({"color": color}).encode())):
+    ...             member = tarfile.TarInfo(f"{row}.{ending}")
+    ...             member.size = len(content)
+    ...             tar.addfile(member, io.BytesIO(content))
+    >>> found = index_shards(folder)
+    >>> found.factors["color"].levels, found.fetch([2, 0])["image"][:, 0, 0].tolist()
+    (('blue', 'red'), [2, 0])
+
+    """
+    check_arguments(index_shards, locals(), DataError)
+    from setsup.shards.opening import open_shards
+
+    found = write_foreign_index(url, out, storage_options=storage_options, name=name)
+    if found.restored:
+        _log.warning("restored: %s", ", ".join(found.restored))
+    for note in found.notes:
+        _log.warning("%s", note)
+    for what, why in found.left_out.items():
+        _log.warning("%s is left out: %s", what, why)
+    if found.not_fetched:
+        _log.warning("members that are not read: %s", ", ".join(found.not_fetched))
+    return open_shards(found.url, index=found.index, storage_options=storage_options)
+
+
+def write_foreign_index(
+    url: str | Path,
+    out: str | Path | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Indexed:
+    """Do what :func:`index_shards` does, without opening the tars afterwards; says what was found."""
+    base, wanted = split_address(url)
+    store = open_store(base, storage_options)
+    about = store if out is None else open_store(out, storage_options)
+    tars, packed = tar_names(store, wanted)
+    need_writable(about, out)
+    if out is None and wanted is None:
+        with _alone(about):
+            restored = restore(about)
+        if restored is not None:
+            return Indexed(base, None, restored.catalogue, {}, (), restored.files, restored.notes)
+    need_no_inner_set(store, tars)
+    older = whole_catalogue(about)
+    if older is not None and out is None and has_better_index(about, older):
+        need_whole(about, older, tars)
+        return Indexed(base, None, older, {}, (), notes=(_WHOLE if about.folder is not None else _WHOLE_BY_SIZE,))
+    ours = out is None and older is None and bool(tars) and is_own(store, tars)
+    if older is not None and (out is not None or wanted is not None):
+        need_own(about, older, tars, wanted is not None)
+    if older is None and about is not store:
+        older = whole_catalogue(store)
+    views = older is not None and older.members.get(CAMERA) == VIEW
+    with Spool() as spool:
+        found = FoundSet(store, spool, views)
+        with progress(len(tars), f"indexing {base}", "tars") as advance:
+            read = partial(read_tar, store, views=views)
+            for number, tar in enumerate(in_order(read, tars, 1 if store.folder else AT_ONCE)):
+                found.add(number, tar)
+                advance(1)
+        if not sum(found.rows):
+            raise DataError(
+                f"{store.url} has no samples: the tars hold no files with a key and an extension, such as 000017.png"
+            )
+        members = found.members(older)
+        described = {one.name: one for one in older.factors} if older else {}
+        table = found.table(described, members)
+        catalogue = _written(
+            about,
+            partial(found.parts, table, members),
+            partial(
+                Catalogue,
+                name=name or (older.name if older else "") or _name(str(url) if wanted and len(wanted) == 1 else base),
+                factors=table.factors,
+                members={name: member for name, (member, _) in members.items()},
+                shards=tuple(found.shards),
+                check=HEADER,
+                plan="",
+                setsup=version("setsup"),
+                about=dict(older.about) if older else {},
+                pair_factors=tuple(one for one in older.pair_factors if one in table) if older else (),
+            ),
+            sum(found.rows),
+        )
+    for one in packed:
+        found.columns.left_out[one] = "it is packed as a whole"
+    where = None if out is None else str(out)
+    notes = (*((_UNDESCRIBED,) if ours else ()), *_mixed_folders(base, tars, table.names))
+    return Indexed(base, where, catalogue, found.columns.left_out, found.not_fetched, notes=notes)
+
+
+# -- catalogue and index -----------------------------------------------------------------------------------------------
+
+
+def _mixed_folders(base: str, tars: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+    """Say that tars of several folders, such as train and val, are one set without a factor that tells them apart."""
+    folders = sorted({posixpath.dirname(tar) for tar in tars})
+    if len(folders) > 1 and factors.SHARD not in known:
+        first = join_address(base, folders[0]) if folders[0] else base
+        yield (
+            f"the tars of {listed(folder or '.' for folder in folders)} are one set, in which no factor tells of which "
+            f"folder a row is; where these are splits, index each by itself, as with `setsup index {first}`"
+        )
+
+
+def _name(base: str) -> str:
+    path = PurePosixPath(urlsplit(base).path if "://" in base else str(expanded(base).absolute()))
+    return path.name.removesuffix(".tar") or urlsplit(base).netloc or "shards"
+
+
+def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..., Catalogue], rows: int) -> Catalogue:
+    """Write the index and then at once the catalogue, which says what index is meant."""
+    with _alone(about):
+        with scratch(about) as folder:
+            fresh = folder / INDEX
+            write_index(fresh, parts())
+            catalogue = made(index=Shard(INDEX, rows, fresh.stat().st_size, content_digest(fresh)))
+            content = catalogue.to_json().encode()
+            if len(content) > LARGEST:
+                most = max(catalogue.factors, key=len)
+                raise DataError(
+                    f"the levels of the factors would take {readable_size(len(content))} of {CATALOGUE}, more than is "
+                    f"supported; {most.name!r} has {len(most):,}: index a copy of the tars without it"
+                )
+            about.put(INDEX, fresh)
+        about.put_bytes(CATALOGUE, content)
+    return catalogue
+
+
+@contextmanager
+def _alone(about: Store) -> Iterator[None]:
+    """Let others that index to the same folder wait, and take away what was left there by a kill."""
+    if about.folder is None:
+        yield
+        return
+    with locked(about.folder / INDEX):
+        try:
+            for name in (INDEX, CATALOGUE, CARD, BACKUP):
+                clear(about.folder / name)
+            yield
+        finally:
+            shutil.rmtree(about.folder / WORK, ignore_errors=True)
