@@ -138,7 +138,8 @@ class EpisodeSampler(Sampler):
         check_draw_memory((self.shots + self.queries) * self.ways, "an episode", "ways, shots or queries")
         if not isinstance(on_small_group, str) or on_small_group not in _SMALL:
             raise SamplerError(
-                f"on_small_group must be error or drop, for a class needs all rows of an episode, not {abbreviate(on_small_group)}"
+                f"on_small_group must be error or drop, for a class needs all rows of an episode, not "
+                f"{abbreviate(on_small_group)}"
             )
         if across is not None and within is not None:
             raise SamplerError("support and query are of two domains, across=…, or of one, within=…, not both")

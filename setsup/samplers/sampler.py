@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
+from inspect import signature
 from itertools import islice
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from setsup.arrays import Bools, Steps
 from setsup.checks import check_integer, refuse_foreign
-from setsup.errors import EndlessError, RowError, SamplerError, did_you_mean
+from setsup.errors import EndlessError, RowError, SamplerError, UsageError, did_you_mean
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.samplers.arguments import check_draw_memory, check_nesting, check_table, is_per_set, row_mask
@@ -20,7 +21,7 @@ from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import accelerated_processes
-from setsup.samplers.spelling import spell_name
+from setsup.samplers.spelling import OPTION_NAMES, PYTHON_NAMES, python_arguments, spell_name
 from setsup.samplers.steps import LAST, check_block, check_one, check_start, check_steps, pass_end
 
 __all__ = ["Sampler", "Shard", "check_step", "from_dict", "length_of", "log_pass", "steps_to_pass", "tell_pass"]
@@ -79,6 +80,10 @@ class Sampler(ABC):
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Refuse arguments of torch's samplers and loaders with what serves in their place."""
         if given:
+            known = signature(cls.__init__).parameters
+            for name in given:
+                if (renamed := PYTHON_NAMES.get(name)) in known and name not in known:
+                    raise UsageError(f"{cls.__name__} takes no {name}=; {name}= is now {renamed}=")
             refuse_foreign(cls.__init__, given)
         return super().__new__(cls)
 
@@ -238,7 +243,7 @@ class Sampler(ABC):
         return {
             "sampler": type(self).__name__,
             "fingerprint": self.table.fingerprint,
-            "arguments": {key: _plain(value) for key, value in self.arguments.items()},
+            "arguments": {OPTION_NAMES.get(key, key): _plain(value) for key, value in self.arguments.items()},
         }
 
     @classmethod
@@ -480,8 +485,8 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
     check_nesting(data)
     if not isinstance(name, str) or name not in Sampler._kinds:
         raise SamplerError(
-            f"unknown sampler {name!r}{did_you_mean(name, Sampler._kinds)}: import the module of a sampler of your own first "
-            "(on the command line, --sampler FILE.py:CLASS)"
+            f"unknown sampler {name!r}{did_you_mean(name, Sampler._kinds)}: import the module of a sampler of your own "
+            "first (on the command line, --sampler FILE.py:CLASS)"
         )
     if not check_table(table).has_fingerprint(fingerprint):
         raise SamplerError(
@@ -489,7 +494,8 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
             "same dataset with the same split and where"
         )
     try:
-        return Sampler._kinds[name]._from_arguments(arguments, table)
+        kind = Sampler._kinds[name]
+        return kind._from_arguments(python_arguments(arguments, signature(kind).parameters), table)
     except TypeError as error:
         words = str(error).removeprefix(f"{name}.__init__() ").replace("required positional ", "")
         raise SamplerError(f"the arguments of {name} do not fit: {words}") from None

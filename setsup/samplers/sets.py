@@ -53,7 +53,7 @@ from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Entry, Report, by_weight
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
-from setsup.samplers.spelling import spell
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["SetSampler"]
 
@@ -218,7 +218,7 @@ class SetSampler(Sampler):
         if isinstance(inactive, Sequence) and inactive and not any(isinstance(names, str) for names in inactive):
             if active is not None or num_fixed is not None or free or self._values != "independent":
                 raise SamplerError(
-                    f"one list per set goes with {spell(values='independent')} and without active, random, "
+                    f"one list per set goes with {spell(values='independent')} and without active, num_fixed, "
                     "unconstrained"
                 )
             if len(inactive) != self.sets:
@@ -236,7 +236,8 @@ class SetSampler(Sampler):
         found: list[tuple[tuple[str, ...], ...]] = []
         self._first, self._count = [], []
         for value in num_fixed.values:
-            count = check_integer(value, f"num_fixed, of {len(fixed)} listed factors,", SamplerError, 0, len(fixed))
+            what = f"{spell_name('num_fixed')}, of {len(fixed)} listed factors,"
+            count = check_integer(value, what, SamplerError, 0, len(fixed))
             if math.comb(len(fixed), count) > _SUBSETS:
                 raise SamplerError(
                     f"{count} of {len(fixed)} factors are more than {_SUBSETS} choices; list fewer factors"
@@ -354,6 +355,6 @@ def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
 
 
 def _plain_schedules(size: Any, sizes: Sequence[Schedule], num_fixed: Schedule | None) -> dict[str, Any]:
-    """The arguments size and random as plain data."""
+    """The arguments size and num_fixed as plain data."""
     plain = [one.plain() for one in sizes] if is_listed(size) else sizes[0].plain()
     return {"size": plain, "num_fixed": None if num_fixed is None else num_fixed.plain()}

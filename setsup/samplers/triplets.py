@@ -158,8 +158,8 @@ class TripletSampler(Sampler):
                 )
             if not isinstance(on_small_group, str) or on_small_group != "error":
                 raise SamplerError(
-                    "on_small_group goes with orbit, not with positive and negative; rows without a positive or a negative are "
-                    "never anchors"
+                    "on_small_group goes with orbit, not with positive and negative; rows without a positive or a "
+                    "negative are never anchors"
                 )
             self._triplets = _OfConstraints(table, positive, negative, choose, weights, where)
         self._key = stream_key(seed, stream)
@@ -207,7 +207,8 @@ class _OfOrbits:
         names = check_names(orbit, "orbit")
         if not isinstance(on_small_group, str) or on_small_group not in _SMALL:
             raise SamplerError(
-                f"on_small_group must be error or drop, for an orbit of one row has no positive, not {abbreviate(on_small_group)}"
+                f"on_small_group must be error or drop, for an orbit of one row has no positive, not "
+                f"{abbreviate(on_small_group)}"
             )
         self._table = table
         self._orbits = GroupSampler(

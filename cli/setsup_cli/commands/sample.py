@@ -44,7 +44,7 @@ _PLACES = ("dataset", "table", "root", "index", "relist", "option")
 
 _TILES = (8, 1024)
 
-_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub")
+_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub", "manifest")
 """Kinds of sources whose options are recorded for replays."""
 
 

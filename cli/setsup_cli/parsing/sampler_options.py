@@ -10,7 +10,7 @@ from cyclopts import Group, Parameter
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.notations import NOTATIONS, Notation, choose_from
 from setsup_cli.parsing.settings import Setting
-from setsup_cli.parsing.signatures import Argument, read_arguments
+from setsup_cli.parsing.signatures import Argument, read_arguments, read_constant
 
 __all__ = [
     "FAMILIES",
@@ -53,8 +53,8 @@ class Option(NamedTuple):
     usual: int | None = None
 
 
-NAMES = {"small": "small", "random": "random", "differ": "differ"}
-"""Arguments of options that have other names than they, in all samplers."""
+NAMES = {option: argument for argument, option in read_constant("spelling", "OPTION_NAMES").items()}
+"""Arguments of options that have other names than they, in all samplers: the table of the samplers' messages."""
 
 _SMALLEST = "{}; for your own data the size of the smallest group, up to {}"
 

@@ -4,12 +4,12 @@ import ast
 import inspect
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import setsup
 from setsup_cli.parsing.settings import described
 
-__all__ = ["Argument", "read_arguments"]
+__all__ = ["Argument", "read_arguments", "read_constant"]
 
 
 class Argument(NamedTuple):
@@ -33,8 +33,7 @@ class Argument(NamedTuple):
 @cache
 def read_arguments(module: str, sampler: str) -> dict[str, Argument]:
     """Arguments of a sampler's constructor by name, without the table."""
-    source = Path(setsup.__file__).with_name("samplers") / f"{module}.py"
-    classes = (node for node in ast.parse(source.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef))
+    classes = (node for node in _parse(module).body if isinstance(node, ast.ClassDef))
     found = next(node for node in classes if node.name == sampler)
     constructor = next(node for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     texts = described(inspect.cleandoc(ast.get_docstring(found) or ""))
@@ -50,6 +49,18 @@ def read_arguments(module: str, sampler: str) -> dict[str, Argument]:
         for argument, default in zip(arguments, defaults, strict=True)
         if argument.arg not in ("self", "table")
     }
+
+
+def read_constant(module: str, name: str) -> Any:
+    """A constant of a module of the samplers."""
+    assignments = (node for node in _parse(module).body if isinstance(node, ast.Assign))
+    found = next(node for node in assignments if name in map(ast.unparse, node.targets))
+    return ast.literal_eval(found.value)
+
+
+def _parse(module: str) -> ast.Module:
+    source = Path(setsup.__file__).with_name("samplers") / f"{module}.py"
+    return ast.parse(source.read_text(encoding="utf-8"))
 
 
 def _annotation(argument: ast.arg) -> str:

@@ -55,7 +55,7 @@ class DomainBatches:
 
     def build(self, dataset: "Dataset", seed: int) -> DomainSampler:
         """Build the sampler of a run."""
-        options: dict[str, Any] = {"small": self.small, "where": self.where, "seed": seed}
+        options: dict[str, Any] = {"on_small_group": self.small, "where": self.where, "seed": seed}
         of_all = DomainSampler(dataset.factors, self.domain, self.sets, self.size, domains="all", **options)
         if self.domains == "balanced":
             return of_all

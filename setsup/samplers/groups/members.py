@@ -215,6 +215,7 @@ def drawable_groups(
         smallest = np.argsort(sizes, kind="stable")[:5]
         named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
         fewer = ", fix fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be fixed
+        short, again = spell(on_small_group="short"), spell(on_small_group="replace")
         if nearby:
             fix = f"widen the tolerance or lower {spell_name('size')}"
         elif "short" not in policies:
@@ -222,12 +223,10 @@ def drawable_groups(
             if few.all():
                 fix = "name fewer factors" if fewer else "name another factor"
         elif few.all():
-            fix = f"lower {spell_name('size')}{fewer}, or pass {spell(on_small_group='short')} or {spell(on_small_group='replace')}"
+            fix = f"lower {spell_name('size')}{fewer}, or pass {short} or {again}"
         else:
-            fix = (
-                f"lower {spell_name('size')}, or pass {spell(on_small_group='drop')} to leave them out, {spell(on_small_group='short')} "
-                f"or {spell(on_small_group='replace')}"
-            )
+            drop = spell(on_small_group="drop")
+            fix = f"lower {spell_name('size')}, or pass {drop} to leave them out, {short} or {again}"
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "
             f"that a draw takes (smallest: {named}); {fix}"
