@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import DataError, SetsupError, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise, advise_command
 from setsup_cli.encoders import invariance, knowledge, orbits
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_file, write_image
@@ -17,6 +16,7 @@ from setsup_cli.parsing.arguments import Common, flag, option
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
 from setsup_cli.report_printing import print_report
+from setsup_cli.suggestions import advise, advise_command
 from setsup_cli.training.describing import is_paper, list_names, list_paper
 
 if TYPE_CHECKING:
