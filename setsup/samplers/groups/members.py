@@ -7,7 +7,7 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Words
 from setsup.checks import check_choice, check_memory
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, brief
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import below, permute, uniform
@@ -22,9 +22,19 @@ from setsup.samplers.groups.within import (
     share_ends,
 )
 
-__all__ = ["SMALL", "EvenMembers", "GroupMembers", "WeightedMembers", "check_small", "drawable_groups"]
+__all__ = [
+    "REFUSALS",
+    "SMALL",
+    "EvenMembers",
+    "GroupMembers",
+    "WeightedMembers",
+    "check_refusal",
+    "check_small",
+    "drawable_groups",
+]
 
 SMALL = ("error", "drop", "short", "replace")
+REFUSALS = ("error", "drop")  # where a smaller group cannot be drawn from, whatever else is done
 
 
 class GroupMembers(Protocol):
@@ -183,6 +193,13 @@ def fill(
 def check_small(small: str) -> str:
     """The policy for small groups, if there is one of that name; SamplerError otherwise."""
     return check_choice(small, SMALL, "small", SamplerError)
+
+
+def check_refusal(small: str, why: str = "") -> None:
+    """Refuse a policy for small groups that draws from them; ``why`` says what they lack."""
+    if not isinstance(small, str) or small not in REFUSALS:
+        reason = f", for {why}" if why else ""
+        raise SamplerError(f"small must be error or drop{reason}, not {brief(small)}")
 
 
 def drawable_groups(
