@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar, Union, get_args, get_origin
 
-from setsup.errors import SetsupError, UsageError, near
+from setsup.errors import SetsupError, UsageError, near, short
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -414,5 +414,5 @@ def _shown(value: Any, depth: int = 2) -> str:
         return f"a {type(value).__name__} of {value.dtype}, shape {tuple(value.shape)}"
     if value is None or isinstance(value, bool | Integral | Real | str | bytes):
         text = repr(value) if not isinstance(value, int) or abs(value) < 2**200 else f"{value:#x}"
-        return text if len(text) <= 80 else text[:80] + "…"
+        return short(text)
     return f"a {type(value).__name__}"

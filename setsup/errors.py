@@ -35,6 +35,8 @@ __all__ = [
 
 _SHOWN = 16
 _LETTERS = 80
+PATH_LETTERS = 400
+"""Letters of a path, or of a name in an archive, that a message shows; an archive may have names of 65,535."""
 _LONGEST = 2400  # letters of a sentence
 _ALSO = {"jpg": "jpeg", "opengl": "gl", "egl": "gl", "download": "fetch", "list": "datasets", "ls": "datasets"}
 """Other names of what setsup calls so; no letters are missing in them."""
@@ -185,8 +187,8 @@ def brief(value: object) -> str:
     return short(text)
 
 
-def short(text: str) -> str:
-    """Cut a name for a message where it has more than 80 letters.
+def short(text: str, letters: int = _LETTERS) -> str:
+    """Cut a name for a message where it has more letters than that.
 
     Examples
     --------
@@ -194,11 +196,11 @@ def short(text: str) -> str:
     ('a.png', 81)
 
     """
-    return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"
+    return text if len(text) <= letters else text[:letters] + "…"
 
 
-def listed(names: Iterable[object]) -> str:
-    """List names for a message: the first 16, and how many there are.
+def listed(names: Iterable[object], most: int = _SHOWN, letters: int = _LETTERS) -> str:
+    """List names for a message: the first `most`, each cut after so many letters, and how many there are.
 
     Examples
     --------
@@ -207,8 +209,8 @@ def listed(names: Iterable[object]) -> str:
 
     """
     known = [str(name) for name in names]
-    some = ", ".join(map(short, known[:_SHOWN]))
-    return some + (f", … ({len(known)} in all)" if len(known) > _SHOWN else "")
+    first = ", ".join(short(name, letters) for name in known[:most])
+    return first + (f", … ({len(known):,} in all)" if len(known) > most else "")
 
 
 def _abridged(sentence: str) -> str:

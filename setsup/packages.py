@@ -1,12 +1,14 @@
 """What installed packages offer to setsup under entry-point groups: setsup's own papers, and those of third parties."""
 
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any
 
 from setsup.errors import SetsupError
 
-__all__ = ["load_entry", "other_entries", "own_entries"]
+__all__ = ["load_entry", "offered_modules", "other_entries", "own_entries"]
 
 _DISTRIBUTION = "setsup"
 
@@ -32,6 +34,12 @@ def load_entry(entry: EntryPoint, what: str) -> Any:
             f"{what} {entry.name!r} ({entry.value}) cannot be loaded: {why}; repair or remove the package "
             f"{entry.dist.name if entry.dist else entry.module}"
         ) from error
+
+
+def offered_modules(group: str, what: str) -> Iterator[tuple[ModuleType, str]]:
+    """Modules under a group and their names, setsup's own first; each is imported when its turn comes."""
+    for entry in (*own_entries(group), *other_entries(group)):
+        yield load_entry(entry, what), entry.value
 
 
 def _is_own(entry: EntryPoint) -> bool:

@@ -15,7 +15,7 @@ import argparse
 from small_runs import Stage, add_options, measure_all, runs_folder
 
 from setsup.experiments import find_preset
-from setsup_papers.dcodr.small_presets import COMPARED, PRESETS
+from setsup_papers.dcodr.presets import COMPARED, PRESETS
 
 ENDS = (
     "-norec",

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools, Codes, Reals
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.inputs import check_embeddings, check_factors, check_labels
 from setsup.evaluation.retrieval import Keys, nearest, rank
 
 __all__ = ["Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"]
-
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ def matches(
     *,
     tolerance: Mapping[int, int] | None = None,
     period: Mapping[int, int] | None = None,
-) -> Truths:
+) -> Bools:
     """Whether neighbours have the factors of their queries.
 
     Parameters
@@ -283,7 +280,7 @@ def _rows(rows: npt.ArrayLike, queries: int | None, gallery: int) -> Codes:
     return found.astype(np.int64)
 
 
-def _mean(values: Reals | Truths, queries: int) -> Retrieved:
+def _mean(values: Reals | Bools, queries: int) -> Retrieved:
     if not len(values):
         raise DataError(f"none of the {queries:,} queries has a known label with anything to find; check the labels")
     return Retrieved(float(np.mean(values)), len(values), queries - len(values))

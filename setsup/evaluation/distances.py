@@ -7,11 +7,11 @@ them, so that results do not depend on blocks, threads or the library of the pro
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.errors import DataError, SetsupError, near
 
 __all__ = ["METRICS", "approximate", "as_compared", "check_metric", "directions", "exact", "slack"]
 
-Reals = npt.NDArray[np.float64]
 
 METRICS = ("l2sq", "cosine")
 _BLOCK = 1 << 22  # entries of differences held at a time

@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.arrays import Counts, Reals
 from setsup.checks import check_arguments, check_array, check_number
 from setsup.errors import DataError, SetsupError, brief
 from setsup.random import fold
 
 __all__ = ["Information", "noise_scale"]
 
-Reals = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 Known = npt.NDArray[np.bool_]
 
 

@@ -1,17 +1,12 @@
 """Checks of embeddings, labels and factors that evaluations take as arrays."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array, Codes, Reals
 from setsup.errors import DataError
 
 __all__ = ["check_embeddings", "check_factors", "check_labels", "select_known"]
-
-Array = npt.NDArray[Any]
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 
 def check_embeddings(embeddings: npt.ArrayLike, name: str = "embeddings") -> Reals:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.arrays import Codes, Reals
 from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.batched.deep_probes import DeepNetworks, Training, fit_networks, outputs
@@ -26,8 +27,6 @@ from setsup.evaluation.inputs import check_embeddings, check_factors
 
 __all__ = ["DeepProbes", "deep_probes", "landmark_error"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _FEWEST = 20  # rows, of which two are held out
 

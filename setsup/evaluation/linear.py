@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.checks import check_arguments, check_choice, check_number
 from setsup.errors import DataError, SetsupError, imported
 from setsup.evaluation.held_out import held_out
@@ -20,8 +21,6 @@ from setsup.evaluation.probes import Regressed, fit_logistic, fit_ridge, fit_sta
 
 __all__ = ["LinearProbe", "linear_classifier", "linear_regression"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _LOSSES = ("logistic", "squared_hinge")
 _PENALTY = 1e-4  # of logistic_probe

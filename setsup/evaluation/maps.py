@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_integer, is_number
 from setsup.errors import DataError, SetsupError, brief, imported
 from setsup.evaluation.inputs import check_embeddings
@@ -16,7 +17,6 @@ from setsup.random import stream_key
 
 __all__ = ["tsne_map", "umap_map"]
 
-Reals = npt.NDArray[np.float64]
 
 _LEAST = 4  # points of a map
 

@@ -17,11 +17,11 @@ References
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
+from setsup.arrays import Counts, Reals
 from setsup.checks import check_integer, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.information import Information, check_columns, draw_normal
@@ -30,8 +30,6 @@ from setsup.random import stream_key
 
 __all__ = ["neighbour_information"]
 
-Reals = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 _TIES = 1e-10
 _CHUNK = 4096

@@ -10,6 +10,7 @@ and of labelled images at equal distance the first one is the nearest.
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools, Codes, Reals
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.evaluation.distances import as_compared, check_metric, exact, slack
@@ -18,9 +19,6 @@ from setsup.evaluation.resplits import check_known, check_mask
 
 __all__ = ["one_shot_accuracy"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
 
 _BLOCK = 1 << 21  # distances held at a time
 
@@ -116,7 +114,7 @@ def one_shot_accuracy(
     return np.asarray(right / queries)
 
 
-def _nearest(about: Reals, column: Codes, doubt: Reals) -> tuple[Codes, Truths]:
+def _nearest(about: Reals, column: Codes, doubt: Reals) -> tuple[Codes, Bools]:
     """Place of the nearest labelled image of each re-split and query, and where another one may be as near.
 
     `about` (images, block) approximate distances, `column` (resplits, k) rows of these, `doubt` (block,).

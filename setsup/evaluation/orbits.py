@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.evaluation.inputs import check_embeddings, check_labels
@@ -27,8 +28,6 @@ __all__ = [
     "peak_signal_to_noise",
 ]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Those of :class:`Distances`."""

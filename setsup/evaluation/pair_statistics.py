@@ -20,6 +20,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from setsup.arrays import Rows
 from setsup.checks import check_arguments, check_array, check_integer, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.devices import check_device
@@ -28,7 +29,6 @@ from setsup.random import below, fold, permute, stream_key
 
 __all__ = ["PairStatistics", "ViewInformation", "donsker_varadhan", "view_information"]
 
-Rows = npt.NDArray[np.int64]
 
 _SCORED = 512  # images whose pairs are scored together in a test: 512² scores
 

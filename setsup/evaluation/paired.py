@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_number
 from setsup.errors import DataError, SetsupError, imported
 
 __all__ = ["PairedTest", "paired_tests"]
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

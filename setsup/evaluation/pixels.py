@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools, Reals
 from setsup.checks import check_integer
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.errors import DataError, imported
 
 __all__ = ["NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "separation"]
 
-Reals = npt.NDArray[np.float64]
-Truths = npt.NDArray[np.bool_]
 
 _DISTANCES = 1 << 22  # that are kept at a time
 
@@ -136,7 +135,7 @@ def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4,
     )
 
 
-def edge_pixels(instances: npt.ArrayLike, depth: npt.ArrayLike, *, change: float = 0.05) -> Truths:
+def edge_pixels(instances: npt.ArrayLike, depth: npt.ArrayLike, *, change: float = 0.05) -> Bools:
     """Pixels beside one, above, below, left or right, of another instance, or of a depth that differs by more.
 
     Parameters

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_integer, is_number
 from setsup.errors import DataError, SetsupError, brief
 from setsup.evaluation.batched.probe_networks import Probe, make_probe, split_rows, train_probes
@@ -26,7 +27,6 @@ from setsup.evaluation.information import Columns, Information, check_columns, c
 
 __all__ = ["ProbeInformation", "probe_information"]
 
-Reals = npt.NDArray[np.float64]
 
 _WIDTHS = (32, 32, 32)
 _TESTED = 8  # times that held-out rows are classified, with new noise each time

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_array, is_integer
 from setsup.errors import DataError, SetsupError, brief, imported
 from setsup.evaluation.held_out import assign_folds, held_out
@@ -18,7 +19,6 @@ from setsup.evaluation.inputs import check_embeddings, check_labels
 
 __all__ = ["Classified", "Regressed", "fit_logistic", "fit_ridge", "fit_standardized", "logistic_probe", "ridge_probe"]
 
-Reals = npt.NDArray[np.float64]
 
 _STILL = 1e-8  # gradient, in nats for a standardised embedding, that ends a descent
 _STEPS = 10_000

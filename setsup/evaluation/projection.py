@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.inputs import check_embeddings
 
 __all__ = ["Components", "principal_components"]
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Bools, Codes
 from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.inputs import check_labels
 from setsup.random import below_few, fold, permute, stream_key
 
 __all__ = ["check_disjoint", "check_known", "draw_labelled", "draw_parts"]
-
-Codes = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
 
 
 def check_disjoint(
@@ -69,7 +67,7 @@ def check_disjoint(
 
 def draw_parts(
     groups: npt.ArrayLike, labels: npt.ArrayLike, resplits: int, *, share: float = 0.5, seed: int = 0
-) -> Truths:
+) -> Bools:
     """Split groups of images at random in two parts, such as validation and test, each class by itself.
 
     In each re-split ``round(share · g)`` of the g groups of a class, but at least one and not all, form the first part.
@@ -229,7 +227,7 @@ def check_known(codes: npt.ArrayLike, rows: int, name: str) -> Codes:
     return found
 
 
-def check_mask(mask: npt.ArrayLike | None, shape: Sequence[int], name: str) -> Truths:
+def check_mask(mask: npt.ArrayLike | None, shape: Sequence[int], name: str) -> Bools:
     """Booleans of a shape; all True where there is no mask."""
     if mask is None:
         return np.ones(shape, dtype=np.bool_)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.distances import approximate, as_compared, check_metric, exact, slack
@@ -23,8 +24,6 @@ from setsup.evaluation.inputs import check_embeddings, check_factors, check_labe
 
 __all__ = ["nearest", "rank", "shared_keys"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 Keys = Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]
 
 _BLOCK = 1 << 22  # distances held at a time

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.inputs import check_embeddings
@@ -14,9 +15,6 @@ from setsup.evaluation.resplits import check_known
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["Resample", "accuracy_over_labels", "draw_resamples"]
-
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Counts
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
 
 __all__ = ["SegmentationScores", "confusion_matrix", "segmentation_scores"]
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

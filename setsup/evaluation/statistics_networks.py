@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.batched.networks import Adam, products, through_relu, views
@@ -39,7 +40,6 @@ from setsup.random import below, fold, leading, stream_key
 
 __all__ = ["mine", "noise_sweep"]
 
-Reals = npt.NDArray[np.float64]
 Draws = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 _WIDTH, _HIDDEN = 128, 3

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.evaluation.agreement import Retrieved, precision
@@ -23,8 +24,6 @@ from setsup.evaluation.retrieval import nearest, shared_keys
 
 __all__ = ["Verified", "identity_retrieval", "verification_auc"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 22  # distances held at a time
 _STORED = 1 << 26  # distances of the rarer kind of pairs held at a time, sorted

@@ -21,15 +21,14 @@ from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 from setsup.files.expand_user import expanded
-from setsup.packages import load_entry, other_entries, own_entries
+from setsup.packages import offered_modules
 
 __all__ = [
+    "experiment_modules",
     "find_named",
     "find_preset",
     "import_file",
-    "installed_modules",
     "need_own_name",
-    "own_modules",
     "presets",
     "split_file_name",
 ]
@@ -46,10 +45,9 @@ def presets() -> dict[str, Preset]:
     True
 
     """
-    found = _own()
-    for module, where in installed_modules():
-        for preset in _check_presets(getattr(module, "PRESETS", None), where):
-            found.setdefault(preset.name, preset)
+    found: dict[str, Preset] = {}
+    for preset in _offered():
+        found.setdefault(preset.name, preset)
     return found
 
 
@@ -85,7 +83,7 @@ def find_preset(name: str) -> Preset:
 
 def find_named(name: str) -> Preset | None:
     """The preset of a name among :func:`presets`, if any; a broken package does not hide setsup's own."""
-    return _own().get(name) or presets().get(name)
+    return next((preset for preset in _offered() if preset.name == name), None)
 
 
 def need_own_name(preset: Preset) -> None:
@@ -102,20 +100,15 @@ def need_own_name(preset: Preset) -> None:
         )
 
 
-def _own() -> dict[str, Preset]:
-    return {preset.name: preset for module, _ in own_modules() for preset in module.PRESETS}
+def experiment_modules() -> Iterator[tuple[ModuleType, str]]:
+    """Modules with presets and reports, with their names: setsup's own, then those of other packages."""
+    yield from offered_modules(_GROUP, "the experiments")
 
 
-def own_modules() -> Iterator[tuple[ModuleType, str]]:
-    """Setsup's own modules of experiments, with their names."""
-    for entry in own_entries(_GROUP):
-        yield entry.load(), entry.value
-
-
-def installed_modules() -> Iterator[tuple[ModuleType, str]]:
-    """Modules that other packages offer under the entry-point group, with their names."""
-    for entry in other_entries(_GROUP):
-        yield load_entry(entry, "the experiments"), entry.value
+def _offered() -> Iterator[Preset]:
+    """Presets of all packages; others are imported only after setsup's own."""
+    for module, where in experiment_modules():
+        yield from _check_presets(getattr(module, "PRESETS", None), where)
 
 
 def split_file_name(name: str) -> tuple[Path, str] | None:

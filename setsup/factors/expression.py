@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NoReturn, TypeGuard
 
-from setsup.errors import FactorError, brief
+from setsup.errors import FactorError, brief, short
 from setsup.factors.factor import Level
 
 __all__ = ["ANCHOR", "Expression", "clip", "is_of_anchor", "literal", "quote"]
@@ -141,7 +141,7 @@ def _without_backticks(text: str) -> tuple[str, dict[tuple[int, int], str]]:
 
 def clip(text: str) -> str:
     """Start of an expression."""
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return short(text, _SHOWN)
 
 
 def _point(text: str, lineno: int, column: int, width: int) -> str:

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import PATH_LETTERS, DataError, short
 from setsup.files.cache import cache_folder
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import find_manifest
 
 __all__ = ["data_places", "find_root", "place_seen", "root_option", "some"]
-
-_LETTERS = 400
 
 _NAMED = 3
 
@@ -97,11 +95,6 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
     )
 
 
-def _cut(path: str) -> str:
-    """A path for a message, which keeps its end although no disk has so long a path."""
-    return path if len(path) <= _LETTERS else f"{path[:_LETTERS]}…"
-
-
 def place_seen(place: Path) -> str:
     """Write a folder for a message, with the reason why it cannot be read.
 
@@ -111,7 +104,7 @@ def place_seen(place: Path) -> str:
     'nowhere (no such folder)'
 
     """
-    name = _cut(str(place))
+    name = short(str(place), PATH_LETTERS)
     try:
         os.stat(f"{place}{os.sep}.")  # asks for the right to enter, which a look at the folder itself does not
     except PermissionError:
@@ -134,7 +127,7 @@ def root_option(root: Path | str | None) -> str:
     """
     if root is None or os.path.isfile(expanded(root)):
         return ""
-    return f" --root {_cut(shlex.quote(str(root)))}"
+    return f" --root {short(shlex.quote(str(root)), PATH_LETTERS)}"
 
 
 def some(names: Sequence[str], between: str = ", ") -> str:

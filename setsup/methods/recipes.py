@@ -13,7 +13,7 @@ from typing import Any
 
 from setsup.errors import SetsupError, near
 from setsup.loading.batch import Transform
-from setsup.packages import load_entry, other_entries, own_entries
+from setsup.packages import offered_modules
 
 __all__ = ["evaluation_transform", "recipe", "recipes"]
 
@@ -122,5 +122,4 @@ def _offering(name: str) -> ModuleType | None:
 
 
 def _modules() -> Iterator[ModuleType]:
-    for entry in (*own_entries(_GROUP), *other_entries(_GROUP)):
-        yield load_entry(entry, "the experiments")
+    return (module for module, _ in offered_modules(_GROUP, "the experiments"))

@@ -31,7 +31,7 @@ from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.manifests.strict_yaml import Fields
-from setsup.files.manifests.validators import digest, matching, text, whole, words
+from setsup.files.manifests.validators import any_text, digest, matching, text, texts, whole, words
 from setsup.files.prepared import HEADER, npy_header
 from setsup.rendered.description import CONVENTION, describe_files
 from setsup.scenes import Recipe, Renderer
@@ -282,7 +282,7 @@ def read_layout(folder: Path) -> Layout:
         classes=fields.get("classes", _classes) or (),
     )
     for name in ("convention", "files"):  # words for readers; folders of earlier versions have none
-        fields.get(name, _description)
+        fields.get(name, texts)
     fields.done()
     if layout.asked is not None and layout.left_out < 1:
         raise fields.wrong("asked", f"more rows than the {layout.rows:,} that are here", layout.asked[0])
@@ -298,27 +298,15 @@ def _modality(fields: Fields, size: tuple[int, int]) -> Modality:
     shape = fields.need("shape", _shape)
     if shape[:2] != size or shape[2:] not in ((), (2,), (3,), (4,)):
         raise fields.wrong("shape", f"{list(size)} and 2 to 4 channels, if any", list(shape))
-    unit, color = (fields.need(key, _word) for key in ("unit", "color"))
+    unit, color = (fields.need(key, any_text) for key in ("unit", "color"))
     fields.done()
     return Modality(shape, dtype, unit, color)
-
-
-def _word(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a text")
-    return value
 
 
 def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ValueError("a list of names")
     return words(value)
-
-
-def _description(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
-        raise ValueError("texts by name")
-    return value
 
 
 def _classes(value: Any) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from setsup.checks import check_array, check_instance, check_integer, check_memo
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
+from setsup.samplers.spelling import spell
 
 __all__ = [
     "MOST_ROWS",
@@ -181,7 +182,7 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
     if isinstance(weights, str):
         factor = table[weights]
         if factor.levels is not None and any(isinstance(level, str) for level in factor.levels):
-            raise SamplerError(f"weights={weights!r} names a factor of strings; weights are numbers")
+            raise SamplerError(f"{spell(weights=weights)} names a factor of strings; weights are numbers")
         found = np.array(table.values(weights), dtype=np.float64)
     else:
         given = check_array(weights, "weights, one number per row,", SamplerError)
@@ -305,7 +306,7 @@ def per_set(given: Any, sets: int, option: str, read: Callable[[Any], Any]) -> l
     if not is_per_set(given):
         return [read(given)] * sets
     if len(given) != sets:
-        raise SamplerError(f"{option} has {len(given)} items for sets={sets}: give one per set, or one for all")
+        raise SamplerError(f"{option} has {len(given)} items for {spell(sets=sets)}: give one per set, or one for all")
     found: dict[Any, Any] = {}
     for one in given:
         key = one if isinstance(one, str) else id(one)

@@ -35,6 +35,7 @@ from setsup.samplers.groups.within import Keys
 from setsup.samplers.reach import Reach, Reason, SetReach
 from setsup.samplers.report import Report, span
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["EpisodeSampler"]
 
@@ -154,8 +155,8 @@ class EpisodeSampler(Sampler):
         if not len(tree.leaves):
             where = f"a domain of {', '.join(self._domain)} has" if given else "there are"
             raise SamplerError(
-                f"ways={self.ways} is more than the {tree.most[-1]:,} classes that {where} with the rows of "
-                f"shots={self.shots} and queries={self.queries}; lower ways, shots or queries"
+                f"{spell(ways=self.ways)} is more than the {tree.most[-1]:,} classes that {where} with the rows of "
+                f"{spell(shots=self.shots)} and {spell(queries=self.queries)}; {_lower()}"
             )
         self._classes.restrict(tree.leaves)
         return tree
@@ -167,9 +168,9 @@ class EpisodeSampler(Sampler):
         pairs = DomainPairs(of_domain, of_class, groups.sizes >= self.shots, groups.sizes >= self.queries, self.ways)
         if not pairs.pairs:
             raise SamplerError(
-                f"ways={self.ways} is more than the {pairs.most:,} classes that any two of {pairs.domains:,} domains "
-                f"of {', '.join(self._domain)} share, with shots={self.shots} rows in one and queries={self.queries} "
-                "in the other; lower ways, shots or queries"
+                f"{spell(ways=self.ways)} is more than the {pairs.most:,} classes that any two of {pairs.domains:,} "
+                f"domains of {', '.join(self._domain)} share, with {spell(shots=self.shots)} rows in one and "
+                f"{spell(queries=self.queries)} in the other; {_lower()}"
             )
         self._classes.restrict(np.flatnonzero(pairs.reached))
         return pairs
@@ -244,3 +245,8 @@ class EpisodeSampler(Sampler):
             if missing.any():
                 notes.append(f"never a domain of the {what}: {int(missing.sum()):,} of {self._pairs.domains:,}")
         return notes
+
+
+def _lower() -> str:
+    """What to do where too few classes have enough rows."""
+    return f"lower {spell_name('ways')}, {spell_name('shots')} or {spell_name('queries')}"

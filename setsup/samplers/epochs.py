@@ -31,6 +31,7 @@ from setsup.samplers.iteration import length_of
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell, spell_name
 from setsup.samplers.steps import LAST
 
 __all__ = ["EpochSampler"]
@@ -114,11 +115,14 @@ class EpochSampler(Sampler):
         self._repeats = check_integer(repeats, "repeats", SamplerError, 1, self.size)
         self._distinct, uneven = divmod(self.size, self._repeats)
         if uneven:
-            raise SamplerError(f"size={size} is no multiple of repeats={repeats}, the copies of each row in a batch")
+            raise SamplerError(
+                f"{spell(size=size)} is no multiple of {spell(repeats=repeats)}, the copies of each row in a batch"
+            )
         if partial == "drop" and self._count < self._distinct:
             copies = f", {repeats} copies of each," if self._repeats > 1 else ""
             raise SamplerError(
-                f"{self._count:,} rows{copies} do not fill one batch of size={size}; lower size, or pass partial='pad'"
+                f"{self._count:,} rows{copies} do not fill one batch of {spell(size=size)}; lower "
+                f"{spell_name('size')}, or pass {spell(partial='pad')}"
             )
         steps = self._count // self._distinct if partial == "drop" else -(-self._count // self._distinct)
         self.steps_per_epoch = steps
@@ -126,7 +130,9 @@ class EpochSampler(Sampler):
         if epochs is not None:
             self.length = check_integer(epochs, "epochs", SamplerError, 1, LAST - 1) * self.steps_per_epoch
         if self.length is not None and self.length >= LAST:
-            raise SamplerError(f"epochs={epochs} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63")
+            raise SamplerError(
+                f"{spell(epochs=epochs)} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63"
+            )
         self.unconstrained_sets = frozenset({0})
 
     def __len__(self) -> int:

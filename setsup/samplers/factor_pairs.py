@@ -45,6 +45,7 @@ from setsup.samplers.partners.subsets import Subsets, read_sizes
 from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import PairEntry, Report
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell
 
 __all__ = ["FactorPairSampler"]
 
@@ -171,7 +172,7 @@ class FactorPairSampler(Sampler):
             if self.table[name].kind in (Kind.ORDINAL, Kind.CYCLIC) and self.table[name].within is None
         ]
         if not ordered:
-            raise SamplerError(f"radius={brief(radius)}, but no compared factor is ordinal or cyclic; leave radius out")
+            raise SamplerError(f"{spell(radius=radius)}, but no compared factor is ordinal or cyclic; leave it out")
         if is_integer(radius):
             radius = dict.fromkeys(ordered, radius)
         if not isinstance(radius, Mapping) or not radius:

@@ -8,6 +8,7 @@ from setsup.arrays import Steps
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
+from setsup.samplers.spelling import spell_name
 from setsup.samplers.steps import check_steps
 
 __all__ = ["out_of_memory", "with_checked_steps", "within_memory"]
@@ -44,5 +45,6 @@ def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
 def out_of_memory(steps: int, error: MemoryError) -> SamplerError:
     """The error of a draw of so many steps for which memory ran out."""
     return SamplerError(
-        f"memory ran out while {steps:,} steps were drawn ({error}); draw fewer steps, or lower size or sets"
+        f"memory ran out while {steps:,} steps were drawn ({error}); draw fewer steps, or lower {spell_name('size')} "
+        f"or {spell_name('sets')}"
     )

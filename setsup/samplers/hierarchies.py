@@ -29,6 +29,7 @@ from setsup.samplers.groups.within import Keys
 from setsup.samplers.reach import Reach, Reason
 from setsup.samplers.report import Report, span
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["HierarchicalSampler"]
 
@@ -92,7 +93,9 @@ class HierarchicalSampler(Sampler):
         self._levels = _check_levels(factors, sets)
         counts = [count for _, count in self._levels]
         if int(np.prod([float(count) for count in counts])) > MOST_SETS:
-            raise SamplerError(f"sets={counts} are more than {MOST_SETS:,} sets of a step; lower sets")
+            raise SamplerError(
+                f"{spell(sets=counts)} are more than {MOST_SETS:,} sets of a step; lower {spell_name('sets')}"
+            )
         check_refusal(small)
         names = [name for names, _ in self._levels for name in names]
         self._groups = GroupSampler(
@@ -113,7 +116,8 @@ class HierarchicalSampler(Sampler):
                 inner = f" within one of {', '.join(self._levels[depth - 1][0])}" if depth else ""
                 raise SamplerError(
                     f"{count} groups of {', '.join(names)} are drawn, and at most {most[depth]:,} can be{inner}, with "
-                    f"size={self.size} and sets={list(counts)}; lower size or sets"
+                    f"{spell(size=self.size)} and {spell(sets=list(counts))}; lower {spell_name('size')} or "
+                    f"{spell_name('sets')}"
                 )
         left = len(values[0]) - len(self._tree.leaves)
         if left and small == "error":
@@ -121,8 +125,8 @@ class HierarchicalSampler(Sampler):
             named = "; ".join(self._groups.groups.describe(self.table, int(group)) for group in lost)
             raise SamplerError(
                 f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} lie within groups that have fewer "
-                f"than the sets={list(counts)} that are drawn (first: {named}); lower sets, or pass small='drop' to "
-                "leave them out"
+                f"than the {spell(sets=list(counts))} that are drawn (first: {named}); lower {spell_name('sets')}, or "
+                f"pass {spell(small='drop')} to leave them out"
             )
 
     def draws(self, steps: Steps) -> Draw:

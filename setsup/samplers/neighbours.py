@@ -37,6 +37,7 @@ from setsup.samplers.partners.neighbour_tables import read_tables
 from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, span
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell_name
 
 __all__ = ["NeighbourSampler"]
 
@@ -171,7 +172,7 @@ class NeighbourSampler(Sampler):
         if (last or first) > rows.shape[1]:
             raise SamplerError(
                 f"ranks {first} to {last} of the {role} go beyond the {rows.shape[1]} neighbours of the table of step "
-                f"{step}: lower ranks, or make a table with more neighbours"
+                f"{step}: lower {spell_name('ranks')}, or make a table with more neighbours"
             )
         return Nearest(self.table, self._constraints[role], rows[:, first - 1 : last], self._mask, self._weights)
 

@@ -39,6 +39,7 @@ from setsup.samplers.reach import NOT_COUNTED, Reach, Reason
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["OrbitSampler"]
 
@@ -140,8 +141,8 @@ class OrbitSampler(Sampler):
         self._different = chooser.different() if values == "different" else None
         if self._different is not None and self.sets > len(drawable):
             raise SamplerError(
-                f"sets={sets} is more than the {len(drawable):,} drawable orbits: the most that fits is "
-                f"sets={len(drawable)}; lower sets, or pass values='independent'"
+                f"{spell(sets=sets)} is more than the {len(drawable):,} drawable orbits: the most that fits is "
+                f"{spell(sets=len(drawable))}; lower {spell_name('sets')}, or pass {spell(values='independent')}"
             )
         self._numbers = np.arange(self.sets, dtype=np.uint64)
         words = chooser.words if self._different is not None else 1
@@ -165,9 +166,9 @@ class OrbitSampler(Sampler):
         lost = drawable[~found]
         if len(lost) and (self._small != "drop" or not found.any()):
             named = "; ".join(groups.describe(self.table, int(group)) for group in lost[:5])
-            fix = "pass small='drop' to leave them out" if found.any() else "name another canonical row"
+            fix = f"pass {spell(small='drop')} to leave them out" if found.any() else "name another canonical row"
             raise SamplerError(
-                f"{len(lost):,} of {len(drawable):,} orbits have no row with canonical={canonical!r} "
+                f"{len(lost):,} of {len(drawable):,} orbits have no row with {spell(canonical=canonical)} "
                 f"(first: {named}); {fix}"
             )
         self._left_out = lost

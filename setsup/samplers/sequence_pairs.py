@@ -29,6 +29,7 @@ from setsup.samplers.groups.within import GROUP, pick_by_weight, word
 from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell
 
 __all__ = ["SequencePairSampler"]
 
@@ -100,12 +101,12 @@ class SequencePairSampler(Sampler):
         self._groups = group_by(table, names, both(rows, known))
         timeless = int((~known if rows is None else rows & ~known).sum())
         self._unknown, self._excluded = self._groups.unknown + timeless, self._groups.excluded - timeless
-        self._index(times, table[time].continuous)
+        self._index(times, table[time].continuous, window)
         self._weigh(row_weight)
         self._time = time
         self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(3)))
 
-    def _index(self, times: Reals, continuous: bool) -> None:
+    def _index(self, times: Reals, continuous: bool, window: float) -> None:
         """Sort the rows by sequence and time; a cell is the rows of a sequence at one time."""
         of_rows = self._groups.of_rows()
         order = np.lexsort((times, of_rows))
@@ -132,7 +133,7 @@ class SequencePairSampler(Sampler):
             found = f"the smallest gap is {gaps.min():g}" if len(gaps) else "no sequence has rows at two times"
             raise SamplerError(
                 f"no row has a later one of its sequence of {', '.join(self._groups.names)} within "
-                f"window={self._window:g}: {found}"
+                f"{spell(window=window)}: {found}"
             )
 
     def _weigh(self, weight: Reals | None) -> None:
@@ -231,12 +232,12 @@ def _times(table: FactorTable, name: str) -> Reals:
     """Numbers of a factor in every row, (rows,) float64; NaN where unknown."""
     factor = table[name]
     if factor.kind == Kind.CYCLIC or factor.period is not None:
-        raise SamplerError(f"time={name!r} is cyclic, so no row is later than another: name another factor")
+        raise SamplerError(f"{spell(time=name)} is cyclic, so no row is later than another: name another factor")
     if factor.levels is None:
         return table.column(name).astype(np.float64)
     if any(isinstance(level, str) for level in factor.levels):
         raise SamplerError(
-            f"time={name!r} names a factor of strings, and times are numbers: open the table with numbers there "
+            f"{spell(time=name)} names a factor of strings, and times are numbers: open the table with numbers there "
             "(kinds= or --kinds)"
         )
     return np.append(np.array(factor.levels, dtype=np.float64), np.nan)[table.codes(name)]

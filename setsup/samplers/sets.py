@@ -51,6 +51,7 @@ from setsup.samplers.reach import Reach
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
+from setsup.samplers.spelling import spell
 
 __all__ = ["SetSampler"]
 
@@ -157,7 +158,7 @@ class SetSampler(Sampler):
         self.arguments = {**self.arguments, **_plain_schedules(size, self._sizes, self._random)}
         alternatives = self._alternatives(inactive, active, unconstrained)
         if values != "independent" and (is_per_set(weights) or is_per_set(where)):
-            raise SamplerError(f"values={values!r} needs the same weights and the same where in all sets")
+            raise SamplerError(f"{spell(values=values)} needs the same weights and the same where in all sets")
         need = {"independent": most, "equal": [sum(most)] * self.sets, "different": [self.size] * self.sets}[values]
         masks = per_set(where, self.sets, "where", lambda one: row_mask(table, one))
         loads = per_set(weights, self.sets, "weights", lambda one: row_weights(table, one))
@@ -207,14 +208,19 @@ class SetSampler(Sampler):
         if isinstance(inactive, Sequence) and inactive and not any(isinstance(names, str) for names in inactive):
             if active is not None or random is not None or free or self._values != "independent":
                 raise SamplerError(
-                    "one list per set goes with values='independent' and without active, random, unconstrained"
+                    f"one list per set goes with {spell(values='independent')} and without active, random, "
+                    "unconstrained"
                 )
             if len(inactive) != self.sets:
-                raise SamplerError(f"inactive has {len(inactive)} lists for sets={self.sets}: give one list per set")
+                raise SamplerError(
+                    f"inactive has {len(inactive)} lists for {spell(sets=self.sets)}: give one list per set"
+                )
             return [tuple(inactive_factors(self.table, names, None, self._tolerance) for names in inactive)]
         fixed = inactive_factors(self.table, inactive, active, self._tolerance)  # type: ignore[arg-type]
         if free and self._values != "independent":
-            raise SamplerError(f"values={self._values!r} needs the same list in all sets, so none can be unconstrained")
+            raise SamplerError(
+                f"{spell(values=self._values)} needs the same list in all sets, so none can be unconstrained"
+            )
         if random is None:
             return [(fixed,) * (self.sets - free) + ((),) * free]
         found: list[tuple[tuple[str, ...], ...]] = []
@@ -333,7 +339,7 @@ def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
     if not is_listed(size):
         return [read_size(size)] * sets
     if len(size) != sets:
-        raise SamplerError(f"size has {len(size)} items for sets={sets}: give one per set, or one for all")
+        raise SamplerError(f"size has {len(size)} items for {spell(sets=sets)}: give one per set, or one for all")
     return [read_size(one, f"size of set {number}") for number, one in enumerate(size)]
 
 

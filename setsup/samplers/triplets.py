@@ -34,6 +34,7 @@ from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell
 
 __all__ = ["TripletSampler"]
 
@@ -132,7 +133,9 @@ class TripletSampler(Sampler):
             self._triplets = _OfOrbits(table, orbit, choose, small, rows, row_weight)
         else:
             if orbit is not None or positive is None or negative is None:
-                raise SamplerError("name the orbit, or both positive and negative, as in positive='id == anchor.id'")
+                raise SamplerError(
+                    f"name the orbit, or both positive and negative, as in {spell(positive='id == anchor.id')}"
+                )
             if not isinstance(small, str) or small != "error":
                 raise SamplerError(
                     "small goes with orbit, not with positive and negative; rows without a positive or a negative are "

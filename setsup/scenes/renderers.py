@@ -11,12 +11,13 @@ where ``Tracer`` is a class as :class:`setsup.scenes.Renderer` describes, made w
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError, LibraryError, near, need
 from setsup.optional import command, installed
+from setsup.packages import other_entries, own_entries
 from setsup.scenes.frame import Renderer
 
 __all__ = ["RendererState", "choose", "need_rays", "need_renderer", "renderer", "renderer_states"]
@@ -189,8 +190,7 @@ def _why(state: RendererState, failed: list[RendererState]) -> str:
 
 def _entries() -> dict[str, EntryPoint]:
     """Entry points by name; another package cannot take the place of setsup's own."""
-    found = sorted(entry_points(group=_GROUP), key=lambda entry: entry.module.startswith("setsup_renderers."))
-    return {entry.name: entry for entry in found}
+    return {entry.name: entry for entry in (*other_entries(_GROUP), *own_entries(_GROUP))}
 
 
 def _state(entry: EntryPoint) -> RendererState:

@@ -32,7 +32,7 @@ from setsup.datasets.dataset import Modality
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.factors import Factor
 from setsup.files.manifests.strict_yaml import Fields
-from setsup.files.manifests.validators import digest, matching, one_of, relative, text, whole
+from setsup.files.manifests.validators import any_text, digest, matching, one_of, relative, text, texts, whole
 
 __all__ = [
     "BACKUP",
@@ -224,7 +224,7 @@ def parse_catalogue(content: bytes, source: str) -> Catalogue:
             "update setsup, or make the index again with `setsup index`"
         )
     members = {name: _member(part) for name, part in fields.named("members").items()}
-    about = fields.get("about", _texts) or {}
+    about = fields.get("about", texts) or {}
     catalogue = Catalogue(
         name=fields.need("name", text),
         factors=fields.each("factors", _factor),
@@ -289,7 +289,7 @@ def _member_dict(member: Member) -> dict[str, Any]:
 def _member(fields: Fields) -> Member:
     shape = fields.need("shape", _shape)
     dtype, extension = fields.need("dtype", text), fields.need("extension", _EXTENSIONS)
-    unit, color = (fields.need(key, _word) for key in ("unit", "color"))
+    unit, color = (fields.need(key, any_text) for key in ("unit", "color"))
     fields.done()
     try:
         return Member(Modality(shape, dtype, unit, color), extension)
@@ -329,17 +329,5 @@ def _shape(value: Any) -> tuple[int | None, ...]:
     return tuple(value)
 
 
-def _word(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a text")
-    return value
-
-
 def _plan(value: Any) -> str:
     return "" if value == "" else digest(64)(value)
-
-
-def _texts(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(one, str) for pair in value.items() for one in pair):
-        raise ValueError("texts by their names")
-    return dict(value)

@@ -1,5 +1,8 @@
 """Subcommands that packages offer: setsup's own papers', and those of others, which may be broken."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from setsup_cli.output import say
 from setsup_cli.parsing.arguments import Common
 
-HELP = "Says hello."
+HELP = "Example: `setsup greet`."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,24 +34,34 @@ def run(options):
     return 0
 '''
 MODULES = {"offered_greet": GREET, "offered_broken": "1 / 0", "offered_empty": ""}
+# one good, four that are broken, and three with names that are taken
 ENTRIES = """
 greet = offered_greet
 boom = offered_broken
+below = offered_broken.inner
+absent = offered_absent.inner
 hollow = offered_empty
 sample = offered_broken
 pose = offered_broken
+train = offered_greet
 """
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def site(tmp_path: Path) -> Path:
+    """A folder with an installed package."""
     for name, content in MODULES.items():
         (tmp_path / f"{name}.py").write_text(content)
     about = tmp_path / "offered-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: offered\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(f"[setsup.commands]\n{ENTRIES}\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(site))
     for cached in (dispatch.subcommands, dispatch._offered):
         cached.cache_clear()
     yield
@@ -60,8 +73,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 def test_a_package_offers_a_subcommand(setsup: Run) -> None:
     found = setsup("greet")
     assert (found.code, found.out) == (0, "hello\n")
-    assert "greet somebody" in setsup("--help").out
-    assert "Greet somebody." in setsup("greet", "--help").out
+    shown = setsup("--help").out
+    assert "greet      greet somebody" in " ".join(shown.split("\n"))
+    assert shown.count("greet somebody") == 1, "setsup's own subcommands stay"
+    told = setsup("greet", "--help").out
+    assert "Greet somebody." in told
+    assert "Example: `setsup greet`" in told
 
 
 @pytest.mark.usefixtures("installed")
@@ -69,10 +86,32 @@ def test_a_broken_package_hides_no_other_subcommand(setsup: Run) -> None:
     shown = setsup("--help")
     assert shown.code == 0
     assert "find the pose of an object" in shown.out
-    for name in ("sample", "pose"):
+    for name in ("sample", "pose", "train"):
         assert setsup(name, "--help").code == 0
     found = setsup("boom")
     assert found.code == 2
     assert "the subcommand 'boom' (offered_broken) cannot be loaded: division by zero" in found.err
+    for name, module in {"below": "offered_broken.inner", "absent": "offered_absent.inner"}.items():
+        found = setsup(name)
+        assert found.code == 2
+        assert f"the subcommand {name!r} ({module}) cannot be loaded" in found.err
     assert "has no Options" in setsup("hollow").err
     assert "unknown subcommand 'smaple'; did you mean 'sample'" in setsup("smaple").err
+
+
+def start(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    run = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main(sys.argv[1:]))", *words]
+    return subprocess.run(run, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
+
+
+@pytest.mark.long("subprocesses")
+def test_a_process_of_its_own_finds_them(site: Path) -> None:
+    shown = start(site, "--help")
+    assert shown.returncode == 0, shown.stderr
+    assert "greet somebody" in shown.stdout
+    assert "find the pose of an object" in shown.stdout
+    assert start(site, "greet").stdout == "hello\n"
+    refused = start(site, "absent")
+    assert refused.returncode == 2
+    assert "the subcommand 'absent' (offered_absent.inner) cannot be loaded" in refused.stderr

@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.experiments import find_preset
-from setsup_papers.orbits.views import PRESETS
+from setsup_papers.orbits.presets import PRESETS
 from tests.true_files import smallnorb
 
 Run = Callable[..., Any]
@@ -23,9 +23,10 @@ KINDS = ("norb", "multi-pie", "video")
 
 def test_each_method_has_a_preset_of_the_papers_size_and_a_small_one() -> None:
     expected = {f"orbits/{kind}-{end}{small}" for kind in KINDS for end in ENDS for small in ("", "-small")}
-    assert {preset.name for preset in PRESETS} == expected
-    assert len(PRESETS) == len(expected)
-    for preset in PRESETS:
+    found = [preset for preset in PRESETS if preset.name.startswith(tuple(f"orbits/{kind}-" for kind in KINDS))]
+    assert {preset.name for preset in found} == expected
+    assert len(found) == len(expected)
+    for preset in found:
         assert find_preset(preset.name) == preset
 
 

@@ -36,7 +36,7 @@ class TestDatasets:
 
     def test_data_sets_of_other_packages(self, setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         entry = importlib.metadata.EntryPoint("my-rooms", "nowhere.rooms:open", "setsup.datasets")
-        monkeypatch.setattr("setsup_cli.commands.datasets.entry_points", lambda group: [entry])
+        monkeypatch.setattr("setsup.files.manifests.packages.entry_points", lambda group: [entry])
         listed = {entry["name"]: entry for entry in setsup("datasets", "--json").json}
         assert listed["my-rooms"]["package"] == "nowhere.rooms"
         assert "my-rooms" in setsup("datasets").out

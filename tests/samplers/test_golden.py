@@ -1,6 +1,7 @@
 """Golden streams: a digest of the first thousand draws of each sampler.
 
-A digest changes only with an entry in the release notes: whoever trained with a seed must be told that it now draws other rows.
+A digest changes only with an entry in the release notes: whoever trained with a seed must be told that it now draws
+other rows.
 After such an entry, write the digests anew with
 
     python tests/samplers/test_golden.py --write
@@ -227,8 +228,8 @@ def digest(sampler):
 @pytest.mark.parametrize("name", CASES)
 def test_the_first_thousand_draws_are_what_they_were(name):
     assert digest(CASES[name]()) == json.loads(GOLDEN.read_text())[name], (
-        f"{name} draws other rows than before: a golden stream changes only with an entry in the release notes; then write it "
-        "anew with python tests/samplers/test_golden.py --write"
+        f"{name} draws other rows than before: a golden stream changes only with an entry in the release notes; "
+        "then write it anew with python tests/samplers/test_golden.py --write"
     )
 
 

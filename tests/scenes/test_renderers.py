@@ -5,6 +5,7 @@ import types
 
 import pytest
 
+from setsup import packages
 from setsup.errors import DataError
 from setsup.scenes import Frame, Renderer, renderer, renderer_states, renderers
 from setsup.scenes.renderers import choose
@@ -43,7 +44,8 @@ def offered(monkeypatch):
             if one is not None:
                 setattr(module, name, one)
         entries = [importlib.metadata.EntryPoint(name, f"a_package:{name}", "setsup.renderers") for name in classes]
-        monkeypatch.setattr(renderers, "entry_points", lambda group: entries)
+        monkeypatch.setattr(renderers, "own_entries", lambda group: ())
+        monkeypatch.setattr(renderers, "other_entries", lambda group: entries)
 
     return offer
 
@@ -156,8 +158,10 @@ def test_a_broken_package_is_one_sentence_and_spoils_nothing(offered):
 
 
 def test_no_package_takes_the_place_of_setsups_own(monkeypatch):
-    own = importlib.metadata.EntryPoint("embree", "setsup_renderers.embree:EmbreeRenderer", "setsup.renderers")
-    other = importlib.metadata.EntryPoint("embree", "a_package:Other", "setsup.renderers")
-    for entries in ([own, other], [other, own]):
-        monkeypatch.setattr(renderers, "entry_points", lambda group, entries=entries: entries)
+    own = tuple(importlib.metadata.entry_points(group="setsup.renderers", name="embree"))
+    other = importlib.metadata.EntryPoint("embree", "setsup_renderers.of_another:Other", "setsup.renderers")
+    for entries in ([*own, other], [other, *own]):
+        monkeypatch.setattr(packages, "entry_points", lambda group, entries=entries: entries)
+        packages.own_entries.cache_clear()
         assert type(renderer("embree")).__name__ == "EmbreeRenderer"
+    packages.own_entries.cache_clear()

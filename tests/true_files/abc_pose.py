@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from tests.kept import kept
 from tests.true_files import cars196, compcars, imagenet_a, pascal3d, shapenet_renderings
 
 HELD = "category"
 
 
+@kept
 def write(folder: Path) -> None:
     """Write the five releases; renderings have the records that codebooks are made of."""
     for name, module in (("compcars", compcars), ("cars196", cars196), ("imagenet-a", imagenet_a)):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.kept import kept
 from tests.true_files.pacs import drawn, encoded, put
 
 HELD = "hospital"
@@ -28,6 +29,7 @@ def name_of(line: tuple[str, ...]) -> str:
     return f"patches/patient_{patient}_node_{node}/patch_patient_{patient}_node_{node}_x_{x}_y_{y}.png"
 
 
+@kept
 def write(folder: Path) -> None:
     """Write the folder ``camelyon17_v1.0``."""
     rows = lines()

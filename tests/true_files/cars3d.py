@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.io
 
+from tests.kept import kept
 from tests.true_files.toys import toy
 
 HELD = "object"
@@ -37,6 +38,7 @@ def content(variables: Mapping[str, Any], packed: bool = True) -> bytes:
     return file.getvalue()
 
 
+@kept
 def write(folder: Path, *, below: str = "", stems: Sequence[str] = STEMS, listed: bool = True) -> None:
     """Write the list and the MAT files of the objects `stems`, in a folder `below` the given one."""
     place = folder / below

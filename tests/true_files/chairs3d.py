@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from tests.kept import kept
 from tests.true_files.toys import toy
 
 HELD = "chair"
@@ -39,6 +40,7 @@ def image(chair: int, elevation: int, azimuth: int) -> bytes:
     return file.getvalue()
 
 
+@kept
 def write(folder: Path) -> None:
     """Write ``rendered_chairs.tar``."""
     with tarfile.open(folder / "rendered_chairs.tar", "w") as file:

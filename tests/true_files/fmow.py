@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.kept import kept
 from tests.true_files.pacs import drawn, encoded, put
 
 HELD = "region"
@@ -25,6 +26,7 @@ def lines() -> list[dict[str, str]]:
     return found
 
 
+@kept
 def write(folder: Path) -> None:
     """Write the folder ``fmow_v1.1``."""
     rows = lines()

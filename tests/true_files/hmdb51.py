@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.kept import kept
 from tests.videos import actor, encoded, numbered
 
 HELD = "action"
@@ -44,6 +45,7 @@ def part(number: int, split: int) -> int:
     return {0: 2, 1: 0}.get((number + split) % 4, 1)
 
 
+@kept
 def write(folder: Path) -> None:
     """Write ``<action>/<video>.avi`` and ``testTrainMulti_7030_splits/<action>_test_split<s>.txt``."""
     lists = folder / "testTrainMulti_7030_splits"

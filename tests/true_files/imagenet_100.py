@@ -6,6 +6,8 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
+from tests.kept import kept
+
 HELD = "synset"
 
 LIST = """
@@ -36,6 +38,7 @@ def card(synset: str, number: int) -> bytes:
     return file.getvalue()
 
 
+@kept
 def write(folder: Path) -> None:
     """Write ``train/<synset>/*.JPEG`` and ``val/<synset>/*.JPEG``."""
     for place, synset in enumerate([*LIST, OTHER], 1):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.kept import kept
+
 HELD = "digit"
 
 # a seven-segment display, its corners at x in {-1, 1} and y in {-1, 0, 1}: both ends of each stroke
@@ -36,6 +38,7 @@ def drawn(digits: np.ndarray, seed: int = 0) -> np.ndarray:
     return found
 
 
+@kept
 def write(folder: Path, *, per_split: int = 200) -> np.ndarray:
     """Write the four files; the pictures of all rows."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
+from tests.kept import kept
+
 HELD = "subject"
 
 YAW = {
@@ -68,6 +70,7 @@ def name(session: str, subject: str, recording: str, camera: str, shot: str) -> 
     return f"session{session}/multiview/{subject}/{recording}/{camera}/{file}"
 
 
+@kept
 def write(folder: Path) -> None:
     """Write ``Multi-Pie/data/session0S/…`` below a folder, with one high-resolution picture, which is no part of it."""
     data = folder / "Multi-Pie" / "data"

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.io
 
+from tests.kept import kept
 from tests.true_files.toys import toy_boxes
 
 HELD = "scene_type"
@@ -125,6 +126,7 @@ def _normals(surface: Any, ray: Sequence[Any], yaw: float, boxes: int) -> Any:
     return np.stack([np.cos(yaw) * x - np.sin(yaw) * z, y, np.sin(yaw) * x + np.cos(yaw) * z], axis=-1)
 
 
+@kept
 def write(folder: Path, chunks: int = 1) -> None:
     """Write the four files."""
     folder.mkdir(parents=True, exist_ok=True)

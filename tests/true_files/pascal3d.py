@@ -7,6 +7,7 @@ import numpy as np
 import scipy.io
 from PIL import Image
 
+from tests.kept import kept
 from tests.true_files.toys import toy, toy_mesh
 
 HELD = "category"
@@ -99,6 +100,7 @@ def save(folder: Path, category: str, source: str, image: str, objects: list[np.
     return path
 
 
+@kept
 def write(folder: Path, *, images: int = 6, lists: bool = True, wrapped: bool = False) -> list[dict[str, Any]]:
     """Write a release: `images` pictures of each category and source, an object or two each.
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tests.kept import kept
 from tests.true_files.scenenn import SCENES, things
 
 HELD = "scene"
@@ -67,6 +68,7 @@ def trajectory(scene: int) -> str:
     return "".join(blocks)
 
 
+@kept
 def write(folder: Path, scenes: int = len(SCENES), frames: int = FRAMES) -> None:
     """Write the frames of a few scenes; the last scene has no masks."""
     for scene, name in enumerate(SCENES[:scenes]):

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tests.kept import kept
 from tests.true_files.toys import toy
 
 HELD = "object"
@@ -161,6 +162,7 @@ def pack(files, path, wrap="", deflate=True):
             (path / wrap / name).write_bytes(content)
 
 
+@kept
 def write(folder: Path, plurals=("cars", "planes", "chairs")) -> None:
     """Write the zips of some categories."""
     for plural in plurals:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.kept import kept
 from tests.true_files.toys import toy
 
 HELD = "category"
@@ -35,6 +36,7 @@ def picture(category: int, instance: int, elevation: int, azimuth: int, lighting
     return grey[::-1] if category == 0 else grey
 
 
+@kept
 def write(folder: Path, *, end: str = ".gz", per_split: int | None = None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Write the six files, gzipped or with ``end=""`` not; `per_split` pairs of each split, all by default.
 

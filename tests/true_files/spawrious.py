@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tests.kept import kept
 from tests.true_files.pacs import encoded, put
 from tests.true_files.toys import toy
 
@@ -47,6 +48,7 @@ def images() -> dict[str, bytes]:
     return found
 
 
+@kept
 def write(folder: Path) -> None:
     """Write ``spawrious224.zip`` with the 16 folders of the easy challenge of many to many."""
     content, grey = images(), encoded(Image.new("RGB", (224, 224), (128, 128, 128)), "PNG")

@@ -5,6 +5,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from tests.kept import kept
 from tests.true_files.pacs import drawn, encoded, put
 
 HELD = "domain"
@@ -48,6 +49,7 @@ def images() -> dict[str, bytes]:
     }
 
 
+@kept
 def write(folder: Path) -> None:
     """Write the folder of images and the file of annotations."""
     put(folder, {**images(), "caltech_images_20210113.json": json.dumps(annotations()).encode()})

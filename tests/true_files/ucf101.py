@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.kept import kept
 from tests.videos import actor, encoded, numbered
 
 HELD = "action"
@@ -37,6 +38,7 @@ def clips() -> list[tuple[str, int, int]]:
     return [(action, group, clip) for action in ACTIONS for group in GROUNDS for clip in SHIRTS]
 
 
+@kept
 def write(folder: Path) -> None:
     """Write ``UCF-101/<Class>/…`` and ``ucfTrainTestlist/…``; in split s the s-th group is tested."""
     for action, group, clip in clips():

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.io
 from PIL import Image, ImageDraw
 
+from tests.kept import kept
+
 HELD = "category"
 
 COLUMNS = ("CID", "Category", "SubCategory", "HeelHeight", "Insole", "Closure", "Gender", "Material", "ToeStyle")
@@ -101,6 +103,7 @@ def file(row: dict[str, Any], variant: int) -> str:
     return f"{values['Category']}/{values['SubCategory']}/{row['brand'][variant]}/{name}.jpg"
 
 
+@kept
 def write(folder: Path, count: int = 48, variants: tuple[int, ...] = (1, 2)) -> list[dict[str, Any]]:
     """Write the release, with the plain pictures (1), the square ones (2) or both.
 

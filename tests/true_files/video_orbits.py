@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from tests.kept import kept
+
 HELD = "track"
 SIZE = 96
 
@@ -109,6 +111,7 @@ def pasted(ground: npt.NDArray[np.uint8], picture: npt.NDArray[np.uint8], left: 
     part[...] = (part * (1 - alpha) + picture[..., :3] * alpha).round().astype(np.uint8)
 
 
+@kept
 def write(folder: Path) -> None:
     rows = []
     for video, shot, number, who, first, yaws in TRACKS:

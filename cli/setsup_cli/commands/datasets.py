@@ -2,13 +2,12 @@
 
 import os
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from setsup.errors import DataError
 from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names
-from setsup.files.manifests.packages import find_manifest
+from setsup.files.manifests.packages import find_manifest, foreign_entries
 from setsup_cli.advice import advise_command
 from setsup_cli.output import show_json, show_table
 from setsup_cli.parsing.arguments import DEFAULT, Common
@@ -43,9 +42,7 @@ def run(options: Options) -> int:
 
 def foreign() -> dict[str, str]:
     """Datasets of other packages, with the name of the package; neither they nor numpy are imported."""
-    own = manifest_names()
-    entries = [entry for entry in entry_points(group="setsup.datasets") if entry.name not in own]
-    return {entry.name: entry.dist.name if entry.dist else entry.module for entry in entries}
+    return {name: entry.dist.name if entry.dist else entry.module for name, entry in foreign_entries().items()}
 
 
 def present(manifest: Manifest, root: Path | None = None) -> bool | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
+from setsup.errors import listed
 from setsup.files import readable_size
 from setsup_cli.advice import advise
 from setsup_cli.output import show_result
@@ -87,25 +88,20 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     tars = f"{about['tars']:,} tar{'s' * (about['tars'] != 1)}"
     yield f"{about['name']}: {about['samples']:,} samples in {tars}, {readable_size(about['bytes'])}"
     if about["restored"]:
-        yield f"restored: {_listed(about['restored'])}"
+        yield f"restored: {listed(about['restored'], _MOST)}"
     yield from about["notes"]
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
-    yield f"factors: {_listed(factors)}"
+    yield f"factors: {listed(factors, _MOST)}"
     modalities = [
         f"{name} ({_shape(one['shape'])} {one['dtype']}, .{one['extension']})"
         for name, one in about["modalities"].items()
     ]
-    yield f"modalities: {_listed(modalities) or 'none'}"
+    yield f"modalities: {listed(modalities, _MOST) or 'none'}"
     for name, why in about["left_out"].items():
         yield f"left out: {name}: {why}"
     if about["not_read"]:
-        yield f"not read: {_listed([f'.{one}' for one in about['not_read']])}"
+        yield f"not read: {listed([f'.{one}' for one in about['not_read']], _MOST)}"
     yield about["open"]
-
-
-def _listed(words: list[str]) -> str:
-    more = f", … ({len(words):,} in all)" if len(words) > _MOST else ""
-    return ", ".join(words[:_MOST]) + more
 
 
 def _shape(shape: list[int | None]) -> str:

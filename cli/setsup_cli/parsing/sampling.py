@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from setsup.factors.factor import Level
     from setsup.samplers import Entry, Sampler
 
-__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults", "name_options", "sample_command"]
+__all__ = ["build_sampler", "check_factor_lists", "choose_sampler", "fill_defaults", "sample_command"]
 
 Given = Mapping[str, Any]
 """Options that were given, by name; a sampler has its own defaults for the others."""
@@ -126,27 +126,11 @@ def check_factor_lists(given: Given) -> None:
 
 
 def build_sampler(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler":
-    """Build the sampler that options describe; errors name options in place of arguments."""
-    try:
+    """Build the sampler that options describe; errors name options."""
+    from setsup.samplers.spelling import spelled_as_options
+
+    with spelled_as_options({name: f"--{name}" for takes in _TAKES.values() for name in takes}):
         return _build(kind, given, table, card)
-    except SamplerError as error:
-        raise SamplerError(name_options(str(error), {name for takes in _TAKES.values() for name in takes})) from error
-
-
-def name_options(sentence: str, names: Iterable[str], prefix: str = "") -> str:
-    """The sentence of a sampler with options in place of its arguments, of which some have options.
-
-    An expression keeps its quotes.
-
-    Examples
-    --------
-    >>> name_options("lower size, or pass small='short'", ["size", "small"], "sampler.")
-    'lower --sampler.size, or pass --sampler.small short'
-
-    """
-    listed = "|".join(sorted(names))
-    given = re.sub(rf"""\b({listed})=(?:(\w+)|'(\w+)'|('[^']+'|"[^"]+"))""", rf"--{prefix}\1 \2\3\4", sentence)
-    return re.sub(rf"\blower ({listed})\b", rf"lower --{prefix}\1", given)
 
 
 def _build(kind: str, given: Given, table: "FactorTable", card: str) -> "Sampler":

@@ -9,8 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import DataError, SamplerError, SetsupError
-from setsup_cli.parsing.sampling import name_options
+from setsup.errors import DataError, SetsupError
 from setsup_cli.training.asked import Training
 from setsup_cli.training.describing import result_json
 
@@ -71,14 +70,13 @@ def check_draws(one: Training) -> None:
 @contextmanager
 def _as_asked(one: Training, begun: Sequence[object] = ()) -> Iterator[None]:
     """Name options in errors of samplers, and the substitute in those of data, unless the training has begun."""
+    from setsup.samplers.spelling import spelled_as_options
+
+    sampler = one.preset.sampler
+    names = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
     try:
-        yield
-    except SamplerError as error:
-        sampler = one.preset.sampler
-        names: list[str] = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
-        if not names:
-            raise
-        raise SamplerError(name_options(str(error), names, "sampler.")) from error
+        with spelled_as_options({name: f"--sampler.{name}" for name in names}):
+            yield
     except DataError as error:
         other = None if begun or one.substitute or one.preset.data is None else one.preset.data.substitute
         if other is None:

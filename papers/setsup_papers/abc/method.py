@@ -24,6 +24,7 @@ from setsup.checks import check_rates
 from setsup.loading.batch import Batch
 from setsup.methods.embeddings import check_temperature
 from setsup.methods.fused import fuse
+from setsup.methods.minimise import log_loss
 from setsup.methods.similarity import Similarity, check_similarity
 from setsup_papers.abc.losses import augmentation_loss, correspondence_loss, double_augmentation_loss
 from setsup_papers.abc.resnet_v2 import load_trunk
@@ -167,11 +168,7 @@ class ABC(LightningModule):
                 "images or more, as --sampler.size 2"
             )
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """Adam, with the learning rate halved every `halve_every` steps, if set."""

@@ -20,6 +20,7 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes
+from setsup.methods.minimise import log_loss
 from setsup.methods.networks.images import encode_images, unit_range
 from setsup.methods.networks.pretrained import read_weights
 from setsup.methods.rows import RowCodes, RowState
@@ -122,11 +123,7 @@ class LORD(LightningModule):
         loss: Tensor = distance + self.settings.penalty * penalty
         return loss
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Update the codes of images."""
@@ -278,11 +275,7 @@ class AmortisedLORD(LightningModule):
         loss: Tensor = terms["distance"] + alpha * terms["content"] + beta * terms["domain"]
         return loss
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """Adam, with a rate that falls along half a cosine."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from setsup.experiments.trained import TrainedRun
 from setsup.factors import Kind
 from setsup_papers.dcodr.retrieval_sheet import retrieval_sheet
 
-__all__ = ["InvarianceProbes", "LandmarkProbe", "Retrieval"]
+__all__ = ["DeepProbeSettings", "InvarianceProbes", "LandmarkProbe", "Retrieval"]
 
 Array = npt.NDArray[Any]
 
@@ -27,26 +27,16 @@ _TRAINING = ("width", "layers", "rate", "batch", "epochs", "patience")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InvarianceProbes:
-    """Accuracy of deep probes of the domain, which is to be low, and of attributes, which is to be high.
-
-    The protocol is that of DCoDR's published code; see :func:`~setsup.evaluation.deep_probes`. All rows of the training
-    data are fitted, a tenth of them held out to choose the epoch, and all rows of the test are tested.
+class DeepProbeSettings:
+    """Which rows deep probes are fitted to and tested on, and how they are trained.
 
     Attributes
     ----------
-    domain : tuple of str
-        Factors whose combinations are the domains.
-    attributes : tuple of str
-        Factors that the code should tell; ``"elevation+azimuth"`` is one attribute, the combinations of both.
     dataset : str, optional
         One of the preset's ``datasets``, which is tested.
     split : str, optional
-        Of it, or of what was trained on. Without a dataset and a split a tenth of the training data is tested, and not
+        Of it, or of what was trained on. Without a dataset and a split a part of the training data is tested, and not
         fitted.
-    resplit : bool
-        Fit to 70 % of the rows of the test and test 30 %, of each domain, as DCoDR does where the training has no
-        domain of the test (CelebA).
     samples : int, optional
         At most so many rows are fitted, and tested; all by default.
     width, layers, rate, batch, epochs, patience
@@ -56,13 +46,8 @@ class InvarianceProbes:
 
     """
 
-    version: ClassVar[int] = 1
-
-    domain: tuple[str, ...]
-    attributes: tuple[str, ...]
     dataset: str | None = None
     split: str | None = None
-    resplit: bool = False
     samples: int | None = None
     width: int = 128
     layers: int = 6
@@ -72,6 +57,48 @@ class InvarianceProbes:
     patience: int = 7
     embedding: str | None = None
 
+    @property
+    def training(self) -> dict[str, Any]:
+        """How probes are trained."""
+        return {name: getattr(self, name) for name in _TRAINING}
+
+    def shrunk(self) -> Self:
+        """The same on few rows, for two epochs."""
+        return replace(self, samples=SMOKE_ROWS, epochs=2)
+
+    def rows(self, trained: TrainedRun, resplit: tuple[str, ...] | None) -> FitRows:
+        """Rows that are fitted, and tested; parts of the test, of each combination of the factors `resplit`."""
+        return rows_of(
+            trained, self.dataset, self.split, samples=self.samples, embedding=self.embedding, resplit=resplit
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvarianceProbes(DeepProbeSettings):
+    """Accuracy of deep probes of the domain, which is to be low, and of attributes, which is to be high.
+
+    The protocol is that of DCoDR's published code; see :func:`~setsup.evaluation.deep_probes`. All rows of the training
+    data are fitted, a tenth of them held out to choose the epoch, and all rows of the test are tested. Without a test a
+    tenth of the training data is.
+
+    Attributes
+    ----------
+    domain : tuple of str
+        Factors whose combinations are the domains.
+    attributes : tuple of str
+        Factors that the code should tell; ``"elevation+azimuth"`` is one attribute, the combinations of both.
+    resplit : bool
+        Fit to 70 % of the rows of the test and test 30 %, of each domain, as DCoDR does where the training has no
+        domain of the test (CelebA).
+
+    """
+
+    version: ClassVar[int] = 1
+
+    domain: tuple[str, ...]
+    attributes: tuple[str, ...]
+    resplit: bool = False
+
     def __post_init__(self) -> None:
         """Check names before all is embedded."""
         if not self.domain:
@@ -80,31 +107,20 @@ class InvarianceProbes:
             raise SetsupError("resplit divides the rows of a test: name its dataset or split")
         _check_labels(self.attributes, (_DOMAIN, "ideal", "informativeness"))
 
-    def shrunk(self) -> "InvarianceProbes":
-        """The same on few rows, for two epochs."""
-        return replace(self, samples=SMOKE_ROWS, epochs=2)
-
     def measure(self, trained: TrainedRun) -> Measured:
         """``domain``, ``ideal``, ``informativeness`` and each attribute; and ``majority: …`` of each attribute.
 
         ``ideal`` is the share of the most frequent domain of the test, ``informativeness`` the mean over attributes.
         """
-        resplit = self.domain if self.resplit else None
-        rows = rows_of(
-            trained, self.dataset, self.split, samples=self.samples, embedding=self.embedding, resplit=resplit
-        )
+        rows = self.rows(trained, self.domain if self.resplit else None)
         factors = {_DOMAIN: self.domain, **{one: split_attribute(one) for one in self.attributes}}
-        found = _probe(trained, rows, factors, _training(self))
+        found = _probe(trained, rows, factors, self.training)
         values = {_DOMAIN: found[_DOMAIN]["accuracy"], "ideal": found[_DOMAIN]["majority"]}
         if self.attributes:
             values["informativeness"] = float(np.mean([found[one]["accuracy"] for one in self.attributes]))
         values |= {one: found[one]["accuracy"] for one in self.attributes}
         values |= {f"majority: {one}": found[one]["majority"] for one in self.attributes}
         return Measured(values=values)
-
-
-def _training(settings: "InvarianceProbes | LandmarkProbe") -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in _TRAINING}
 
 
 def _probe(
@@ -136,7 +152,7 @@ def _check_labels(attributes: Sequence[str], taken: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LandmarkProbe:
+class LandmarkProbe(DeepProbeSettings):
     """Error of a deep probe that predicts landmarks: DCoDR's informativeness on CelebA.
 
     The rows of the test are divided, 70 % for the fit and 30 % for the test, the same share of each identity; those of
@@ -149,8 +165,6 @@ class LandmarkProbe:
         whole pixels, as the published code has them.
     identity : tuple of str
         Factors by whose combinations rows are divided.
-    dataset, split, samples, width, layers, rate, batch, epochs, patience, embedding
-        As for :class:`InvarianceProbes`.
 
     """
 
@@ -158,27 +172,10 @@ class LandmarkProbe:
 
     landmarks: str = "landmarks68"
     identity: tuple[str, ...] = ("identity",)
-    dataset: str | None = None
-    split: str | None = None
-    samples: int | None = None
-    width: int = 128
-    layers: int = 6
-    rate: float = 1e-3
-    batch: int = 128
-    epochs: int = 100
-    patience: int = 7
-    embedding: str | None = None
-
-    def shrunk(self) -> "LandmarkProbe":
-        """The same on few rows, for two epochs."""
-        return replace(self, samples=SMOKE_ROWS, epochs=2)
 
     def measure(self, trained: TrainedRun) -> Measured:
         """``L1``: mean absolute error in pixels; ``mean landmark``: that of naming the mean of the fit."""
-        rows = rows_of(
-            trained, self.dataset, self.split, samples=self.samples, embedding=self.embedding, resplit=self.identity
-        )
-        how = _training(self)
+        rows, how = self.rows(trained, self.identity), self.training
 
         def compute() -> dict[str, float]:
             points = [self._points(sample) for sample in (rows.fit, rows.test)]

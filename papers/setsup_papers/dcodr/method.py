@@ -21,6 +21,7 @@ from setsup.loading.batch import Batch
 from setsup.methods.embeddings import check_temperature
 from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes, need_members
+from setsup.methods.minimise import log_loss
 from setsup.methods.networks.images import unit_range
 from setsup_papers.dcodr.losses import domain_contrast_loss
 from setsup_papers.dcodr.networks.domain_encoders import ResNetEncoder
@@ -194,11 +195,7 @@ class DCoDR(LightningModule):
         self.log("reconstruction", distance)
         return contrast + settings.reconstruction * distance
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """Adam with a rate for each part, all multiplied by `decay` every `decay_every` steps."""

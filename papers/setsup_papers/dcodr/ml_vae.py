@@ -21,6 +21,7 @@ from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.gaussians import Gaussian, gaussian_divergence, gaussian_product
 from setsup.methods.groups import GroupCodes
+from setsup.methods.minimise import log_loss
 from setsup.methods.networks.images import encode_images, unit_range
 from setsup_papers.dcodr.baseline_settings import MLVAESettings
 from setsup_papers.dcodr.networks.ml_vae import GroupedDecoder, GroupedEncoder
@@ -116,11 +117,7 @@ class MLVAE(LightningModule):
             self.log(name, term)
         return terms["reconstruction"] + terms["style"] + terms["group"]
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """Adam with a constant rate."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Array
 from setsup.datasets.adapters.named_files import find_instead, find_missing, with_slashes
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import MOST_BYTES, need_image
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _SHOWN = 5
+_CODES = 1 << 20  # looked at at a time
 _ROWS = 64  # of a column of images that are read together
 _RATIO, _MOST = 100, 1 << 28  # bytes of images for each of a file, and beside
 _LARGE = 1 << 24  # bytes of a file whose first ones are looked at before it is read whole
@@ -36,30 +38,67 @@ _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks o
 
 
 class ImageFiles:
-    """Image files that a column names."""
+    """Image files that a column names.
 
-    def __init__(self, table: Path, names: Sequence[str | None]) -> None:
+    `names`: each row's, or with `codes` the distinct ones, in any order. `codes` (rows,) unsigned integer array of
+    places in `names`; what is no place means that the row names none.
+    """
+
+    def __init__(self, table: Path, names: Sequence[str | None], codes: Array | None = None) -> None:
         import pyarrow as pa
 
         self._folder = table.parent
-        nameless = [row for row, name in enumerate(names) if not name]
-        if nameless:
-            raise DataError(
-                f"{table}: {len(nameless):,} of {len(names):,} rows name no image, the first in row {nameless[0]} "
-                "(rows count from 0, without the header); fill them in or take them out"
-            )
-        names = _check_files(table, names)
-        # one flat array: a list of texts would be copied into every forked worker that counts references to them
-        self._names = pa.array([os.fsencode(str(name)) for name in names], pa.large_binary())
+        if codes is None:
+            names, codes = _number_texts(names)
+        firsts = _first_rows(codes, len(names))
+        if firsts[-1] >= 0 or not all(names):
+            _refuse_nameless(table, names, codes, firsts)
+        occurring = np.flatnonzero(firsts[:-1] >= 0)
+        in_order = occurring[np.argsort(firsts[occurring])]  # of the rows, as messages name them
+        texts = [str(names[code]) for code in in_order.tolist()]
+        if turned := _check_files(table, texts):
+            texts = [turned.get(text, text) for text in texts]
+        places = np.zeros(len(names), np.int64)  # names of no row have any
+        places[in_order] = np.arange(len(in_order))
+        # flat arrays: lists would be copied into every forked worker that counts references to their texts
+        self._names = pa.array([os.fsencode(text) for text in texts], pa.large_binary()).take(places)
+        self._codes = codes
 
     def __len__(self) -> int:
         """Count the rows."""
-        return len(self._names)
+        return len(self._codes)
 
     def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
         """Path and label of each row."""
-        paths = [self._folder / os.fsdecode(name) for name in self._names.take(rows).to_pylist()]
+        paths = [self._folder / os.fsdecode(name) for name in self._names.take(self._codes[rows]).to_pylist()]
         return [(path, f"{path} (row {row})") for path, row in zip(paths, rows.tolist(), strict=True)]
+
+
+def _number_texts(texts: Sequence[str | None]) -> tuple[list[str | None], Array]:
+    """Distinct texts in the order of their first rows, and (rows,) uint32 codes of all."""
+    codes: dict[str | None, int] = {}
+    numbers = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.uint32, len(texts))
+    return list(codes), numbers
+
+
+def _first_rows(codes: Array, count: int) -> npt.NDArray[np.int64]:
+    """Find the first row of each code 0 … count − 1, then of all that are none of them; -1 where no row has it."""
+    firsts = np.full(count + 1, -1)
+    for start in reversed(range(0, len(codes), _CODES)):
+        block = np.minimum(codes[start : start + _CODES], count)[::-1]
+        firsts[block] = np.arange(start + len(block) - 1, start - 1, -1)  # of equal codes the last one counts
+    return firsts
+
+
+def _refuse_nameless(table: Path, names: Sequence[str | None], codes: Array, firsts: npt.NDArray[np.int64]) -> None:
+    """Raise DataError when rows name no image; `firsts` (names + 1,) rows as :func:`_first_rows` finds them."""
+    nameless = [code for code, name in enumerate([*names, None]) if not name and firsts[code] >= 0]
+    if nameless:
+        count = sum(int((np.minimum(codes, len(names)) == code).sum()) for code in nameless)
+        raise DataError(
+            f"{table}: {count:,} of {len(codes):,} rows name no image, the first in row {firsts[nameless].min()} "
+            "(rows count from 0, without the header); fill them in or take them out"
+        )
 
 
 class PackedImages:
@@ -77,7 +116,7 @@ class PackedImages:
         self._locks: dict[int, threading.Lock] = {}
         packed, names = self._columns()
         self._length = len(packed)
-        _check_files(table, names.filter(pc.is_null(packed)).to_pylist())
+        _check_files(table, names.filter(pc.is_null(packed)).unique().to_pylist())
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -196,10 +235,10 @@ def without_orientation(content: bytes) -> bytes:
     return content
 
 
-def _check_files(table: Path, names: Sequence[str | None]) -> Sequence[str | None]:
-    """Names under which the files are found: those with the separators of Windows have others here."""
+def _check_files(table: Path, names: Sequence[str]) -> dict[str, str]:
+    """Refuse missing files; give the names with the separators of Windows that have others here, and those."""
     folder = str(table.parent)
-    missing = find_missing(folder, map(str, names))
+    missing = find_missing(folder, names)
     turned = {name: with_slashes(name) for name in missing if "\\" in name}
     lost = set(find_missing(folder, turned.values()))
     turned = {name: other for name, other in turned.items() if other not in lost}
@@ -219,7 +258,7 @@ def _check_files(table: Path, names: Sequence[str | None]) -> Sequence[str | Non
             f"{table}: {files} missing: {', '.join(short(shown(name)) for name in missing[:_SHOWN])}{more}; "
             f"names are relative to {table.parent.absolute()}; {fix}"
         )
-    return [turned.get(str(name), name) for name in names] if turned else names
+    return turned
 
 
 def _there(table: Path, name: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from setsup.arrays import Places
 from setsup.datasets.own.path_factors import folders_of
-from setsup.errors import DataError
+from setsup.errors import PATH_LETTERS, DataError, listed
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.names import shown
@@ -68,7 +68,7 @@ def list_tables(members: MemberIndex, path: Path) -> list[str]:
 
 def name_some(names: Sequence[str]) -> str:
     """The first few of some names, for a message."""
-    return ", ".join(names[:_SHOWN]) + (f", … ({len(names):,} in all)" if len(names) > _SHOWN else "")
+    return listed(names, _SHOWN, PATH_LETTERS)
 
 
 def _head(members: MemberIndex, place: int) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 
 from setsup.arrays import Places
 from setsup.datasets.own.path_pattern import PathPattern, suggest_pattern
-from setsup.errors import DataError
+from setsup.errors import DataError, short
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.names import shown
 
@@ -145,7 +145,7 @@ def _too_large(name: str, kind: str, group: Any, names: Any, large: Any, encoded
     row = int(np.argmax(np.asarray(large, bool)[as_numpy(encoded.indices)]))
     what = "64 bits" if kind == "d" else "32-bit floating point"
     value = group[row].as_py()
-    value = value if len(value) <= 40 else value[:40] + "…"
+    value = short(value, 40)
     return DataError(
         f"{shown(names[row].as_py())} has {name} = {value}, a number beyond {what}; read it as text with {{{name}}}"
     )

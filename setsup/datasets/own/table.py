@@ -148,7 +148,7 @@ def _from_text(
 ) -> tuple[FactorTable, ImageFiles]:
     table = FactorTable.from_csv(path, factors, kinds=kinds)
     column = _image_column(path, image, table.names)
-    return _without(path, table, column), ImageFiles(path, _texts(table, column))
+    return _without(path, table, column), ImageFiles(path, *_texts(table, column))
 
 
 def _from_parquet(
@@ -174,7 +174,7 @@ def _from_parquet(
     if column not in table:
         kind = short(str(schema.field(column).type))
         raise DataError(f"{path}: the column {column!r} holds {kind}, neither paths nor images")
-    return _without(path, table, column), ImageFiles(path, _texts(table, column))
+    return _without(path, table, column), ImageFiles(path, *_texts(table, column))
 
 
 def _holds_images(kind: Any) -> bool:
@@ -203,13 +203,16 @@ def _image_column(path: Path, image: str | None, columns: Sequence[str], packed:
     )
 
 
-def _texts(table: FactorTable, column: str) -> list[str | None]:
+def _texts(table: FactorTable, column: str) -> tuple[list[str | None], Array]:
+    """Distinct texts of a column, each once however many rows have it, and (rows,) unsigned codes of all rows."""
+    stored = table.column(column)
     levels = table[column].levels
-    if levels is None:  # numbers, or no text at all: NaN throughout
-        return [None if value != value else str(value) for value in table.values(column).tolist()]
-    # each text once, however many rows have it; the last is that of unknown ones, whose code is -1
-    texts: list[str | None] = np.array([*map(str, levels), None], object)[table.codes(column)].tolist()
-    return texts
+    if levels is not None:
+        return [*map(str, levels)], np.array(stored)  # in memory, as the file that the table is in may be replaced
+    # numbers, or no text at all: NaN throughout
+    numbers = np.unique(stored)
+    codes = np.searchsorted(numbers, stored).astype(np.uint32)
+    return [None if number != number else str(number) for number in numbers.tolist()], codes
 
 
 def _without(path: Path, table: FactorTable, column: str) -> FactorTable:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -27,7 +26,6 @@ from setsup.random import fold, permute, stream_key, uniform
 
 __all__ = ["DeepNetworks", "Optimizer", "Training", "fit_networks", "outputs"]
 
-Rows = npt.NDArray[np.int64]
 
 _CHUNK = 1 << 14  # rows at a time that nothing is fitted to
 _SLOPE, _MOMENTUM, _EPSILON = 0.01, 0.1, 1e-5

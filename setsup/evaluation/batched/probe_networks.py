@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.arrays import Reals, Rows
 from setsup.errors import SetsupError
 from setsup.evaluation.batched.networks import Adam, dense_shapes, products, through_relu, views
 from setsup.evaluation.information import draw_glorot, draw_normal
@@ -24,8 +25,6 @@ from setsup.random import below, fold, permute, stream_key
 
 __all__ = ["Probe", "ProbeNetworks", "make_probe", "probe_step", "split_rows", "train_probes"]
 
-Rows = npt.NDArray[np.int64]
-Reals = npt.NDArray[np.float64]
 
 _TOGETHER = 64  # networks trained as one, to bound memory
 _BLOCK = 64  # steps drawn at a time

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_integer, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.batched.probe_networks import Probe, make_probe, split_rows, train_probes
@@ -15,8 +16,6 @@ from setsup.evaluation.devices import check_device
 from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
 
 __all__ = ["NetworkProbes", "network_probes"]
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

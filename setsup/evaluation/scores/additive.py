@@ -29,13 +29,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
+
+from setsup.arrays import Codes, Reals
 
 __all__ = ["Additive", "fit_additive"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _SWEEPS = 1000
 _ROUNDING = 1e-12  # by which a duplicate of a code that is used may seem to exceed the threshold

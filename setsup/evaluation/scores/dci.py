@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_choice
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
@@ -23,8 +24,6 @@ from setsup.evaluation.scores.standard import fit_boosting
 from setsup.progress import progress
 
 __all__ = ["DCI", "dci"]
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

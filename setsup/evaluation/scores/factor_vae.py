@@ -9,6 +9,7 @@ References
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
@@ -18,7 +19,6 @@ from setsup.samplers import SetSampler
 
 __all__ = ["factor_vae"]
 
-Codes = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 22  # numbers gathered at a time
 

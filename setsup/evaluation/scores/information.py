@@ -3,14 +3,13 @@
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.inputs import check_embeddings, check_factors, select_known
 
 __all__ = ["contingency", "discretise", "entropies", "mutual_information"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _ROUNDING = 1e-12  # nats: information below is what independent variables leave by rounding
 

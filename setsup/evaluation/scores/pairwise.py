@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.checks import check_arguments, check_choice
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
@@ -26,9 +27,6 @@ from setsup.evaluation.scores.standard import fit_svm
 from setsup.progress import progress
 
 __all__ = ["mig", "modularity", "sap"]
-
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 
 def mig(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> Score:

@@ -16,12 +16,11 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Codes, Reals
 from setsup.errors import imported
 
 __all__ = ["fit_boosting", "fit_svm"]
 
-Reals = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _STATE = 0  # of random numbers: scikit-learn's trees break ties between codes with them
 

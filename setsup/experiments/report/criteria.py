@@ -1,11 +1,13 @@
 """Common criteria for claims of papers, as :class:`~setsup.experiments.Claim` takes them."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from setsup.experiments.report import Criterion, Means
 
-__all__ = ["amount", "fall", "has", "rises", "within"]
+__all__ = ["Comparison", "amount", "compare", "fall", "has", "highest", "rises", "within"]
 
 
 def within(
@@ -64,6 +66,109 @@ def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str]
         pairs = {key: (means[first][key].mean, means[second][key].mean) for key in keys}
         words = "; ".join(word(key, *pair) for key, pair in pairs.items())
         return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {words}"
+
+    return test
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """That a value of each of some rows is smaller, or larger, than that of each of others.
+
+    Attributes
+    ----------
+    rows : tuple of str
+        Labels of the former.
+    relation : {"<", ">"}
+        How their values compare with those of the others.
+    others : tuple of str
+        Labels of the latter.
+    key : str
+        Of the column.
+    by : float
+        Least difference; 0 for any. Below 0 the relation may be reversed by that much.
+
+    """
+
+    rows: tuple[str, ...]
+    relation: Literal["<", ">"]
+    others: tuple[str, ...]
+    key: str
+    by: float = 0.0
+
+    def change(self, means: Means) -> float | None:
+        """Change from `rows` to `others`, of the two of those run that are least apart; None where none were run."""
+        values, others = self._values(means, self.rows), self._values(means, self.others)
+        if not values or not others:
+            return None
+        return min(others) - max(values) if self.relation == "<" else max(others) - min(values)
+
+    def holds(self, change: float) -> bool:
+        """Whether a change is as the relation says, and large enough."""
+        difference = change if self.relation == "<" else -change
+        return difference >= self.by if self.by else difference > 0
+
+    def words(self, means: Means, change: float) -> str:
+        """Values of the rows that were run, and the change where it has to be of some size."""
+        run = [row for row in self.rows + self.others if has(means, row, (self.key,))]
+        values = ", ".join(f"{row} {means[row][self.key].words(3)}" for row in run)
+        return values + (f" ({change:+.3f})".replace("-", "−") if self.by > 0 else "")
+
+    def _values(self, means: Means, rows: Sequence[str]) -> list[float]:
+        return [means[row][self.key].mean for row in rows if has(means, row, (self.key,))]
+
+
+def compare(comparisons: Iterable[Comparison], *, needs: str) -> Criterion:
+    """Whether each comparison holds, of those whose rows were run.
+
+    Parameters
+    ----------
+    comparisons : iterable of Comparison
+        What is compared.
+    needs : str
+        What there has to be for one of them.
+
+    Examples
+    --------
+    >>> from setsup.experiments.report import Spread
+    >>> test = compare([Comparison(("a",), "<", ("b",), "r2", by=0.1)], needs="runs of a and b")
+    >>> test({"a": {"r2": Spread(0.4, None, 1)}, "b": {"r2": Spread(0.9, None, 1)}})
+    (True, 'a 0.400, b 0.900 (+0.500)')
+    >>> test({})
+    (None, 'needs runs of a and b')
+
+    """
+    comparisons = tuple(comparisons)
+
+    def test(means: Means) -> tuple[bool | None, str]:
+        changes = {comparison: comparison.change(means) for comparison in comparisons}
+        run = {comparison: change for comparison, change in changes.items() if change is not None}
+        if not run:
+            return None, f"needs {needs}"
+        words = "; ".join(comparison.words(means, change) for comparison, change in run.items())
+        return all(comparison.holds(change) for comparison, change in run.items()), words
+
+    return test
+
+
+def highest(row: str, key: str, *, least: int, needs: str) -> Criterion:
+    """Whether no row has a larger value than this one, of at least so many that were run.
+
+    Examples
+    --------
+    >>> from setsup.experiments.report import Spread
+    >>> test = highest("a", "r2", least=2, needs="runs of a and another row")
+    >>> test({"a": {"r2": Spread(0.4, None, 1)}, "b": {"r2": Spread(0.9, None, 1)}})
+    (False, 'a 0.400, best b 0.900')
+
+    """
+
+    def test(means: Means) -> tuple[bool | None, str]:
+        values = {label: means[label][key] for label in means if has(means, label, (key,))}
+        if row not in values or len(values) < least:
+            return None, f"needs {needs}"
+        best = max(values, key=lambda label: values[label].mean)
+        words = f"{row} {values[row].words(3)}, best {best} {values[best].words(3)}"
+        return values[row].mean == values[best].mean, words
 
     return test
 

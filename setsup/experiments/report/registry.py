@@ -12,10 +12,9 @@ from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 from setsup.experiments.registry import (
+    experiment_modules,
     find_preset,
     import_file,
-    installed_modules,
-    own_modules,
     presets,
     split_file_name,
 )
@@ -38,7 +37,7 @@ def reports() -> dict[str, Report]:
 
     """
     found: dict[str, Report] = {}
-    for module, where in (*own_modules(), *installed_modules()):
+    for module, where in experiment_modules():
         for report in _check_reports(module, where):
             found.setdefault(report.name, report)
     return found

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError
+from setsup.errors import PATH_LETTERS, DataError, short
 
 __all__ = ["as_bytes", "as_text", "clean_name", "clean_names", "escaped", "is_unwanted", "shown", "unwanted"]
 
@@ -27,7 +27,6 @@ _ODD_BYTES = re.compile(_ODD.encode())
 _HIDDEN_TEXT = re.compile(_HIDDEN)
 _SIGNS = (b"\0/", b"\0.", b"//", b"/.", b"/\0", b"\0\0", b"\\", b":/")
 """An odd name, with NUL around it, has one of these, or a NUL of its own; a look for them takes a third of the time."""
-_LONGEST = 400  # letters of a name in a message; an archive may have names of 65,535
 _FEW = 16  # names for which Arrow takes longer to start than to look
 _DRIVE = re.compile(rb"[A-Za-z]:/")
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
@@ -123,4 +122,4 @@ def is_unwanted(name: str) -> bool:
 def shown(name: str) -> str:
     """Write a name for a message, on one line whatever it holds, and no longer than most paths are."""
     text = name if name.isprintable() else ascii(name)[1:-1]
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return short(text, PATH_LETTERS)

@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = [
     "address",
+    "any_text",
     "counts_by_option",
     "counts_of_parts",
     "day",
@@ -20,6 +21,7 @@ __all__ = [
     "rows",
     "shares",
     "text",
+    "texts",
     "whole",
     "words",
     "yes",
@@ -31,6 +33,20 @@ def text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a string")
     return value.strip()
+
+
+def any_text(value: Any) -> str:
+    """A string, which may be empty."""
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value
+
+
+def texts(value: Any) -> dict[str, str]:
+    """Strings by their names."""
+    if not isinstance(value, dict) or not all(isinstance(one, str) for pair in value.items() for one in pair):
+        raise ValueError("texts by their names")
+    return dict(value)
 
 
 def whole(value: Any) -> int:

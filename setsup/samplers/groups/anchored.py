@@ -15,6 +15,7 @@ from setsup.samplers.groups.anchors import Anchors
 from setsup.samplers.groups.members import fill
 from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct, order_by_weight, successive
 from setsup.samplers.report import AnchorEntry
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["AnchoredMembers"]
 
@@ -53,11 +54,11 @@ class AnchoredMembers:
         lonely = np.flatnonzero(self.anchors == 0)
         if len(lonely) == len(groups) or (len(lonely) and small == "error"):
             named = "; ".join(groups.describe(table, int(group)) for group in lonely[:5])
-            drop = ", or pass small='drop' to leave them out" if len(lonely) < len(groups) else ""
+            drop = f", or pass {spell(small='drop')} to leave them out" if len(lonely) < len(groups) else ""
             raise SamplerError(
                 f"{len(lonely):,} of {len(groups):,} groups of {', '.join(groups.names)} have no anchor with {others} "
-                f"other row{'s' * (others > 1)} that satisfy members={constraint.text!r} (first: {named}); lower size, "
-                f"ask for less of members{drop}"
+                f"other row{'s' * (others > 1)} that satisfy {spell(members=constraint.text)} (first: {named}); "
+                f"lower {spell_name('size')}, ask for less of members{drop}"
             )
 
     def crowded(self, slots: int) -> bool:

@@ -21,6 +21,7 @@ from setsup.samplers.groups.within import (
     order_by_weight,
     share_ends,
 )
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = [
     "REFUSALS",
@@ -232,15 +233,18 @@ def drawable_groups(
         named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
         fewer = ", fix fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be fixed
         if nearby:
-            fix = "widen the tolerance or lower size"
+            fix = f"widen the tolerance or lower {spell_name('size')}"
         elif "short" not in policies:
-            fix = "pass small='drop' to leave them out"
+            fix = f"pass {spell(small='drop')} to leave them out"
             if few.all():
                 fix = "name fewer factors" if fewer else "name another factor"
         elif few.all():
-            fix = f"lower size{fewer}, or pass small='short' or small='replace'"
+            fix = f"lower {spell_name('size')}{fewer}, or pass {spell(small='short')} or {spell(small='replace')}"
         else:
-            fix = "lower size, or pass small='drop' to leave them out, small='short' or small='replace'"
+            fix = (
+                f"lower {spell_name('size')}, or pass {spell(small='drop')} to leave them out, {spell(small='short')} "
+                f"or {spell(small='replace')}"
+            )
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "
             f"that a draw takes (smallest: {named}); {fix}"

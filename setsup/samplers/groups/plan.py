@@ -11,6 +11,7 @@ from setsup.random import below, fold, mix, spread
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["StepPlan", "StepPlans"]
 
@@ -29,9 +30,9 @@ class Part:
         self._different = sampler.chooser.different() if values == "different" else None
         if values == "different" and len(places) > len(sampler.drawable):
             raise SamplerError(
-                f"values='different' needs {len(places)} drawable groups of {sampler.describe()}, and there are "
-                f"{len(sampler.drawable)}: the most that fits is sets={len(sampler.drawable)}; lower sets, or pass "
-                "values='independent'"
+                f"{spell(values='different')} needs {len(places)} drawable groups of {sampler.describe()}, and there "
+                f"are {len(sampler.drawable)}: the most that fits is {spell(sets=len(sampler.drawable))}; lower "
+                f"{spell_name('sets')}, or pass {spell(values='independent')}"
             )
         words = sampler.chooser.words if values == "different" else 1
         if values == "equal":

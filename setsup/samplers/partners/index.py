@@ -27,6 +27,7 @@ from setsup.random import below
 from setsup.samplers.groups.units import last_before
 from setsup.samplers.partners.cells import Cells
 from setsup.samplers.partners.windows import Windows
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["IndexPartners"]
 
@@ -305,11 +306,13 @@ def _free_sets(masks: Sequence[int], rough: int, differ: bool) -> list[int]:
         if differ and 1 << most > _GROUPINGS:
             raise SamplerError(
                 f"a pair that differs in {most} factors is found by {1 << most:,} lists of factors, more than "
-                f"{_GROUPINGS:,}; lower k, name fewer factors in among, or pass differ=False"
+                f"{_GROUPINGS:,}; lower {spell_name('k')}, name fewer factors in {spell_name('among')}, or pass "
+                f"{spell(differ=False)}"
             )
         found |= {mask, *(_submasks(inner) if differ else [inner])}
         if len(found) > _GROUPINGS:
             raise SamplerError(
-                f"pairs are found by more than {_GROUPINGS:,} lists of factors; lower k, or name fewer factors in among"
+                f"pairs are found by more than {_GROUPINGS:,} lists of factors; lower {spell_name('k')}, or name fewer "
+                f"factors in {spell_name('among')}"
             )
     return sorted(found)

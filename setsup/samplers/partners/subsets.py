@@ -13,6 +13,7 @@ from setsup.errors import SamplerError, brief
 from setsup.random import below
 from setsup.samplers.report import span
 from setsup.samplers.schedules import Schedule
+from setsup.samplers.spelling import spell_name
 
 __all__ = ["Subsets", "read_sizes"]
 
@@ -41,7 +42,7 @@ class Subsets:
         if count > _SUBSETS:
             raise SamplerError(
                 f"{span(asked[0], asked[-1])} of {len(among)} factors are {count:,} subsets, more than {_SUBSETS:,}; "
-                "lower k, or name fewer factors in among"
+                f"lower {spell_name('k')}, or name fewer factors in {spell_name('among')}"
             )
         chosen = [subset for size in asked for subset in itertools.combinations(among, size)]
         self.chosen = np.zeros((len(chosen), len(names)), dtype=bool)

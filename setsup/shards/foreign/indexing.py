@@ -5,12 +5,11 @@ are. What is found goes to ``index.parquet`` and ``shards.json``, beside the tar
 """
 
 import logging
-import os
 import posixpath
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -19,26 +18,24 @@ from urllib.parse import urlsplit
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError, listed
-from setsup.files import content_digest, existing_folder, locked, readable_size
+from setsup.files import content_digest, locked, readable_size
 from setsup.files.atomic import clear
-from setsup.files.disk import need_regular
 from setsup.files.expand_user import expanded
 from setsup.progress import progress
-from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
+from setsup.shards.finding import LARGEST, whole_catalogue
 from setsup.shards.foreign import factors
+from setsup.shards.foreign.refusals import has_better_index, need_no_inner_set, need_own, need_whole, need_writable
 from setsup.shards.foreign.restoring import is_own, restore
 from setsup.shards.foreign.spill_buffer import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
-from setsup.shards.index import SHARD, write_index
+from setsup.shards.index import write_index
 from setsup.shards.layout import (
     BACKUP,
     CAMERA,
     CARD,
     CATALOGUE,
-    CRC32C,
     HEADER,
     INDEX,
-    PLAN,
     VIEW,
     WORK,
     Catalogue,
@@ -186,20 +183,20 @@ def write_foreign_index(
     store = open_store(base, storage_options)
     about = store if out is None else open_store(out, storage_options)
     tars, packed = tar_names(store, wanted)
-    _need_writable(about, out)
+    need_writable(about, out)
     if out is None and wanted is None:
         with _alone(about):
             restored = restore(about)
         if restored is not None:
             return Indexed(base, None, restored.catalogue, {}, (), restored.files, restored.notes)
-    _need_no_inner_set(store, tars)
+    need_no_inner_set(store, tars)
     older = whole_catalogue(about)
-    if older is not None and out is None and _has_better_index(about, older):
-        _need_whole(about, older, tars)
+    if older is not None and out is None and has_better_index(about, older):
+        need_whole(about, older, tars)
         return Indexed(base, None, older, {}, (), notes=(_WHOLE if about.folder is not None else _WHOLE_BY_SIZE,))
     ours = out is None and older is None and bool(tars) and is_own(store, tars)
     if older is not None and (out is not None or wanted is not None):
-        _need_own(about, older, tars, wanted is not None)
+        need_own(about, older, tars, wanted is not None)
     if older is None and about is not store:
         older = whole_catalogue(store)
     views = older is not None and older.members.get(CAMERA) == VIEW
@@ -255,90 +252,9 @@ def _mixed_folders(base: str, tars: Sequence[str], known: Sequence[str]) -> Iter
         )
 
 
-def _need_no_inner_set(store: Store, tars: list[str]) -> None:
-    """Refuse a folder above a set: a second catalogue would leave out what the first one tells."""
-    folders = {str(parent) for tar in tars for parent in PurePosixPath(tar).parents}
-    for inner in sorted(folders - {"."}):
-        if store.size(posixpath.join(inner, CATALOGUE)) is not None:
-            folder = join_address(store.url, inner)
-            raise DataError(f"{folder}, a folder in {store.url}, has its own index; give `setsup index {folder}`")
-
-
-def _has_better_index(about: Store, older: Catalogue) -> bool:
-    """Whether an index is there that knows more of its tars than one of tars of others would."""
-    return older.check == CRC32C and is_whole(about, replace(older.index, name=INDEX), CRC32C)
-
-
-def _need_whole(about: Store, older: Catalogue, tars: Sequence[str]) -> None:
-    """Refuse to call a set whole in which a tar is damaged, missing, or not of it."""
-    others = sorted(set(tars) - {shard.name for shard in older.shards})
-    if others:
-        raise DataError(
-            f"{about.url} is a set that `setsup shard` wrote, whose index has checksums and source rows that would be "
-            f"lost, and {others[0]} is not of it: move it to a folder of its own, or choose another place for the "
-            "index with out= (--out)"
-        )
-    with progress(sum(shard.size for shard in older.shards), f"checking {older.name}", "B") as advance:
-        for shard in older.shards:
-            # a store would send all of them
-            size = about.size(shard.name)
-            if size != shard.size or (about.folder is not None and not is_whole(about, shard, CRC32C, advance)):
-                what, first = "is not the tar that `setsup shard` wrote", "remove it and "
-                if size is None:
-                    what, first = "is missing", ""
-                raise DataError(
-                    f"{join_address(about.url, shard.name)} {what}: fetch it again, or {first}give the same `setsup "
-                    "shard` again; to take the tars as they are, choose another place for the index with out= (--out)"
-                )
-
-
-def _need_own(about: Store, older: Catalogue, tars: Sequence[str], chosen: bool) -> None:
-    """Refuse to put the index of some tars in the place of that of others."""
-    there = {shard.name for shard in older.shards}
-    if there.isdisjoint(tars) or (chosen and not there.issubset(tars)):
-        others = ", ".join(sorted(there - set(tars))[:3])
-        raise DataError(
-            f"{about.url} holds the index of {older.name} with other tars ({others}), which would be lost; "
-            "choose another place with out= (--out)"
-        )
-
-
 def _name(base: str) -> str:
     path = PurePosixPath(urlsplit(base).path if "://" in base else str(expanded(base).absolute()))
     return path.name.removesuffix(".tar") or urlsplit(base).netloc or "shards"
-
-
-def _need_writable(about: Store, out: object) -> None:
-    """Refuse a place that cannot be written, before all tars are walked."""
-    mend = "" if out is not None else "; choose another place for the index with out= (--out)"
-    if about.size(PLAN) is not None:
-        raise DataError(f"{about.url} is being written by `setsup shard`; run the same command again to resume")
-    if about.folder is None:
-        try:
-            about.put_bytes(f"{WORK}/index", b"")
-            about.remove([f"{WORK}/index"])
-        except DataError as error:
-            raise DataError(f"{error}{mend}") from error
-        return
-    place = existing_folder(about.folder)
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise DataError(
-            f"{about.folder} cannot be written: {'you may not' if place.is_dir() else 'a file is in its way'}{mend}"
-        )
-    if about.size(CATALOGUE) is None and _is_foreign(about.folder / INDEX):
-        raise DataError(f"{about.folder / INDEX} is a table of something else, which would be lost; rename it{mend}")
-
-
-def _is_foreign(path: Path) -> bool:
-    """Whether a file is Parquet, and no index of shards."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    need_regular(path)
-    try:
-        return SHARD not in pq.read_schema(path).names
-    except (pa.ArrowException, OSError):
-        return False
 
 
 def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..., Catalogue], rows: int) -> Catalogue:

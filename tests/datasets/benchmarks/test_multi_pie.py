@@ -311,3 +311,23 @@ def test_the_manifest_says_how_to_get_it(faces):
     assert "private persons" in manifest.licence.note
     assert not any(file.urls for file in manifest.files)
     assert tuple(factor.name for factor in manifest.factors) == faces.factors.names
+
+
+@pytest.mark.usefixtures("parts_are_told")
+def test_images_that_recordings_lack_are_counted(tmp_path, caplog):
+    """A recording is 20 shots by 15 cameras; sessions and recordings that are not there are no loss."""
+    cameras, shots = sorted(YAW), [f"{shot:02}" for shot in range(20)]
+    taken = [("01", "001", "01"), ("01", "001", "02"), ("03", "005", "02")]
+    places = [name(*one, camera, shot) for one in taken for camera, shot in product(cameras, shots)]
+    first = tmp_path / "one.png"
+    Image.new("RGB", (640, 480)).save(first)
+    for place in places:
+        path = tmp_path / "release" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.hardlink_to(first)
+    assert len(setsup.load("multi-pie", tmp_path / "release")) == 900
+    assert "published samples" not in caplog.text
+    for place in places[::3]:
+        (tmp_path / "release" / place).unlink()
+    assert len(setsup.load("multi-pie", tmp_path / "release")) == 600
+    assert "600 of the 900 published samples are there" in caplog.text

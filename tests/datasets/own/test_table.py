@@ -4,6 +4,7 @@ import json
 import pickle
 import struct
 import threading
+import tracemalloc
 import zlib
 from multiprocessing import get_context
 
@@ -194,6 +195,41 @@ def test_rows_without_an_image_are_counted(tmp_path):
     (tmp_path / "u.csv").write_text("image,kind\n,x\n,y\n")
     with pytest.raises(DataError, match=r"u\.csv: 2 of 2 rows name no image"):
         open_table(tmp_path / "u.csv")
+
+
+def test_equal_paths_take_no_more_than_codes(tmp_path):
+    rows = 2_000_000
+    _save(tmp_path / "a.png", _pixels(0))
+    texts = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["a.png"]).cast(pa.string())
+    pq.write_table(pa.table({"path": texts, "k": texts}), tmp_path / "t.parquet")
+    assert (tmp_path / "t.parquet").stat().st_size < 100_000
+    tracemalloc.start()
+    try:
+        found = open_table(tmp_path / "t.parquet")
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found.factors) == rows
+    assert kept < 8 * rows  # a list of one text would be 8 bytes per row, its encoded texts 38
+    assert most < 16 * rows
+    assert len(pickle.dumps(found)) < 4 * rows
+    assert np.array_equal(found.fetch([0, rows - 1])["image"], np.stack([_pixels(0)] * 2))
+
+
+def test_texts_that_repeat_are_checked_once_and_named_in_the_order_of_rows(tmp_path):
+    for number, name in enumerate(["z.png", "deep/b.png", "a.png"]):
+        _save(tmp_path / name, _pixels(number))
+    names = ["z.png", "deep\\b.png", "a.png", "deep\\b.png", "z.png", "deep/b.png"]
+    (tmp_path / "t.csv").write_text("image,kind\n" + "".join(f"{name},x\n" for name in names))
+    levels = ["unused.png", *sorted(set(names)), "unused too.png"]  # levels of no row need no file
+    found = open_table(tmp_path / "t.csv", factors=[Factor("image", Kind.NOMINAL, levels)])
+    expected = [_pixels(number) for number in (0, 1, 2, 1, 0, 1)]
+    for each in (found, pickle.loads(pickle.dumps(found)), open_table(tmp_path / "t.csv")):
+        assert np.array_equal(each.fetch(range(6))["image"], expected)
+    (tmp_path / "z.png").unlink()
+    (tmp_path / "a.png").unlink()
+    with pytest.raises(DataError, match=r"2 image files are missing: z\.png, a\.png; "):
+        open_table(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize(

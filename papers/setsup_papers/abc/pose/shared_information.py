@@ -19,6 +19,7 @@ from torch.nn import functional
 from setsup.checks import check_rates
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
+from setsup.methods.minimise import log_loss
 from setsup.methods.networks.images import encode_images
 from setsup_papers.abc.pose.baseline_settings import SharedInformationSettings
 from setsup_papers.abc.pose.information_networks import MapEncoder, StatisticsNetworks
@@ -97,11 +98,7 @@ class SharedInformation(LightningModule):
         information = settings.global_weight * whole + settings.local_weight * places
         return information + settings.distance_weight * distance
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """Adam with a constant rate."""

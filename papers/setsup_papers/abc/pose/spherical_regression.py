@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
+from setsup.methods.minimise import log_loss
 from setsup_papers.abc.method import ABC
 from setsup_papers.abc.pose.angles import AngleTargets, pose_rotation
 from setsup_papers.abc.pose.settings import SphericalRegressionSettings
@@ -137,11 +138,7 @@ class SphericalRegression(LightningModule):
             self.log(name, term)
         return loss
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """Adam for all parts, with the rate and the schedule of ABC."""

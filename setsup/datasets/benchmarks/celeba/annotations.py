@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile, DataError, short
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
 from setsup.files.texts import Place, comma_separated, find_beside
@@ -194,4 +194,4 @@ def _wrong_line(
 
 def _shown(line: bytes) -> str:
     text = line.decode("utf-8", "replace")
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return repr(short(text, _SHOWN))
